@@ -68,4 +68,4 @@ def naive(model: Any, models: dict[str, list[Intervention]], inputs: dict[str, A
 
 
 def swept(model: Any, models: dict[str, list[Intervention]], inputs: dict[str, Any]) -> Any:
-    return Forward(model, Plan.of(models, layer_count(model)))(inputs)
+    return Forward(model, Plan.of(models, layer_count(model)))(inputs)[0]

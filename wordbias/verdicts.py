@@ -452,8 +452,8 @@ RULES: Mapping[str, Sequence[Rule]] = {
              "there the gap did not change clearly",
              "the gap did not change clearly"),
         Rule(NOT_BEYOND, lambda of: of.null_p is not None and of.null_p > LEVEL,
-             "it is lower, but the same choice among random removals changes it as much too often: "
-             "p is above .05",
+             "it is lower, but the same choice among random removals often changes it as much: p "
+             "is above .05",
              "the gap is lower, as it is by the same choice among random removals"),
         Rule(HARDLY, lambda of: of.change == SLIGHT,
              f"it is clearly lower, by less than {SMALLEST_CHANGE:.0%}", "the gap is hardly lower"),
@@ -467,8 +467,9 @@ RULES: Mapping[str, Sequence[Rule]] = {
         Rule(RETURNED, lambda of: of.ends[0] > MUCH_LEFT,
              f"the interval of the share that is back lies above {MUCH_LEFT:.0%}", "most is back"),
         Rule(GONE, lambda of: of.ends[1] < MUCH_LEFT and of.ends[0] <= 0,
-             f"it lies below {MUCH_LEFT:.0%} and contains 0, or less", "most stays away"),
-        Rule(IN_PART, lambda of: of.ends[0] > 0, "it lies above 0", "a part is back"),
+             f"its upper end is below {MUCH_LEFT:.0%}, and its lower end 0 or less",
+             "most stays away"),
+        Rule(IN_PART, lambda of: of.ends[0] > 0, "its lower end is above 0", "a part is back"),
         Rule(CANNOT, lambda _: True, "otherwise", "the interval is too wide"),
     ],
     RETURNS_OVER_SEEDS: [

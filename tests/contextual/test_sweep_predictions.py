@@ -63,7 +63,7 @@ def test_predictions_are_those_of_a_whole_pass_with_hooks(family: str) -> None:
         else:
             with found.adapters[name].on(task.model.model):
                 plain = task.model.probabilities(lines)
-            drawn = found.random.drawn(found.adapters[name].interventions(), 8)
+            drawn = found.removals.drawn(found.adapters[name].interventions(), 8)
             with applied(task.model.model, drawn):
                 random = task.model.probabilities(lines)
             same(random, found.nulls[:, 1, i - 1])
@@ -84,18 +84,18 @@ def test_random_removals_move_the_vectors_of_each_site_as_far() -> None:
     found = predict_all(task, lines, np.arange(90), groups(), ("F", "M"), METHODS, [])
     for name in ("attn-11111", "attn-00000", "SENT-1", "leace"):
         steps = found.adapters[name].interventions()
-        drawn = found.random.drawn(steps, 3)
+        drawn = found.removals.drawn(steps, 3)
         assert [one.site for one in drawn] == [one.site for one in steps]
         for fitted, random in zip(steps, drawn, strict=True):
-            x = found.random.values[fitted.site].astype(float)
-            parts = found.random.heads[fitted.site]
+            x = found.removals.values[fitted.site].astype(float)
+            parts = found.removals.heads[fitted.site]
             far = [
                 [(one**2).sum(1).mean() for one in np.split(step(x) - x, parts, axis=1)]
                 for step in (fitted.step, random.step)
             ]
             np.testing.assert_allclose(*far, rtol=1e-6)
             assert random.content != fitted.content
-        again = found.random.drawn(steps, 4)
+        again = found.removals.drawn(steps, 4)
         assert [one.content for one in again] != [one.content for one in drawn]
 
 

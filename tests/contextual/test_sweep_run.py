@@ -116,12 +116,12 @@ class Interrupting:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
         self.left, self.read, real = after, 0, Forward.__call__
 
-        def batch(forward: Forward, inputs: Any) -> Any:
+        def batch(forward: Forward, *given: Any) -> Any:
             if self.left == 0:
                 raise KeyboardInterrupt
             self.left -= 1
             self.read += 1
-            return real(forward, inputs)
+            return real(forward, *given)
 
         monkeypatch.setattr(Forward, "__call__", batch)
 

@@ -44,6 +44,10 @@ def test_probabilities_and_classes_of_texts_in_memory(folder: Path, expected: li
     assert set(expected) == set(tiny_tasks.CLASSES)
     np.testing.assert_allclose(found.probabilities.sum(1), 1, rtol=1e-6)
     assert [found.classes[i] for i in found.probabilities.argmax(1)] == expected
+    with wb.config(skip_bad=True):
+        found = wb.predict(str(folder / "model"), [ROWS[0].text, None])
+    assert found.predicted == expected[:1]
+    assert found.report.notes == ["1 row dropped, the first: row 2: expected a text, found None"]
     with pytest.raises(UsageError, match="output= is for texts in a file; of texts in memory"):
         wb.predict(str(folder / "model"), ["a cup ."], output="out.tsv")
 

@@ -32,7 +32,7 @@ from wordbias.biographies.strategies import NONE, OVERSAMPLE, RANDOM, STRATEGIES
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import Erasure
 from wordbias.methods.methods import arguments_of
-from wordbias.methods.null import subspace_as_far
+from wordbias.methods.null import erasure_as_far
 from wordbias.methods.rows import fit_rows
 from wordbias.methods.settings import METHODS, ROW_METHODS, ROW_SETTINGS
 from wordbias.methods.transform import Step
@@ -193,8 +193,7 @@ def random_removal(
     """
     moved = (remove(steps, vectors) - vectors).astype(np.float64)
     bias = next((one.bias for one in steps if isinstance(one, Erasure)), np.zeros(vectors.shape[1]))
-    drawn = subspace_as_far(moved, vectors - bias, rng)
-    return (Erasure(drawn.basis.T * drawn.weights, drawn.basis, bias),)
+    return (erasure_as_far(moved, vectors, bias, rng),)
 
 
 def remove(steps: Sequence[Step], vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -17,6 +17,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.test_sets import TestSet
+from wordbias.outcomes.choice import Limit
 from wordbias.results import Row
 from wordbias.statistics import bootstrap
 
@@ -164,8 +165,7 @@ def is_viable(accuracy: float, base: float, drop: float = DROP, *, relative: boo
         also mean a share of the base model's accuracy: `relative`. Its Table 5 fits neither: the
         best model of layer 11 in it loses 5.19 points, 5.84 % of the base.
     """
-    least = base * (1 - drop) if relative else base - drop
-    return accuracy >= least - 1e-9
+    return accuracy >= Limit(drop, relative).least(base)
 
 
 class Viability(NamedTuple):

@@ -322,9 +322,12 @@ def encoding_notes(texts: Texts, job: EncodingJob) -> list[str]:
             f"{texts.name}: columns left out, with more than {DISTINCT:,} values: "
             f"{', '.join(texts.left_out)}; choose columns with --columns"
         )
-    if texts.dropped:
-        notes.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
-    notes += [*job.encoder.notes, *_pooling_notes(job.encoder, job.settings), *_first_token(job)]
+    notes += [
+        *texts.notes(),
+        *job.encoder.notes,
+        *_pooling_notes(job.encoder, job.settings),
+        *_first_token(job),
+    ]
     if job.truncated:
         notes.append(
             f"cut to {job.settings.max_length} tokens: {job.truncated} of "

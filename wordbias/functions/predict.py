@@ -21,7 +21,7 @@ from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.models.model_like import ModelLike
 from wordbias.models.text_classifier import TextClassifier
 from wordbias.models.texts import Choice, Texts, TextsLike, load_texts
-from wordbias.outcomes.records import Record, RecordFile
+from wordbias.outcomes.records import Record, RecordFile, check_same_form
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -115,9 +115,7 @@ def predict(
         _check_free(file, records)
         read = _texts_of(file, records)
     else:
-        choice = Choice(text=text_column, keep=(), skip_bad=how.skip_bad)
-        plain = path is None or kind_of(Path(path)) == "plain"
-        read = load_texts(texts, Choice(text=text_column) if plain else choice)
+        read = load_texts(texts, Choice(text=text_column, keep=(), skip_bad=how.skip_bad))
     classifier = TextClassifier.load(model, device=how.device)
     with ExitStack() as stack:
         if opened.adapter is not None:
@@ -143,7 +141,7 @@ def predict(
         tables=[Table("Predicted classes", ["class", "texts"], cells)],
         heading=[f"Predictions of {classifier.name}{removed} for {how_many(len(read), 'text')}"],
         closing=closing,
-        notes=_dropped(read),
+        notes=read.notes(),
     )
     return Predictions(predicted, probabilities, classifier.classes, report)
 
@@ -155,16 +153,12 @@ def _record_file(
     if path is None:
         raise UsageError("-o is for texts in a file; of texts in memory take .predicted")
     check_outputs({"-o": target}, {"TEXTS": path})
-    file, kinds = Path(located(path)), (kind_of(Path(path)), kind_of(Path(target)))
-    if is_parquet(file) or kinds[0] == "plain":
+    file = Path(located(path))
+    if is_parquet(file) or kind_of(Path(path)) == "plain":
         raise WordbiasError(
             f"{path}: expected a .tsv, .csv or .jsonl file, whose lines can have a further column"
         )
-    if kinds[0] != kinds[1]:
-        raise WordbiasError(
-            f"{target}: would be {kinds[1]}, but {path} is {kinds[0]}, and lines stay as they are; "
-            "give both the same suffix"
-        )
+    check_same_form(target, path, "lines stay as they are")
     return RecordFile.open(file, text=text_column, skip_bad=skip_bad)
 
 
@@ -188,12 +182,6 @@ def _texts_of(file: RecordFile, records: Sequence[Record]) -> Texts:
         {},
         file.problems.count,
         file.problems.first,
-    )
-
-
-def _dropped(read: Texts) -> list[str]:
-    return [f"{how_many(read.dropped, 'row')} dropped, the first: {read.problem}"] * bool(
-        read.dropped
     )
 
 

@@ -246,9 +246,7 @@ def _by_construction(facts: Mapping[str, Any]) -> str:
 
 def _notes(target: Target, adapter: Adapter, given: Texts | None) -> list[str]:
     """Return notes on texts that were dropped or cut, on pairs left out, and on a part of sites."""
-    notes, facts = [], adapter.facts
-    if given is not None and given.dropped:
-        notes.append(f"{how_many(given.dropped, 'row')} dropped, the first: {given.problem}")
+    notes, facts = [] if given is None else given.notes(), adapter.facts
     if facts["cut"]:
         length = usual_length(target.model, target.tokenizer)
         notes.append(

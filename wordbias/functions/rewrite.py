@@ -18,7 +18,13 @@ from wordbias.formats.tables import kind_of
 from wordbias.functions.inputs import names_of
 from wordbias.outcomes.anonymise import Anonymiser, GivenSpans, SpacyFinder
 from wordbias.outcomes.balance import Balance, Balanced, balance
-from wordbias.outcomes.records import Record, RecordFile, RecordsInMemory, as_cell
+from wordbias.outcomes.records import (
+    Record,
+    RecordFile,
+    RecordsInMemory,
+    as_cell,
+    check_same_form,
+)
 from wordbias.outcomes.rewrite import (
     AugmentStage,
     Stage,
@@ -381,12 +387,7 @@ def _check_output(output: str, data: str | None, read: Mapping[str, object]) -> 
     if data is None:
         raise UsageError("--output is for files; for texts in memory use .texts")
     check_outputs({"the output": output}, {"DATA": data, **read})
-    kinds = kind_of(Path(data)), kind_of(Path(output))
-    if kinds[0] != kinds[1]:
-        raise WordbiasError(
-            f"{output}: would be {kinds[1]}, but {data} is {kinds[0]}, and rewriting keeps the "
-            "format; give both the same suffix"
-        )
+    check_same_form(output, data, "rewriting keeps the format")
 
 
 def _values(given: object) -> tuple[str, ...]:

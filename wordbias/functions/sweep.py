@@ -31,8 +31,8 @@ from wordbias.functions.inputs import path_of, write_records
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
-from wordbias.functions.sweep_task import DRAWS, MOST_DRAWS, TaskFiles, sweep_task
-from wordbias.functions.task_texts import TaskColumns
+from wordbias.functions.sweep_task import DRAWS, MOST_REMOVALS, sweep_task
+from wordbias.functions.task_texts import TaskColumns, TaskFiles
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.sentence_pairs import SentencePairsLike
 from wordbias.models.texts import TextsLike
@@ -214,9 +214,9 @@ def sweep(
     relative : bool
         Take ``drop`` as a share of the accuracy before debiasing.
     null : int, optional
-        Number of random removals to compare each of the best settings with. They have its weights
-        and sites; with ``task`` they move the vectors as far.  [default: 20 with ``task``, else
-        none]
+        Number of random removals in place of each of the best settings, at its sites and with its
+        weights. With ``task`` they replace every setting, and move the vectors as far.  [default:
+        20 with ``task``, else none]
     seed_lists : int, optional
         Number of redraws of the pairs. The best settings are fitted again to each, and their
         changes then have an interval over the pairs.
@@ -295,10 +295,10 @@ def sweep(
     target = path_of(output)
     if task is not None:
         check_by(by)
-        if null is not None and null > MOST_DRAWS:
+        if null is not None and null > MOST_REMOVALS:
             raise UsageError(
                 f"--null {null}: each draw predicts all texts under every setting; give "
-                f"{MOST_DRAWS:,} or less"
+                f"{MOST_REMOVALS:,} or less"
             )
         _check_task(values, rule, save_transform)
         if isinstance(model, list):
@@ -316,7 +316,6 @@ def sweep(
             return sweep_task(
                 model,
                 TaskFiles.read(task, test, retrain, columns, how.skip_bad),
-                columns,
                 Recipe(tokens, one_sided, seed=seed, unit=unit_length),
                 {"pairs": pairs, "text": sent_debias, "groups": groups, "limit": limit},
                 by=by,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,19 +41,18 @@ _SAMPLED, _RANKED = 1, 2
 _BESIDE = {"strength": "S", "distance": "D", "fairness": "η"}
 
 
-class Chosen(NamedTuple):
-    """A choice: the place of the setting, and of each draw that of its random removal."""
-
-    place: int
-    nulls: Sequence[int]
-
-
 # What was measured
 
 
 @dataclass(frozen=True, eq=False)
 class TaskSweep:
-    """Predictions under every setting, of which one is chosen on some texts."""
+    """Predictions under every setting, of which one is chosen on some texts.
+
+    Attributes
+    ----------
+    chosen_on, reported_on
+        Texts of `whole` to choose on and to report on.
+    """
 
     subject: str
     whole: Examples
@@ -60,70 +60,81 @@ class TaskSweep:
     chosen_on: Places
     reported_on: Places
     by: str
+    limit: Limit
+    rule: Rule | None
     seed: int
     unit: str | None
 
-    def choose(self, limit: Limit, rule: Rule | None) -> Chosen:
-        """Choose a setting, and by the same rule a random removal of each draw."""
-        values = self._values(self.chosen_on)
-        nulls = self._null_values(self.chosen_on)
-        return Chosen(
-            choose(values, self.by, limit, rule),
-            [choose(one, self.by, limit, rule) for one in nulls],
-        )
+    @cached_property
+    def place(self) -> int:
+        """Place of the chosen setting; 0 if none is chosen."""
+        return choose(self._values, self.by, self.limit, self.rule)
 
-    def _values(self, rows: Places) -> dict[str, Values]:
+    @property
+    def chosen(self) -> str:
+        """Name of the chosen setting."""
+        return self.found.names[self.place]
+
+    @cached_property
+    def null_places(self) -> list[int]:
+        """Place of the random removal that the same rule chooses among those of each draw."""
+        return [choose(one, self.by, self.limit, self.rule) for one in self._null_values]
+
+    @cached_property
+    def _values(self) -> dict[str, Values]:
+        rows = self.chosen_on
         return self.whole.part(rows).values(self.found.classes[rows])
 
-    def _null_values(self, rows: Places) -> list[dict[str, Values]]:
-        """Measure the random removals of each draw, behind the model as it is."""
+    @cached_property
+    def _null_values(self) -> list[dict[str, Values]]:
+        """Values of the random removals of each draw, after those of the model as it is."""
+        rows = self.chosen_on
         base, part = self.found.classes[rows, :1], self.whole.part(rows)
         return [
             part.values(np.concatenate([base, self.found.nulls[rows, k]], axis=1))
             for k in range(self.found.nulls.shape[1])
         ]
 
-    def _null_changes(self, rows: Places, chosen: Chosen) -> dict[str, Values]:
+    def _null_changes(self, rows: Places) -> dict[str, Values]:
         """Return what the chosen random removals change, shape ``(draws,)``."""
-        pairs = zip(self._null_values(rows), chosen.nulls, strict=True)
-        changes = [
-            {name: one[place] - one[0] for name, one in values.items()} for values, place in pairs
-        ]
-        return {
-            name: np.array([one[name] for one in changes]) for name in (*self.shown,) if changes
-        }
+        base, nulls = self.found.classes[rows, :1], self.found.nulls
+        chosen = [nulls[rows, k, i - 1 : i] if i else base for k, i in enumerate(self.null_places)]
+        if not chosen:
+            return {}
+        values = self.whole.part(rows).values(np.concatenate([base, *chosen], axis=1))
+        return {name: one[1:] - one[0] for name, one in values.items()}
 
     @property
     def shown(self) -> tuple[str, ...]:
         """Measures that are shown, that of the choice first."""
         return tuple(dict.fromkeys([self.by, ACCURACY, MACRO_F1, *SHOWN]))
 
-    def choice_rows(self, chosen: Chosen) -> list[Row]:
+    def choice_rows(self) -> list[Row]:
         """Return the measures of every setting on the texts that were chosen on."""
-        values, nulls = self._values(self.chosen_on), self._null_changes(self.chosen_on, chosen)
+        values, nulls = self._values, self._null_changes(self.chosen_on)
         rows = []
         for i, name in enumerate(self.found.names):
             for measure in self.shown:
                 value = float(values[measure][i])
                 about = self._about(measure, name, "before" if not i else name, CHOOSE)
-                about |= {"n": len(self.chosen_on), "chosen": i == chosen.place}
+                about |= {"n": len(self.chosen_on), "chosen": i == self.place}
                 if i:
                     about["change"] = value - float(values[measure][0])
                 draws = {}
-                if i == chosen.place and i and nulls:
+                if i == self.place and i and nulls:
                     about |= null_keys(NULL, value, about["change"], nulls[measure])
                     draws = drawn(nulls[measure], "removals", kind=NULL)
                 rows.append(_row(self.subject, measure, value, about, draws))
         return rows
 
-    def reported_rows(self, chosen: Chosen) -> list[Row]:
+    def reported_rows(self) -> list[Row]:
         """Return the measures before and after on the other texts, paired, beside random ones."""
         rows = self.reported_on
-        both = self.found.classes[rows][:, [0, chosen.place]]
-        before, after = self.compared(both, (BASE, self.found.names[chosen.place]), _AFTER)
-        if not chosen.place:
+        both = self.found.classes[rows][:, [0, self.place]]
+        before, after = self.compared(both, (BASE, self.chosen), _AFTER)
+        if not self.place:
             return before
-        nulls = self._null_changes(rows, chosen)
+        nulls = self._null_changes(rows)
         made = []
         for one in after:
             if nulls and "change" in one.details:
@@ -216,13 +227,15 @@ class TaskSweep:
             rows.append(_row(subject, "correlation", rho, about, {}))
         return rows
 
-    def records(self, chosen: Chosen) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, Any]]:
         """Return the table of all settings on both parts, for a file."""
-        parts = {CHOOSE: self._values(self.chosen_on), REPORT: self._values(self.reported_on)}
+        rows = self.reported_on
+        reported = self.whole.part(rows).values(self.found.classes[rows])
+        parts = {CHOOSE: self._values, REPORT: reported}
         return [
             {
                 "setting": name,
-                "chosen": "yes" if i == chosen.place else "",
+                "chosen": "yes" if i == self.place else "",
                 **{
                     f"{measure} ({half})": float(values[measure][i])
                     for half, values in parts.items()
@@ -232,20 +245,18 @@ class TaskSweep:
             for i, name in enumerate(self.found.names)
         ]
 
-    def points(self, chosen: Chosen) -> dict[str, list[tuple[float, float]]]:
+    def points(self) -> dict[str, list[tuple[float, float]]]:
         """Return gap and accuracy on the texts that were chosen on, by what they are of."""
-        values = self._values(self.chosen_on)
-        every = list(zip(values[self.by].tolist(), values[ACCURACY].tolist(), strict=True))
-        nulls = [
-            (float(one[self.by][place]), float(one[ACCURACY][place]))
-            for one in self._null_values(self.chosen_on)
-            for place in range(1, len(one[ACCURACY]))
-        ]
+
+        def both(values: Mapping[str, Values]) -> list[tuple[float, float]]:
+            return list(zip(values[self.by].tolist(), values[ACCURACY].tolist(), strict=True))
+
+        every = both(self._values)
         return {
-            "random removals": nulls,
+            "random removals": [one for values in self._null_values for one in both(values)[1:]],
             "settings": every[1:],
             "as it is": every[:1],
-            "chosen": [every[chosen.place]],
+            "chosen": [every[self.place]],
         }
 
 
@@ -254,7 +265,7 @@ def _row(
 ) -> Row:
     """Return a row; one of a value that is no number is undefined."""
     if value is None or np.isnan(value):
-        reason = about.get("reason", "undefined: no class has texts of both groups")
+        reason = about.get("reason", "undefined in every class")
         return Row(subject, measure, None, {**about, "reason": reason}, draws)
     return Row(subject, measure, value, about, draws)
 
@@ -265,23 +276,27 @@ def _row(
 def retrained_rows(
     swept: TaskModel,
     sweep: TaskSweep,
-    chosen: Chosen,
     texts: Sequence[str],
     training: LabelledTexts,
-    rows: Sequence[Row],
+    reported: Sequence[Row],
     file: Path | None,
 ) -> list[Row]:
     """Measure a last layer that was trained anew, without and under the chosen removal.
 
     Also under random removals. How much of the removed gap is back is the last row.
+
+    Parameters
+    ----------
+    reported
+        Rows of `TaskSweep.reported_rows`.
     """
     from wordbias.contextual.sweep.task import vectors_under
 
-    name = sweep.found.names[chosen.place]
+    name = sweep.chosen
     steps = sweep.found.adapters[name].interventions()
     draws = range(sweep.seed, sweep.seed + min(RETRAINED, sweep.found.nulls.shape[1]))
     arms: dict[str, list[Intervention]] = {BASE: [], name: steps}
-    arms |= {f"{name} null {draw}": sweep.found.random.drawn(steps, draw) for draw in draws}
+    arms |= {f"{name} null {draw}": sweep.found.removals.drawn(steps, draw) for draw in draws}
     read = [*training.texts.texts, *(texts[i] for i in sweep.reported_on)]
     vectors = vectors_under(swept, arms, read, file)
     n = len(training.labels)
@@ -308,35 +323,18 @@ def retrained_rows(
             keys = null_keys(NULL, new.value or 0.0, new.details["change"], changes)
             new = replace(new, details={**new.details, **keys})
         found.append(new)
-    return [*first, *found, _returned_row(sweep, rows, [*first, *found], name)]
+    return [*first, *found, _returned_row(sweep, [*reported, *first, *found])]
 
 
-def _returned_row(
-    sweep: TaskSweep, rows: Sequence[Row], retrained: Sequence[Row], name: str
-) -> Row:
+def _returned_row(sweep: TaskSweep, rows: Sequence[Row]) -> Row:
     r"""Return the share of the removed gap that is back after the last layer was trained anew.
 
     .. math:: 1 - (r_0 - r_1) / (g_0 - g_1)
 
     with the gaps g before training anew and r after it, without (0) and under (1) the removal.
     """
-    gaps = [
-        next(
-            row
-            for row in some
-            if row.measure == sweep.by
-            and row.details["half"] == REPORT
-            and row.details["stage"] == stage
-            and row.details["setting"] == setting
-        )
-        for some, stage, setting in (
-            (rows, "before", BASE),
-            (rows, _AFTER, name),
-            (retrained, _RETRAINED, BASE),
-            (retrained, _RETRAINED, name),
-        )
-    ]
-    about: dict[str, Any] = {"setting": name, "stage": _RETRAINED, "half": REPORT}
+    gaps = [row for row in rows if row.measure == sweep.by]  # in the order g₀, g₁, r₀, r₁
+    about: dict[str, Any] = {"setting": sweep.chosen, "stage": _RETRAINED, "half": REPORT}
     about |= {"set": sweep.by, "n": len(sweep.reported_on)}
     about |= ideal("gap-returned")
     values = [row.value for row in gaps]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from wordbias.models.texts import Choice, Texts, TextsLike, load_texts
 from wordbias.outcomes.choice import Examples, halves
 from wordbias.outcomes.confusion import in_order
 from wordbias.rendering import how_many
+
+if TYPE_CHECKING:
+    from wordbias.models.text_classifier import TextClassifier
 
 Places = NDArray[np.intp]
 
@@ -30,22 +34,43 @@ class TaskColumns:
     unit: str | None
 
     @property
-    def named(self) -> dict[str, str]:
-        """The columns by their options."""
-        found = {"--labels": self.labels}
-        found |= {"--sensitive" + "," * i: name for i, name in enumerate(self.sensitive)}
-        return found | ({} if self.unit is None else {"--unit": self.unit})
+    def named(self) -> list[str]:
+        """Names of the columns of the class, the groups and the unit."""
+        return [self.labels, *self.sensitive, *([] if self.unit is None else [self.unit])]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:
-    """Texts of a task with the class and the group of each."""
+    """Texts of a task with the class and the group of each.
+
+    Attributes
+    ----------
+    texts
+        The texts with the columns that `columns` names.
+    left_out
+        Number of texts of other groups.
+    """
 
     texts: Texts
-    labels: Sequence[str]
-    groups: Sequence[str]
-    units: Sequence[str] | None
+    columns: TaskColumns
     left_out: int = 0
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Class of each text."""
+        return self.texts.columns[self.columns.labels].cells()
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """Group of each text; with several columns of groups, one of each."""
+        several = (self.texts.columns[name].cells() for name in self.columns.sensitive)
+        return ["/".join(one) for one in zip(*several, strict=True)]
+
+    @cached_property
+    def units(self) -> list[str] | None:
+        """Unit of each text, if there are units."""
+        unit = self.columns.unit
+        return None if unit is None else self.texts.columns[unit].cells()
 
     def examples(self, classes: Sequence[str], groups: Sequence[str]) -> Examples:
         """Return the classes and groups as numbers."""
@@ -53,22 +78,6 @@ class LabelledTexts:
         labels = np.array([place[name] for name in self.labels], np.intp)
         of_each = np.array([of[name] for name in self.groups], np.intp)
         return Examples(tuple(classes), tuple(groups), labels, of_each, self.units)
-
-    def part(self, rows: Sequence[int]) -> LabelledTexts:
-        """Return some of them."""
-        texts, groups, units = self.texts, self.groups, self.units
-        return replace(
-            self,
-            texts=replace(
-                texts,
-                texts=[texts.texts[i] for i in rows],
-                lines=[texts.lines[i] for i in rows],
-                columns={},
-            ),
-            labels=[self.labels[i] for i in rows],
-            groups=[groups[i] for i in rows] if groups else (),
-            units=None if units is None else [units[i] for i in rows],
-        )
 
     def facts(self) -> dict[str, Any]:
         """Return the file for the inputs of a report."""
@@ -78,44 +87,36 @@ class LabelledTexts:
 def read_task(
     source: TextsLike, columns: TaskColumns, *, grouped: bool, skip_bad: bool
 ) -> LabelledTexts:
-    """Read labelled texts; with several columns of groups, a group is one of each.
+    """Read labelled texts.
 
     Raises
     ------
     WordbiasError
         If a column is missing, or a cell of it is empty.
     """
-    wanted = list(columns.named.values()) if grouped else [columns.labels]
+    wanted = columns.named if grouped else [columns.labels]
     if len(set(wanted)) < len(wanted):
         raise UsageError("--labels, --sensitive and --unit name different columns")
     read = load_texts(source, Choice(text=columns.text, keep=tuple(wanted), skip_bad=skip_bad))
-    cells = {name: read.columns[name].cells() for name in wanted}
     empty = {
         i: f"has no {name!r}"
         for name in reversed(wanted)
-        for i, cell in enumerate(cells[name])
+        for i, cell in enumerate(read.columns[name].cells())
         if cell.strip() in MISSING
     }
     empty |= {i: "has no text" for i, text in enumerate(read.texts) if not text.strip()}
-    read = read.without(empty, skip_bad)
-    cells = {name: read.columns[name].cells() for name in wanted}
-    if not grouped:
-        return LabelledTexts(read, cells[columns.labels], [], None)
-    groups = [
-        "/".join(one) for one in zip(*(cells[name] for name in columns.sensitive), strict=True)
-    ]
-    units = None if columns.unit is None else cells[columns.unit]
-    found = LabelledTexts(read, cells[columns.labels], groups, units)
-    if columns.values is None:
+    found = LabelledTexts(read.without(empty, skip_bad), columns)
+    if not grouped or columns.values is None:
         return found
     for value in columns.values:
-        if value not in groups:
+        if value not in found.groups:
             raise WordbiasError(
                 f"--values: {read.name}: no text is of the group {value!r}; groups there are: "
-                f"{listed(in_order(set(groups)))}"
+                f"{listed(in_order(set(found.groups)))}"
             )
-    chosen = [i for i, group in enumerate(groups) if group in columns.values]
-    return replace(found.part(chosen), left_out=len(groups) - len(chosen))
+    chosen = [i for i, group in enumerate(found.groups) if group in columns.values]
+    left_out = len(found.groups) - len(chosen)
+    return LabelledTexts(found.texts.part(chosen), columns, left_out)
 
 
 def without_same_texts(
@@ -146,11 +147,7 @@ def without_same_texts(
             "here; leave them out, or drop them with --skip-bad"
         )
     dropped = dict.fromkeys(same, f"is in {of_others} as well")
-    kept = [i for i in range(len(found.labels)) if i not in dropped]
-    return replace(
-        found.part(kept),
-        texts=found.texts.without(dropped, skip_bad),
-    )
+    return replace(found, texts=found.texts.without(dropped, skip_bad))
 
 
 def refuse_same_units(tested: LabelledTexts, others: LabelledTexts) -> None:
@@ -184,24 +181,88 @@ def joined_units(units: Sequence[str], texts: Sequence[str]) -> list[str]:
     return [top(unit) for unit in units]
 
 
-def parts_of_task(
-    given: LabelledTexts, others: LabelledTexts | None, examples: Examples, seed: int
-) -> tuple[Places, Places, Examples, list[str]]:
-    """Return the texts to choose on and to report on, all examples, and all texts."""
-    if others is None:
-        texts = list(given.texts.texts)
-        together = texts if given.units is None else joined_units(given.units, texts)
-        return *halves(examples, together, seed), examples, texts
-    more = others.examples(examples.classes, examples.groups)
-    units = None
-    if given.units is not None and others.units is not None:
-        units = [*given.units, *others.units]
-    whole = replace(
-        examples,
-        labels=np.concatenate([examples.labels, more.labels]),
-        of=np.concatenate([examples.of, more.of]),
-        units=units,
-    )
-    n = len(examples)
-    texts = [*given.texts.texts, *others.texts.texts]
-    return np.arange(n), np.arange(n, len(texts)), whole, texts
+class TaskFiles(NamedTuple):
+    """Texts to choose on, to report on, and to train the last layer anew on; the first are needed.
+
+    Without texts to report on, half of the first are.
+    """
+
+    task: LabelledTexts
+    test: LabelledTexts | None
+    retrain: LabelledTexts | None
+
+    @classmethod
+    def read(
+        cls,
+        task: TextsLike,
+        test: TextsLike | None,
+        retrain: TextsLike | None,
+        columns: TaskColumns,
+        skip_bad: bool,
+    ) -> TaskFiles:
+        """Read the files, of which no two have a text in common."""
+        read = partial(read_task, columns=columns, skip_bad=skip_bad)
+        apart = partial(without_same_texts, skip_bad=skip_bad)
+        given = read(task, grouped=True)
+        others = training = None
+        if test is not None:
+            others = apart(read(test, grouped=True), given, "--test", "--task")
+            refuse_same_units(others, given)
+        if retrain is not None:
+            training = apart(read(retrain, grouped=False), given, "--retrain", "--task")
+            training = apart(training, others, "--retrain", "--test")
+        return cls(given, others, training)
+
+    @property
+    def by_name(self) -> dict[str, LabelledTexts]:
+        """Those that there are."""
+        return {name: one for name, one in self._asdict().items() if one is not None}
+
+    def groups(self) -> list[str]:
+        """Return the groups to compare, the first minus the second."""
+        found = {*self.task.groups, *(self.test.groups if self.test else ())}
+        groups = list(self.task.columns.values or in_order(found))
+        if len(groups) < 2:
+            raise WordbiasError(
+                f"{self.task.texts.name}: all texts are of one group, {groups[0]!r}; name the "
+                "column of the groups with --sensitive"
+            )
+        return groups
+
+    def named_for(self, model: TextClassifier) -> TextClassifier:
+        """Return a model with its classes named as the files name them; see `TextClassifier`."""
+        for one in self.by_name.values():
+            model = model.named_for(set(one.labels), one.texts.name)
+        return model
+
+    def parts(self, examples: Examples, seed: int) -> tuple[Places, Places, Examples, list[str]]:
+        """Return the texts to choose on and to report on, all examples, and all texts.
+
+        Parameters
+        ----------
+        examples
+            Those of `task`.
+        """
+        texts, units = list(self.task.texts.texts), self.task.units
+        if self.test is None:
+            together = texts if units is None else joined_units(units, texts)
+            return *halves(examples, together, seed), examples, texts
+        more = self.test.examples(examples.classes, examples.groups)
+        whole = replace(
+            examples,
+            labels=np.concatenate([examples.labels, more.labels]),
+            of=np.concatenate([examples.of, more.of]),
+            units=None if units is None else [*units, *(self.test.units or ())],
+        )
+        n = len(examples)
+        texts += self.test.texts.texts
+        return np.arange(n), np.arange(n, len(texts)), whole, texts
+
+    def notes(self) -> list[str]:
+        """Return notes on what was left out."""
+        found = []
+        for one in self.by_name.values():
+            if one.left_out:
+                found.append(f"{one.texts.name}: {how_many(one.left_out, 'text')} of other groups")
+            found += [f"{one.texts.name}: {note}" for note in one.texts.notes()]
+        return found

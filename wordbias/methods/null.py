@@ -75,6 +75,12 @@ def subspace_as_far(moved: Float, x: Float, rng: np.random.Generator) -> Subspac
     return Subspace(frame[:k], weights[:k])
 
 
+def erasure_as_far(moved: Float, x: Float, bias: Float, rng: np.random.Generator) -> Erasure:
+    """Draw the same as a map that leaves the row `bias`, shape ``(d,)``, where it is."""
+    drawn = subspace_as_far(moved, x - bias, rng)
+    return Erasure(drawn.basis.T * drawn.weights, drawn.basis, bias)
+
+
 def random_chains(chain: Chain, draws: Iterable[int], *, seed: int = 0) -> Iterator[Chain]:
     """Yield draws of chains with random orthonormal directions in every removal, by their numbers.
 

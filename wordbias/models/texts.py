@@ -13,6 +13,7 @@ from wordbias.columns import BadRows, Column, Table, TableLike, choose_column, o
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import Line
 from wordbias.models.tokenising import Span, find_word
+from wordbias.rendering import how_many
 from wordbias.resources import located
 
 DISTINCT = 1_000
@@ -106,6 +107,11 @@ class Texts:
             digest.update(json.dumps([text, span]).encode())
         return digest.hexdigest()
 
+    def notes(self) -> list[str]:
+        """Return the note that rows were dropped, if any were."""
+        dropped = how_many(self.dropped, "row")
+        return [f"{dropped} dropped, the first: {self.problem}"] * bool(self.dropped)
+
     def without(self, bad: Mapping[int, str], skip_bad: bool) -> Texts:
         """Drop texts.
 
@@ -126,18 +132,23 @@ class Texts:
         rows = BadRows(self.name, None if skip_bad and len(bad) == len(self) else skip_bad)
         for place, reason in bad.items():
             rows.add(f"{self.unit} {self.lines[place]}", reason)
-        kept = [i for i in range(len(self)) if i not in bad]
         return replace(
-            self,
-            texts=[self.texts[i] for i in kept],
-            lines=[self.lines[i] for i in kept],
-            spans=None if self.spans is None else [self.spans[i] for i in kept],
-            columns={
-                name: Column.of(cells[i] for i in kept)
-                for name, cells in ((name, c.cells()) for name, c in self.columns.items())
-            },
+            self.part([i for i in range(len(self)) if i not in bad]),
             dropped=self.dropped + len(bad),
             problem=self.problem or rows.first,
+        )
+
+    def part(self, places: Sequence[int]) -> Texts:
+        """Return some of the texts."""
+        return replace(
+            self,
+            texts=[self.texts[i] for i in places],
+            lines=[self.lines[i] for i in places],
+            spans=None if self.spans is None else [self.spans[i] for i in places],
+            columns={
+                name: Column.of(cells[i] for i in places)
+                for name, cells in ((name, c.cells()) for name, c in self.columns.items())
+            },
         )
 
 

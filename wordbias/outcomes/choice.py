@@ -7,8 +7,10 @@ without an effect finds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -104,8 +106,8 @@ class Examples:
             units=self.units,
         )
 
-    def counts(self, predicted: Places) -> Counts:
-        """Count the predictions of many classifiers.
+    def values(self, predicted: Places) -> dict[str, Values]:
+        """Measure many classifiers.
 
         Parameters
         ----------
@@ -114,26 +116,10 @@ class Examples:
 
         Returns
         -------
-        ndarray
-            Shape ``(models, groups, classes, classes)``.
+        dict
+            Accuracy, macro F1, and each of `BY`, shape ``(models,)``.
         """
-        shape = (len(self.groups), len(self.classes), len(self.classes))
-        size, models = int(np.prod(shape)), predicted.shape[1]
-        cell = (self.of * shape[1] + self.labels) * shape[2]
-        found = [
-            np.bincount(cell + predicted[:, i], minlength=size).reshape(shape)
-            for i in range(models)
-        ]
-        return np.stack(found).astype(np.int64)
-
-    def values(self, predicted: Places) -> dict[str, Values]:
-        """Measure many classifiers: accuracy, macro F1, and each of `BY`, shape ``(models,)``."""
-        step = max(1, _AT_ONCE // (len(self.groups) * len(self.classes) ** 2))
-        blocks = [
-            measured(self.counts(predicted[:, start : start + step]))
-            for start in range(0, predicted.shape[1], step)
-        ]
-        return {name: np.concatenate([one[name] for one in blocks]) for name in blocks[0]}
+        return measured(self._counts(one) for one in predicted.T)
 
     def resampled(
         self, predicted: Places, rng: np.random.Generator, draws: int = SAMPLES
@@ -153,26 +139,40 @@ class Examples:
         units = list(range(len(self))) if self.units is None else list(self.units)
         number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
         unit = np.array([number[one] for one in units])
-        shape = (len(self.groups), len(self.classes), len(self.classes))
-        cell = (self.of * shape[1] + self.labels) * shape[2]
-        counts = []
-        for block in resamples(len(number), rng, draws):
-            for rows in block:
-                times = np.bincount(rows, minlength=len(number))[unit]
-                counts += [
-                    np.bincount(cell + predicted[:, i], times, int(np.prod(shape))).reshape(shape)
-                    for i in range(predicted.shape[1])
-                ]
-        found = measured(np.stack(counts).astype(np.int64))
+        times = (
+            np.bincount(rows, minlength=len(number))[unit]
+            for block in resamples(len(number), rng, draws)
+            for rows in block
+        )
+        found = measured(self._counts(one, weights) for weights in times for one in predicted.T)
         return {name: one.reshape(-1, predicted.shape[1]).T for name, one in found.items()}
 
+    def _counts(self, predicted: Places, times: Places | None = None) -> Counts:
+        """Count the predictions of one classifier, ``(groups, classes, classes)``."""
+        shape = (len(self.groups), len(self.classes), len(self.classes))
+        cells = np.ravel_multi_index((self.of, self.labels, predicted), shape)
+        return np.bincount(cells, times, math.prod(shape)).reshape(shape).astype(np.int64)
 
-def measured(counts: Counts) -> dict[str, Values]:
-    """Return accuracy, macro F1 and each of `BY` of counts, shape ``(models,)``."""
-    settings, classes = Settings(), counts.shape[-1]
-    found = metrics(counts, np.full(classes, np.nan), settings, settings.distance_between(classes))
-    values = {name: found[name].total for name in BY}
-    return {ACCURACY: found[ACCURACY].total, MACRO_F1: macro_f1(counts), **values}
+
+def measured(tables: Iterable[Counts]) -> dict[str, Values]:
+    """Return accuracy, macro F1 and each of `BY` of tables of counts, one value of each a table.
+
+    Parameters
+    ----------
+    tables
+        Shape ``(groups, classes, classes)`` each; only some are held at one time.
+    """
+    settings, remaining = Settings(), iter(tables)
+    found: dict[str, list[Values]] = {}
+    for first in remaining:
+        more = islice(remaining, _AT_ONCE // first.size)
+        counts, classes = np.stack([first, *more]), first.shape[-1]
+        distance = settings.distance_between(classes)
+        totals = metrics(counts, np.full(classes, np.nan), settings, distance)
+        for name in (ACCURACY, *BY):
+            found.setdefault(name, []).append(totals[name].total)
+        found.setdefault(MACRO_F1, []).append(macro_f1(counts))
+    return {name: np.concatenate(blocks) for name, blocks in found.items()}
 
 
 def macro_f1(counts: Counts) -> Values:

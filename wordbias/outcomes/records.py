@@ -242,6 +242,16 @@ def as_cell(value: Any) -> str:
     return cell_of(value) or ""
 
 
+def check_same_form(output: str, source: str, why: str) -> None:
+    """Refuse an output of another form than the file that is read, as their suffixes say."""
+    given, wanted = kind_of(Path(source)), kind_of(Path(output))
+    if given != wanted:
+        raise WordbiasError(
+            f"{output}: would be {wanted}, but {source} is {given}, and {why}; give both the same "
+            "suffix"
+        )
+
+
 def _text_column(
     file: Path, kind: str, names: Sequence[str], text: str | None, asked: Sequence[str]
 ) -> str:

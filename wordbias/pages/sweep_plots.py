@@ -25,7 +25,6 @@ _LOOKS = {
     "attn": Look("m4"),
 }
 _SIZE = (5.2, 3.8)  # inches
-_SMALL, _USUAL = 2.0, 4.0
 
 
 def plot_strength_fairness(
@@ -94,7 +93,7 @@ def plot_accuracy_gap(
         Measure of the gap.
     """
     dots = [
-        Dot(place, look, size=_SMALL if look.css == "chance" else _USUAL)
+        Dot(place, look, size=2.0 if look.css == "chance" else Dot.size)
         for name, look in _OF_POINTS.items()
         for place in points.get(name, ())
     ]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wordbias.contextual.fitting import observe
 from wordbias.methods.leace import Erasure
-from wordbias.methods.null import subspace_as_far
+from wordbias.methods.null import erasure_as_far, subspace_as_far
 from wordbias.models.families import PARTS
 from wordbias.models.hooks import Intervention, of_heads
 from wordbias.models.sites import Site, locate
@@ -70,11 +70,7 @@ class RandomRemovals:
         x = self.values[one.site].astype(np.float64)
         moved = one.step(x) - x
         if isinstance(one.what, Erasure):
-            bias = one.what.bias
-            subspace = subspace_as_far(moved, x - bias, rng)
-            return Intervention(
-                one.site, Erasure(subspace.basis.T * subspace.weights, subspace.basis, bias)
-            )
+            return Intervention(one.site, erasure_as_far(moved, x, one.what.bias, rng))
         if one.site.kind not in PARTS:
             return Intervention(one.site, subspace_as_far(moved, x, rng), False)
         heads = self.heads[one.site]

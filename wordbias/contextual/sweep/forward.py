@@ -46,6 +46,7 @@ Steps = tuple[Intervention, ...]
 _Key = tuple[Site, bytes]
 Inputs = Mapping[str, Tensor]
 Chain = Sequence[Removal]
+"""Removals, one applied after another."""
 ATTENTION, TOKENS, CLS, SENTENCE = range(4)
 """Indices of the stages, in the order of a forward pass."""
 
@@ -165,9 +166,6 @@ def _key(step: Intervention) -> _Key:
     return step.site, hashlib.sha256(step.content).digest()
 
 
-"""Removals, one applied after another."""
-
-
 class Forward:
     """A model that computes every model of a plan in one pass.
 
@@ -203,24 +201,18 @@ class Forward:
         self.quick = quick_family(model)
         self.shares = can_enter(model)
 
-    def __call__(self, inputs: Inputs) -> Tensor:
-        """Return the logits of each model, shape ``(models, B, C)``.
+    def __call__(self, inputs: Inputs, models: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
+        """Return the logits of every model of the plan, ``(models, B, labels)``.
+
+        Also the inputs of the final linear layer of some of them, ``(k, B, d)``.
 
         Parameters
         ----------
         inputs
             Inputs of the model with an `attention_mask`, shape ``(B, T)`` each, padded on the
             right.
-        """
-        return self.with_vectors(inputs, ())[0]
-
-    def with_vectors(self, inputs: Inputs, models: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return also the inputs of the final linear layer of some models, ``(k, B, d)``.
-
-        Parameters
-        ----------
         models
-            Their indices in the names of the plan.
+            Indices in the names of the plan.
         """
         if not self.shares:
             return one_by_one(self.model, self.plan, inputs, models)
@@ -254,7 +246,7 @@ class Forward:
 def one_by_one(
     model: Any, plan: Plan, inputs: Inputs, models: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
-    """Return the same as `Forward.with_vectors` by a whole pass with hooks for each model."""
+    """Return the same as `Forward` by a whole pass with hooks for each model."""
     sentence, logits, vectors = Site("sentence"), list[Tensor](), list[Tensor]()
     for i in range(len(plan.names)):
         with applied(model, plan.steps_of(i)), recording(model, [sentence]) as values:

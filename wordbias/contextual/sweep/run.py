@@ -192,17 +192,13 @@ def _outputs(forward: Forward, device: str, inputs: Mapping[str, Any], kept: Kep
     """Return what is kept of a batch, each array of shape ``(B, models, …)``."""
     with torch.inference_mode():
         placed = {name: x.to(device) for name, x in inputs.items()}
-        more: dict[str, torch.Tensor] = {}
-        if kept.vectors:
-            logits, vectors = forward.with_vectors(placed, kept.vectors)
-            more = {"vectors": vectors.float()}
-        else:
-            logits = forward(placed)
+        logits, vectors = forward(placed, kept.vectors)
         found = {"logits": logits.float()}
         if kept.classes:
             known = logits.isfinite().all(-1)
             found = {"classes": logits.argmax(-1).where(known, _NONE).to(torch.int16)}
-        found |= more
+        if kept.vectors:
+            found["vectors"] = vectors.float()
         return {name: x.transpose(0, 1).cpu().numpy() for name, x in found.items()}
 
 

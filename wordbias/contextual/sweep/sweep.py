@@ -146,7 +146,7 @@ class SweptModel:
         """Return some models with random directions, those of the first seed first."""
         return {
             f"{name} {NULL} {seed}": (
-                self.own.get(name, self.adapter).null(seed).interventions(_setting_of(name))
+                self.own.get(name, self.adapter).null(seed).interventions(setting_of(name))
             )
             for seed in seeds
             for name in names
@@ -155,13 +155,13 @@ class SweptModel:
     def over_lists(self, names: Sequence[str]) -> dict[str, list[Intervention]]:
         """Return some models fitted to redraws of the pairs, those of the first redraw first."""
         return {
-            f"{name} {LISTS} {draw}": adapter.interventions(_setting_of(name))
+            f"{name} {LISTS} {draw}": adapter.interventions(setting_of(name))
             for draw, adapter in enumerate(self.redrawn)
             for name in names
         }
 
 
-def _setting_of(name: str) -> str:
+def setting_of(name: str) -> str:
     """Return the setting of a line of Table 7."""
     return BASELINE if name == SENT_DEBIAS else name
 

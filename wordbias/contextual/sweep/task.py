@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from wordbias.contextual.sweep.as_far import RandomRemovals
 from wordbias.contextual.sweep.forward import Plan
 from wordbias.contextual.sweep.run import Kept, ModelSource, outputs
-from wordbias.contextual.sweep.sweep import models_of
+from wordbias.contextual.sweep.sweep import models_of, setting_of
 from wordbias.contextual.table7 import BASE
-from wordbias.contextual.table7 import SENT_DEBIAS as SENT_DEBIAS_NAME
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import Erasure
 from wordbias.methods.methods import arguments_of
@@ -31,7 +30,6 @@ from wordbias.models.adapters import SENTENCE, Adapter, depth
 from wordbias.models.families import final_of, layer_count, text_head_of
 from wordbias.models.hooks import Intervention
 from wordbias.models.model_like import evaluating
-from wordbias.models.settings import SENT_DEBIAS
 from wordbias.models.text_classifier import TextClassifier
 from wordbias.models.token_batches import TokenisedTexts
 from wordbias.settings import Configured
@@ -60,11 +58,6 @@ class TaskModel:
     adapter: Adapter
     workers: Workers = field(default_factory=Workers)
 
-    @property
-    def plain(self) -> dict[str, list[Intervention]]:
-        """The model as it is, and the settings that are fitted to pairs."""
-        return models_of(self.adapter)
-
     def run(
         self,
         models: Mapping[str, Sequence[Intervention]],
@@ -79,10 +72,6 @@ class TaskModel:
             return outputs(
                 self.source, self.model, plan, tokenised, kept, file=file, workers=self.workers
             )
-
-    def adapter_of(self, name: str) -> Adapter:
-        """Return the adapter with one of the settings fitted to pairs as its default."""
-        return self.adapter.setting(SENT_DEBIAS if name == SENT_DEBIAS_NAME else name)
 
 
 class Predicted(NamedTuple):
@@ -101,8 +90,8 @@ class Predicted(NamedTuple):
         Adapter of each setting, which it removes by default.
     notes
         What the fits of methods found.
-    random
-        The random removals.
+    removals
+        Random removals, for further draws.
     """
 
     names: tuple[str, ...]
@@ -110,7 +99,7 @@ class Predicted(NamedTuple):
     nulls: Places
     adapters: Mapping[str, Adapter]
     notes: Sequence[str]
-    random: RandomRemovals
+    removals: RandomRemovals
 
 
 def predict_all(
@@ -138,14 +127,14 @@ def predict_all(
     draws
         Seeds of the random removals.
     """
-    settings = task.plain
+    settings = models_of(task.adapter)  # the model as it is, and the settings fitted to pairs
     model, tokenizer = task.model.model, task.model.tokenizer
     sites = {SENTENCE, *(one.site for steps in settings.values() for one in steps)}
-    random = RandomRemovals.of(
+    removals = RandomRemovals.of(
         model, tokenizer, [texts[i] for i in fitted_on], sorted(sites, key=depth), seed
     )
     nulls = {
-        f"{name} null {draw}": random.drawn(steps, draw)
+        f"{name} null {draw}": removals.drawn(steps, draw)
         for draw in draws
         for name, steps in settings.items()
         if name != BASE
@@ -155,7 +144,7 @@ def predict_all(
     classes = found["classes"].astype(np.intp)
     own, others = classes[:, : len(settings)], classes[:, len(settings) :]
     others = others.reshape(len(texts), len(draws), len(settings) - 1)
-    adapters = {name: task.adapter_of(name) for name in [*settings][1:]}
+    adapters = {name: task.adapter.setting(setting_of(name)) for name in settings if name != BASE}
     notes: list[str] = []
     for name, method in methods.items():
         x = found["vectors"][:, 0]
@@ -171,10 +160,10 @@ def predict_all(
         adapters[name] = replace(fitted, facts=about)
         steps = adapters[name].interventions()
         own = np.concatenate([own, _predicted(task, steps, x)[:, None]], axis=1)
-        drawn_ones = [_predicted(task, random.drawn(steps, draw), x) for draw in draws]
-        more = np.stack(drawn_ones, 1)[..., None] if drawn_ones else others[:, :, :0]
-        others = np.concatenate([others, more[:, :, : len(drawn_ones)]], axis=2)
-    return Predicted((BASE, *adapters), own, others, adapters, notes, random)
+        if draws:
+            drawn = [_predicted(task, removals.drawn(steps, draw), x) for draw in draws]
+            others = np.concatenate([others, np.stack(drawn, 1)[..., None]], axis=2)
+    return Predicted((BASE, *adapters), own, others, adapters, notes, removals)
 
 
 def fit_at_sentence(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from wordbias import cells
 from wordbias.functions.fairness import NO_INTERVAL
@@ -25,7 +26,6 @@ from wordbias.verdicts import (
     interval,
 )
 
-CHOSEN_ON = "Settings on the texts that were chosen on"
 BEST = 12
 """Number of settings that are shown; the rows have all of them."""
 
@@ -39,28 +39,30 @@ def _titled(row: Row) -> str:
     return column_title(row.measure)
 
 
-def choice_table(rows: Sequence[Row], by: str, limit: Limit) -> Table:
-    """Return the best settings on the texts that were chosen on, the model as it is first."""
+def choice_table(rows: Sequence[Row], by: str, limit: Limit | None) -> Table:
+    """Return the best settings on the texts that were chosen on, the model as it is first.
+
+    Parameters
+    ----------
+    limit
+        None if a user's rule chose.
+    """
     there = [row for row in rows if row.details["half"] == CHOOSE]
-    accuracy = {row.details["setting"]: row for row in there if row.measure == ACCURACY}
-    gaps = [row for row in there if row.measure == by and row.value is not None]
-    if not gaps:
-        return Table(CHOSEN_ON, ["setting"], [])
-    base, *others = gaps
-    least = limit.least(float(accuracy[base.details["setting"]].value or 0.0))
+    accuracy = {
+        row.details["setting"]: row.value or 0.0 for row in there if row.measure == ACCURACY
+    }
+    base, *others = gaps = [row for row in there if row.measure == by]
+    least = -inf if limit is None else limit.least(accuracy[base.details["setting"]])
 
     def order(row: Row) -> tuple[bool, float]:
-        return (accuracy[row.details["setting"]].value or 0.0) < least, row.value or 0.0
+        return accuracy[row.details["setting"]] < least, inf if row.value is None else row.value
 
     best = sorted(others, key=order)[:BEST]
-    shown = {row.details["setting"]: i for i, row in enumerate([base, *best])}
-    chosen = [row for row in gaps if row.details["chosen"]]
-    shown |= {
-        row.details["setting"]: len(shown) for row in chosen if row.details["setting"] not in shown
-    }
+    shown = [base, *best, *(row for row in gaps if row.details["chosen"])]
+    names = list(dict.fromkeys(row.details["setting"] for row in shown))
     listed = sorted(
-        (row for row in there if row.details["setting"] in shown),
-        key=lambda row: shown[row.details["setting"]],
+        (row for row in there if row.details["setting"] in names),
+        key=lambda row: names.index(row.details["setting"]),
     )
     columns = []
     for measure in dict.fromkeys(row.measure for row in there):
@@ -68,10 +70,10 @@ def choice_table(rows: Sequence[Row], by: str, limit: Limit) -> Table:
         if measure == by:
             columns += values(("change", cells.change), measure=measure)
             columns += values(("chosen", cells.detail("chosen")), measure=measure)
-    note = (
-        f"The {len(shown) - 1} best of {len(others)} settings; the others are in the rows. Those "
-        f"that lose more than {allowed(limit)} of accuracy come last, and are not chosen."
-    )
+    note = f"The {len(best)} best of {len(others)} settings; the others are in the rows."
+    if limit is not None:
+        note += f" Those that lose more than {allowed(limit)} of accuracy come last"
+        note += ", and are not chosen."
     return pivot(
         "Settings on the texts that were chosen on", listed, {"setting": "setting"}, columns, note
     )
@@ -120,10 +122,16 @@ def rank_table(rows: Sequence[Row]) -> Table:
     return pivot("Ranks of the settings", rows, "subject", columns, note)
 
 
-def answer_lines(
-    rows: Sequence[Row], by: str, limit: Limit, settings: int, own_rule: bool
-) -> list[str]:
-    """Say what was chosen, what it does on other texts, and whether the gap comes back."""
+def answer_lines(rows: Sequence[Row], by: str, limit: Limit | None, settings: int) -> list[str]:
+    """Say what was chosen, what it does on other texts, and whether the gap comes back.
+
+    Parameters
+    ----------
+    limit
+        None if a user's rule chose.
+    settings
+        Number of settings.
+    """
     found = {
         (row.measure, row.details["half"], row.details["stage"], row.details["setting"]): row
         for row in rows
@@ -135,19 +143,20 @@ def answer_lines(
     title = f"sum of the {column_title(by)}s" if by.endswith("-gap") else column_title(by)
     if name == base:
         verdict = decide(CHOICE, ChosenOn(False))
-        reason = "the rule scores none higher" if own_rule else (
+        reason = "the rule scores none higher" if limit is None else (
             f"none that loses at most {allowed(limit)} of accuracy has a lower {title}"
         )  # fmt: skip
         return [f"Does a setting help? {verdict.verdict}: of {settings} settings {reason}."]
-    how = "by the rule given" if own_rule else (
+    how = "by the rule given" if limit is None else (
         f"for the lowest {title} among those that lose at most {allowed(limit)} of accuracy"
     )  # fmt: skip
     gap, accuracy = (
         (found[m, REPORT, "before", base], found[m, REPORT, "after", name]) for m in (by, ACCURACY)
     )
-    costly = (accuracy[1].value or 0.0) < limit.least(accuracy[0].value or 0.0)
+    before, after = (row.value or 0.0 for row in accuracy)
+    costly = limit is not None and after < limit.least(before)
     moved = change(gap[0].to_dict(), gap[1].to_dict())
-    chosen = ChosenOn(True, moved, costly and not own_rule, gap[1].details.get("null_p"))
+    chosen = ChosenOn(True, moved, costly, gap[1].details.get("null_p"))
     verdict = decide(CHOICE, chosen)
     lines = [
         f"{name} is chosen of {settings} settings, {how}.",
@@ -159,16 +168,17 @@ def answer_lines(
     if "null" in gap[1].details:
         first = found[by, CHOOSE, name, name].details
         lines.append(
-            f"The same choice among random removals changes it by {number(first['null'], 3)} where "
-            f"it is chosen and by {number(gap[1].details['null'], 3)} on the other texts, the "
-            f"setting by {number(first['change'], 3)} and {number(gap[1].details['change'], 3)}."
+            "Change of the gap on the texts that were chosen on, and on the others: "
+            f"{number(first['change'], 3)} and {number(gap[1].details['change'], 3)}; by the same "
+            f"choice among random removals {number(first['null'], 3)} and "
+            f"{number(gap[1].details['null'], 3)}."
         )
-    back = [row for row in rows if row.measure == "gap-returned"]
-    if back:
-        (row,) = back
+    for row in rows:
+        if row.measure != "gap-returned":
+            continue
         facts = Back(moved in (BETTER, SLIGHT), interval(row.to_dict()))
         again = decide(RETURNS, facts)
-        share = f"; back is a share of {cells.with_interval(row)}" if facts.is_removed else ""
+        share = f"; share that is back: {cells.with_interval(row)}" if facts.is_removed else ""
         lines.append(
             f"Does the gap come back when the last layer is trained anew? {again.verdict}: "
             f"{again.says}{share}."
