@@ -193,7 +193,7 @@ def random_removal(
     """
     moved = (remove(steps, vectors) - vectors).astype(np.float64)
     bias = next((one.bias for one in steps if isinstance(one, Erasure)), np.zeros(vectors.shape[1]))
-    return (erasure_as_far(moved, vectors, bias, rng),)
+    return (erasure_as_far(moved, vectors.astype(np.float64), bias, rng),)
 
 
 def remove(steps: Sequence[Step], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
