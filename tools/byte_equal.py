@@ -49,7 +49,7 @@ def _run(commit: str, tree: Path, kept: Path, patterns: list[str]) -> None:
         environment = {"PYTHONPATH": str(tree), "WORDBIAS_KEEP_GOLDEN": str(kept)}
         test = "tests/golden/test_golden.py::test_a_call_gives_what_it_gave"
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", *(f"{test}[{name}]" for name in names)],
+            [sys.executable, "-m", "pytest", "-qm", "", *(f"{test}[{name}]" for name in names)],
             cwd=tree,
             env={**os.environ, **environment},
             check=False,

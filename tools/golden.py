@@ -55,7 +55,7 @@ def _chosen(patterns: list[str]) -> list[str]:
 def _run(names: list[str]) -> int:
     test = "tests/golden/test_golden.py::test_a_call_gives_what_it_gave"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *(f"{test}[{name}]" for name in names)],
+        [sys.executable, "-m", "pytest", "-qm", "", *(f"{test}[{name}]" for name in names)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT), "WORDBIAS_WRITE_GOLDEN": "1"},
         check=False,

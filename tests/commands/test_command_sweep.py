@@ -349,10 +349,10 @@ def test_an_interrupted_sweep_is_resumed(
     real, mine = Forward.__call__, tmp_path / "t.csv"
     given = arguments(inputs, "--sent-debias", inputs["text"], "-o", mine, "-q")
 
-    def stop(forward: Forward, inputs: Any) -> Any:
+    def stop(forward: Forward, *given: Any) -> Any:
         if forward.model.config.num_labels == 3:
             raise KeyboardInterrupt
-        return real(forward, inputs)
+        return real(forward, *given)
 
     monkeypatch.setattr(Forward, "__call__", stop)
     done = cli(*given)
@@ -362,9 +362,9 @@ def test_an_interrupted_sweep_is_resumed(
     assert (tmp_path / "t.csv.next-sentence.part").exists()
     seen: list[int] = []
 
-    def count(forward: Forward, inputs: Any) -> Any:
+    def count(forward: Forward, *given: Any) -> Any:
         seen.append(forward.model.config.num_labels)
-        return real(forward, inputs)
+        return real(forward, *given)
 
     monkeypatch.setattr(Forward, "__call__", count)
     assert cli(*given).code == 0

@@ -262,10 +262,10 @@ def test_random_removals_are_resumed(
     names = {"nli": folder / "nli-{seed}", "model_seeds": SEEDS, "null": DRAWS, "output": output}
     asked = options(folder, **names)
 
-    def stop(forward: Forward, inputs: Any) -> Any:
+    def stop(forward: Forward, *given: Any) -> Any:
         if "null" in forward.plan.names[0] and forward.model.config.num_labels == 3:
             raise KeyboardInterrupt
-        return real(forward, inputs)
+        return real(forward, *given)
 
     monkeypatch.setattr(Forward, "__call__", stop)
     with pytest.raises(Interrupted, match=r"next-sentence\.0\.part and 4 other files"):
@@ -277,9 +277,9 @@ def test_random_removals_are_resumed(
     assert "all.csv.next-sentence.0.null.part" in kept
     seen: list[str] = []
 
-    def count(forward: Forward, inputs: Any) -> Any:
+    def count(forward: Forward, *given: Any) -> Any:
         seen.append(forward.plan.names[0])
-        return real(forward, inputs)
+        return real(forward, *given)
 
     monkeypatch.setattr(Forward, "__call__", count)
     again = sweep(folder / "nsp-{seed}", **asked)
