@@ -1,1 +1,1 @@
-"""Coreference: documents with clusters of mentions, their files, scores, and a model that finds them."""
+"""Coreference: documents, their files and scores, and a model that finds clusters of mentions."""
