@@ -246,7 +246,7 @@ class Task:
 
 
 def tallies(key: Sequence[Document], response: Sequence[Document]) -> Tally:
-    """Count each document, shape ``(documents, 3, 4)``; singletons are left out of the key."""
+    """Count each document, shape ``(documents, 4, 4)``; singletons are left out of the key."""
     pairs = zip(key, response, strict=True)
     return np.stack([tally(without_singletons(one.clusters), two.clusters) for one, two in pairs])
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wordbias.coreference.training import Trained
 
 _PURPOSE = "Training a coreference model"
-_NAMES = dict(zip(METRICS, ("MUC", "B³", "CEAFφ4"), strict=True))
+_NAMES = dict(zip(METRICS, ("MUC", "B³", "CEAFφ4", "LEA"), strict=True))
 
 
 @public
