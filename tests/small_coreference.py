@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +66,10 @@ def conll(documents: list[Document]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def learning_folder(path: Path) -> str:
+def learning_folder(path: Path, words: Sequence[str] = WORDS) -> str:
     """Write a small encoder as BERT begins, which learns more easily than one of large weights."""
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    tokenizer = tiny_encoders.make_tokenizer(WORDS, lower=False)
+    tokenizer = tiny_encoders.make_tokenizer(list(words), lower=False)
     config = transformers.BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=64,

@@ -13,6 +13,7 @@ from small_coreference import encoder_folder, learning_folder, story
 
 import wordbias as wb
 from wordbias.coreference.documents import Document
+from wordbias.coreference.reading import read_documents
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.outcomes.conll import conll_f1
 
@@ -73,6 +74,30 @@ def test_ten_documents_are_learned_by_heart_and_stored(tmp_path: Path) -> None:
     assert loaded(list(documents[0].tokens)) == flat.clusters
     texts = ["Ann saw the dog ."]
     assert not np.array_equal(wb.encode(folder, texts).vectors, wb.encode(encoder, texts).vectors)
+
+
+def beginning(document: Document, tokens: int, width: int) -> Document:
+    """Return the first sentences of a document, of so many tokens or fewer, and their mentions."""
+    ends = [end for _, end in document.sentence_spans() if end <= tokens]
+    inside = (
+        tuple((start, end) for start, end in one if end <= ends[-1] and end - start <= width)
+        for one in document.clusters
+    )
+    clusters = tuple(one for one in inside if len(one) > 1)
+    return Document(document.name, document.sentences[: len(ends)], clusters)
+
+
+@pytest.mark.slow
+def test_ten_real_documents_are_learned_by_heart(tmp_path: Path, shared_data: Path) -> None:
+    """Of their spans nearly all are kept: one that is not kept is not learned."""
+    every = read_documents(shared_data / "coref" / "ontogum.train.conll.gz")
+    documents = [beginning(one, 80, 3) for one in every[::18][:10]]
+    words = [token for one in documents for token in one.tokens]
+    encoder = learning_folder(tmp_path / "encoder", words)
+    size = Settings(segment_length=64, width=3, hidden=100, kept=2.0, dropout=0.1)
+    model = Coreference.new(encoder, size, device="cpu")
+    found = train_model(model, documents, documents, Recipe(epochs=40, rate=1e-3, task_rate=1e-3))
+    assert found.f1 > 0.95
 
 
 @pytest.mark.slow
