@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from wordbias.functions.choose import choose as choose
     from wordbias.functions.compare import compare as compare
     from wordbias.functions.convert import convert as convert
+    from wordbias.functions.coref_score import coref_score as coref_score
     from wordbias.functions.debias import debias as debias
     from wordbias.functions.encode import encode as encode
     from wordbias.functions.erase import erase as erase
@@ -123,6 +124,7 @@ __all__ = [
     "compare",
     "config",
     "convert",
+    "coref_score",
     "debias",
     "encode",
     "erase",
