@@ -26,7 +26,7 @@ from wordbias.draws import sampled_row, with_items
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import resampled_means
+from wordbias.statistics import is_constant, resampled_means
 from wordbias.stereotypes.pairs import share_row, unit_sums
 from wordbias.stereotypes.winogender import FEMALE, MALE, NEUTRAL, TASK, Winogender
 from wordbias.text_files import Source
@@ -348,10 +348,13 @@ def _gap_rows(
         if not len(d):
             continue
         samples = None
-        if draws and len(d) > 1:
+        same = is_constant(d)
+        if draws and not same:
             samples = resampled_means(d[:, None], np.random.default_rng(seed), draws)[:, 0]
         details = {**about, "set": f"{names[j]} − {names[i]}", "n": len(d), "seed": seed}
         details |= {"p": mcnemar_p(d), **ideal(GAP)}
+        if draws and same:
+            details["reason"] = "all templates have the same difference, which no draw can change"
         rows.append(sampled_row(subject, GAP, float(d.mean()), details, samples, TEMPLATES))
     return rows
 

@@ -61,9 +61,9 @@ def winobias(
     ``folder`` has the eight files of WinoBias, pro_stereotyped_type1.txt.dev and so on. Any system
     can be scored. ``sentences`` writes its input, one {"sentence": …, "tokens": […]} per line.
     ``clusters`` reads its output, {"sentence": …, "clusters": [[[0, 8], [17, 20]], …]} per line, or
-    one JSON object of clusters by sentence, or what coref-predict writes. The report has CoNLL F1 of pro- and anti-stereotyped
-    sentences, and group fairness of the professions that pronouns are resolved to. ``masked``
-    writes the sentences for a probe of an encoder.
+    one JSON object of clusters by sentence, or what coref-predict writes. The report has CoNLL F1
+    of pro- and anti-stereotyped sentences, and group fairness of the professions that pronouns are
+    resolved to. ``masked`` writes the sentences for a probe of an encoder.
 
     Parameters
     ----------
