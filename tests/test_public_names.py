@@ -430,6 +430,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "nli_train": lambda file: wb.nli_train(
         file("glove.txt"), **_training(file), output="nli.safetensors", epochs=1, hidden=8
     ),
+    "coref_score": lambda file: wb.coref_score(file("gold.conll"), clusters=file("found.conll")),
     "probe": lambda file: wb.probe(*_rows(), epochs=1, fractions=[0.5, 1.0], seed=[0]),
     "predict": lambda file: wb.predict(file("my-classifier"), TEXTS),
     "project": lambda file: wb.project(file("minilm-nli")),

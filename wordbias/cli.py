@@ -56,6 +56,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Predictions": {
         "fairness": "Measure whether a classifier treats women and men alike.",
+        "coref-score": "Score a coreference system: CoNLL F1, GAP, pronouns of all sets.",
         "winobias": "Score a coreference system on WinoBias: is a nurse always she?",
     },
     "Results of other commands": {

@@ -532,6 +532,15 @@ _CLASSIFIERS = (
         ENCODER,
         trained=True,
     ),
+    Call(
+        "coref-score-json",
+        "coref-score gold.conll --clusters found.conll --draws 100 --format json",
+    ),
+    Call("coref-score-gap-table", "coref-score gap-test.tsv --clusters answers.tsv --draws 100"),
+    Call(
+        "coref-score-pronouns-table",
+        "coref-score winogender/ --clusters pronouns-found.jsonl --draws 100",
+    ),
     Call("winobias-json", "winobias winobias/ --masked masked.tsv --format json"),
     Call("winobias-table", "winobias winobias/ --sentences sentences.jsonl"),
 )

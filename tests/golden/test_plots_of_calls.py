@@ -31,6 +31,7 @@ PLOTTED = {
     "changes": _NAMED["changes-table"],
     "choose": _NAMED["choose-table"],
     "compare": _NAMED["compare-table"],
+    "coref-score": _NAMED["coref-score-gap-table"],
     "debias": _NAMED["debias-misp-table"],
     "erase": Call("erase", "erase bios.parquet --labels gender", ("pyarrow",), trained=True),
     "fairness": _NAMED["fairness-table"],

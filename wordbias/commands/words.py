@@ -45,6 +45,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "old": (INPUT, "results before a change"),
     "original": (INPUT, "the embedding before it was changed"),
     "pairs": (INPUT, "pairs of sentences or texts that differ in the group"),
+    "password": (INPUT, "password of an archive that is read"),
     "perplexity": (INPUT, "text to measure the perplexity on"),
     "predicted": (INPUT, "column of the predictions"),
     "predictions": (INPUT, "predictions of any system"),

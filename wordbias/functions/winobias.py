@@ -61,9 +61,9 @@ def winobias(
     ``folder`` has the eight files of WinoBias, pro_stereotyped_type1.txt.dev and so on. Any system
     can be scored. ``sentences`` writes its input, one {"sentence": …, "tokens": […]} per line.
     ``clusters`` reads its output, {"sentence": …, "clusters": [[[0, 8], [17, 20]], …]} per line, or
-    one JSON object of clusters by sentence. The report has CoNLL F1 of pro- and anti-stereotyped
-    sentences, and group fairness of the professions that pronouns are resolved to. ``masked``
-    writes the sentences for a probe of an encoder.
+    one JSON object of clusters by sentence, or what coref-predict writes. The report has CoNLL F1
+    of pro- and anti-stereotyped sentences, and group fairness of the professions that pronouns are
+    resolved to. ``masked`` writes the sentences for a probe of an encoder.
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def winobias(
     clusters : path, or mapping of sentence to clusters, optional
         Output of a system: .json or .jsonl.
     span_unit : str
-        With ``clusters``: unit of its spans. Tokens are those that ``sentences`` writes.
+        With ``clusters``: unit of its spans. Tokens are those that ``sentences`` writes, and the
+        unit of what coref-predict writes.
     inclusive : bool
         With ``clusters``: spans end at their last place, not at the one after it.
     shares : path, or mapping of profession to share, optional
