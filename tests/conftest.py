@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import re
@@ -37,6 +38,15 @@ devices.set_threads(1)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # so a shell starts what runs behind it; the processes that tests interrupt would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage among what stays to the end: modules and tests, some millions."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 @dataclass(frozen=True)
