@@ -76,7 +76,8 @@ def _unsynced() -> Iterator[None]:
 def _threads() -> Iterator[None]:
     """Go back to one thread behind a test that wants more."""
     yield
-    devices.set_threads(1)
+    if devices.threads() != 1:
+        devices.set_threads(1)
 
 
 @pytest.fixture(autouse=True)
@@ -102,12 +103,17 @@ def tmp_path(request: pytest.FixtureRequest, _new_folder: Callable[[str], Path])
 
 
 @pytest.fixture(autouse=True)
-def cache_folder(_new_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give every test an empty cache, and a data folder in which nothing is."""
+def _own_folders(_new_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every test a cache and a data folder in which nothing is."""
     monkeypatch.setenv("WORDBIAS_DATA", str(_new_folder("data")))
-    folder = _new_folder("cache")
+    monkeypatch.setenv("WORDBIAS_CACHE", str(_new_folder("cache")))
+
+
+@pytest.fixture
+def cache_folder(_own_folders: None) -> Path:
+    """Return the cache of this test, an empty folder."""
+    folder = Path(os.environ["WORDBIAS_CACHE"])
     folder.mkdir()
-    monkeypatch.setenv("WORDBIAS_CACHE", str(folder))
     return folder
 
 
