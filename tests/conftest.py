@@ -12,21 +12,21 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from forks import Forked
 from hypothesis import HealthCheck, settings
+from quick_cases import EXAMPLES, each_once
 
 from wordbias import Embedding, devices, progress, text_files
 from wordbias.cli import run
 
 pytest_plugins = ("clusters_here", "hub_server", "model_fixtures", "without_extras")
 ROOT = Path(__file__).resolve().parent.parent
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
+settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", parent=settings.get_profile("all"), max_examples=EXAMPLES)
 
 DATA = Path(os.environ.get("WORDBIAS_SHARED_DATA", ROOT.parent / "shared" / "data"))
 
@@ -38,6 +38,26 @@ devices.set_threads(1)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # so a shell starts what runs behind it; the processes that tests interrupt would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("quick" if config.option.markexpr == "not slow" else "all")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Make combinations slow that the quick run need not try: see the marker `each_once`."""
+    tests: dict[str, list[Any]] = {}
+    for item in items:
+        if item.get_closest_marker("each_once"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for several in tests.values():
+        names = several[0].get_closest_marker("each_once").args
+        for item, quick in zip(
+            several, each_once([one.callspec.params for one in several], names), strict=True
+        ):
+            if not quick:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(wrapper=True)

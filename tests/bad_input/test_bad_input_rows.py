@@ -63,6 +63,7 @@ def spoiled(request: pytest.FixtureRequest, inputs: Path, people: Any) -> Callab
     return make
 
 
+@pytest.mark.each_once("command", "spoiled")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("place", PLACES)
@@ -87,6 +88,7 @@ def test_the_first_line_of_a_file_without_a_header(
     assert f"line 1: column 9: '{value}'" in message
 
 
+@pytest.mark.each_once("command", "target")
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("target", ["out.txt", "out.vec", "out.bin", "out.safetensors"])
 @pytest.mark.parametrize("command", ["misp", "convert"])
