@@ -236,6 +236,7 @@ def test_a_result_beyond_float32_is_refused_or_can_be_read(
     assert "'zzz'" in message
 
 
+@pytest.mark.slow
 def test_a_bad_row_through_a_process(refused: Refused, good: Path, process: Any) -> None:
     spoil(good, 400, b"zzz 1 2 3")
     message = refused("misp", good, "-o", "OUT.txt", run=process)

@@ -211,6 +211,7 @@ def test_where_no_random_removal_moves_words_as_far_that_is_said(sample: Embeddi
     assert f"as far: there are none: {reason}" in " ".join(report.render("table").split())
 
 
+@pytest.mark.slow
 def test_debias_says_what_misp_says(
     cli: Callable[..., Any], sample: Embedding, tmp_path: Path
 ) -> None:
