@@ -6,9 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 EXAMPLES = 25
 """What hypothesis draws in the quick run where a test names no number; the whole run draws 100."""
+
+
+def examples(number: int) -> int:
+    """Return the number of examples of a test: all in the whole run, some in the quick one."""
+    return number * settings().max_examples // 100
 
 
 def first_quick(cases: Iterable[Any]) -> list[Any]:
