@@ -320,6 +320,7 @@ def test_an_arm_of_a_fine_tuned_encoder(plan: Plan) -> None:
 # Resuming
 
 
+@pytest.mark.slow
 def test_arms_are_added_to_a_study_and_resumed(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -378,6 +379,7 @@ def adapter_file(
     return path, encoder
 
 
+@pytest.mark.each_once("site")
 @pytest.mark.parametrize("site", ["tokens@3", "cls@3"])
 def test_an_adapter_is_an_arm(plan: Plan, tmp_path: Path, site: str) -> None:
     path, encoder = adapter_file(plan, tmp_path / "leace.safetensors", site)

@@ -110,6 +110,7 @@ def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path)
     assert "no strategy given changes anything" in alone.err
 
 
+@pytest.mark.slow
 def test_arms_of_vectors(cli: Cli, encoder: str, tmp_path: Path) -> None:
     """Tables, the verdict, the figure and the rows; the same call finds all there."""
     plot = tmp_path / "figure.svg"

@@ -70,6 +70,7 @@ def titled(tables: Sequence[Table], start: str) -> list[Table]:
     return found
 
 
+@pytest.mark.each_once("frozen", "strategies")
 @pytest.mark.parametrize("classes", [2, 28])
 @pytest.mark.parametrize("seeds", [1, 3, 6])
 @pytest.mark.parametrize("strategies", [("scrub",), LONG])

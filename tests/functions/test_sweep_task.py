@@ -157,6 +157,7 @@ def test_the_last_layer_trained_anew_is_a_logistic_regression_on_its_inputs(swep
     assert share.details["low"] <= share.value <= share.details["high"]
 
 
+@pytest.mark.slow
 def test_the_command_says_what_python_says_and_resumes(
     cli: Callable[..., Any], swept: Swept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +225,7 @@ def test_two_columns_are_the_groups_of_both(swept: Swept, tmp_path: Path) -> Non
     assert report.rows[0].details["groups"] == ["F/a", "F/b", "M/a", "M/b"]
 
 
+@pytest.mark.slow
 def test_ranks_of_an_earlier_sweep(swept: Swept, tmp_path: Path) -> None:
     report = wb.sweep(
         swept.path("model"), task=swept.path("dev.tsv"), labels="job", sensitive="gender", null=1,
