@@ -350,13 +350,28 @@ def test_calls_that_are_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_heads_that_read_other_tokens_are_refused(swept: Swept, tmp_path: Path) -> None:
-    import tiny_heads
+def test_an_encoder_with_a_head_of_scikit_learn(swept: Swept, tmp_path: Path) -> None:
+    """The head reads the mean of all tokens; what is written is what `predict` removes."""
+    import torch
+    from sklearn.linear_model import LogisticRegression
+    from transformers import AutoModel, AutoTokenizer
 
-    labels = dict(enumerate(tiny_tasks.CLASSES))
-    made = tiny_heads.model(
-        "modernbert", "SequenceClassification", classifier_pooling="mean", id2label=labels
-    )
-    call = {"task": swept.path("dev.tsv"), "labels": "job", "sensitive": "gender"}
-    with pytest.raises(WordbiasError, match="its head reads a mean of the tokens"):
-        wb.sweep((made, tiny_heads.tokenizer()), **call)
+    folder, rows = swept.path("model"), tiny_tasks.texts(300, 12)
+    tokenizer, encoder = (one.from_pretrained(folder) for one in (AutoTokenizer, AutoModel))
+    inputs = tokenizer([row.text for row in rows], padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        states, mask = encoder(**inputs)[0], inputs["attention_mask"][..., None]
+    x = ((states * mask).sum(1) / mask.sum(1)).numpy()
+    head = LogisticRegression(max_iter=5000).fit(x, [row.label for row in rows])
+    report = wb.sweep(
+        (folder, head), task=swept.path("dev.tsv"), test=swept.path("test.tsv"), labels="job",
+        sensitive="gender", null=1, drop=0.5, save_transform=tmp_path / "chosen.st",
+    )  # fmt: skip
+    found = Swept(tmp_path, report)
+    assert found.chosen != "Base"
+    for stage, adapter in (("before", None), ("after", tmp_path / "chosen.st")):
+        out = tmp_path / f"{stage}.tsv"
+        wb.predict((folder, head), swept.path("test.tsv"), adapter=adapter, output=out)
+        expected = wb.fairness(out, sensitive="gender", labels="job")
+        (known,) = (row for row in expected["tpr-gap"] if row.details["set"] == "sum")
+        assert found.values(stage=stage, half="report")["tpr-gap"].value == known.value
