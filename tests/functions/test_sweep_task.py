@@ -148,6 +148,9 @@ def test_the_last_layer_trained_anew_is_a_logistic_regression_on_its_inputs(swep
     before = swept.values(stage="before", half="report")["tpr-gap"].value
     after = swept.values(stage="after", half="report")["tpr-gap"].value
     share = swept.report["gap-returned"][0]
+    assert (
+        swept.values(stage="retrained", setting=swept.chosen)["tpr-gap"].details["null_draws"] == 4
+    )
     retrained = [
         swept.values(stage="retrained", half="report", setting=one)["tpr-gap"].value
         for one in ("Base", swept.chosen)
@@ -296,6 +299,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"task": "dev.tsv", "retrain": "dev.tsv"}, "500 texts are in task= as well"),
     ({"task": "dev.tsv", "methods": "leace,inlp"}, "methods are tried one by one here"),
     ({"task": "dev.tsv", "methods": "oscar"}, "oscar"),
+    ({"task": "dev.tsv", "methods": "leace leace"}, "leace is named twice; name it once"),
+    ({"task": "dev.tsv", "output": "table.xyz"}, r"table\.xyz: expected a name that ends in \.csv"),
     ({"task": "dev.tsv", "rule": 3}, "rule=: expected a function"),
     ({"task": "dev.tsv", "rule": max, "drop": 0.1}, "drop= does nothing with rule="),
     ({"task": "one_group.tsv"}, "all texts are of one group, 'F'; name the column"),

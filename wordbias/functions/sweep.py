@@ -28,7 +28,7 @@ from wordbias.contextual.table7 import (
 from wordbias.draws import LISTS, NULL
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_outputs, check_writable
-from wordbias.functions.inputs import path_of, write_records
+from wordbias.functions.inputs import check_records, path_of, write_records
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
@@ -311,6 +311,7 @@ def sweep(
             {"--task": task, "--test": test, "--retrain": retrain, "--best": best,
              "--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups},
         )  # fmt: skip
+        check_records(target)
         parts = ("classes", "retrained") if target else ()
         files = {name: Path(f"{target}.{name}.part") for name in parts}
         with resumable(target, *files.values()):
@@ -339,6 +340,7 @@ def sweep(
     read: dict[str, object] = {"--stereoset": stereoset, "--snli": snli, "--best": best}
     read |= {"--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups}
     check_outputs({"-o": target}, read)
+    check_records(target)
     named = [head for name in _MODELS for head in ([f"{name}.{seed}" for seed in order] or [name])]
     stores = {name: Path(f"{target}.{name}.part") for name in named if target}
     drawn = [drawn_file(file, kind) for kind in (NULL, LISTS) for file in stores.values()]
