@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("likelihood DECODER --data gsss.csv", "pairs of sentences, which a next-sentence head"),
         (
-            "fine-tune DECODER --task nli --train nli.tsv --dev nli.tsv -o OUT",
+            "fine-tune DECODER --head nli --train nli.tsv --dev nli.tsv -o OUT",
             "reads the last of the tokens, and here the first token alone",
         ),
         (
