@@ -403,7 +403,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "fetch": lambda file: wb.fetch(),
     "fine_tune": lambda file: wb.fine_tune(
         file("bert-base-cased"),
-        task="nli",
+        head="nli",
         train=file("snli_train.tsv.gz"),
         dev=file("snli_dev.tsv.gz"),
         limit=32,

@@ -337,8 +337,12 @@ def test_arms_are_added_to_a_study_and_resumed(
         return inner(plan, job)
 
     monkeypatch.setattr(experiment, "run_job", stopping)
+    said: list[str] = []
+    monkeypatch.setattr(experiment, "note", said.append)
     with pytest.raises(Interrupted, match="3 of 4 jobs are done"):
         run(more)
+    assert len(said) == 1
+    assert said[0].startswith("none is trained again, with the seeds 0: ")
     found = as_json(run(more))
     assert calls == ["none", "leace", "random-leace", "random-leace"]
     assert found == as_json(whole)
@@ -349,6 +353,7 @@ def test_arms_are_added_to_a_study_and_resumed(
     assert as_json(run(more)) == found
     assert more.results.read_bytes() == data
     assert len(calls) == 4
+    assert len(said) == 1
 
 
 @pytest.mark.slow

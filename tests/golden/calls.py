@@ -495,7 +495,7 @@ _ENCODERS = (
     ),
     Call(
         "fine-tune-json",
-        "fine-tune bert-base-cased --task nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
+        "fine-tune bert-base-cased --head nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
         " --limit 32 --epochs 1 --batch-size 16 --every 1 -o out --format json",
         (*ENCODER, "accelerate"),
         trained=True,

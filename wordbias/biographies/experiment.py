@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,6 +48,7 @@ from wordbias.biographies.removals import (
 )
 from wordbias.biographies.results import AFTER, BASELINES, BEFORE, REPRESENTATION, UNTRAINED
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, Prepared, prepare
+from wordbias.calls import note
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_output_folder, output_folder
@@ -88,6 +89,7 @@ LEAST_BLOCKS = 5
 _MEASURES = (COMPRESSION, PUBLISHED, CODELENGTH, UNIFORM, ACCURACY)
 _ADAPTER = "adapter"
 """Fact of an arm of vectors: a hash of what its adapter removes, empty without one."""
+_REMEDY = "name another folder"
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -107,26 +109,18 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
     check_jobs(plan)
     encoder = plan.encoding.load(plan.model)
     plan = replace(plan, model_sha256=sha256_of(encoder))
-    jobs, pooling = plan.jobs(), plan.encoding.pooling
+    jobs = plan.jobs()
     check_adapters(plan.strategies, unwrapped(encoder))
     del encoder
 
     def done() -> str:
         return f"{sum(store.get(*job) is not None for job in jobs)} of {len(jobs)} jobs are done"
 
-    path, remedy = plan.results, "name another folder"
+    path = plan.results
     with output_folder(plan.folder), resumable(path, plan.folder, keep=True, done=done):
-        store = Store(path, plan.about(), Job._fields, what="study", remedy=remedy, draws=False)
+        store = Store(path, plan.about(), Job._fields, what="study", remedy=_REMEDY, draws=False)
         removals = [job for job in jobs if is_removal(job.strategy)]
-        for job in removals:
-            known, adapter = store.get(*job), digest_of_adapter(job.strategy, pooling)
-            if known is None and not plan.trained_file(job.seed).exists():
-                store.entries.pop(Job(NONE, job.seed), None)  # trained again, and its model kept
-            elif known is not None and known.facts.get(_ADAPTER, "") != adapter:
-                raise WordbiasError(
-                    f"{path}: {job} was measured with another adapter of this name; {remedy}, or "
-                    "give the adapter another name"
-                )
+        _check_removals(plan, store, removals)
         if not workers.in_process:
             for job in jobs:
                 if store.get(*job) is None:
@@ -142,6 +136,29 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         if removals:
             store.complete(removals, _timed, workers, shared=(plan,), what="arms of vectors")
     return [row for job in jobs for row in store.entries[job].rows]
+
+
+def _check_removals(plan: Plan, store: Store, removals: Sequence[Job]) -> None:
+    """Refuse arms with another adapter; let jobs of `NONE` run again that did not keep their model.
+
+    They were run without arms of vectors.
+    """
+    path, pooling, again = plan.results, plan.encoding.pooling, []
+    for job in removals:
+        known, adapter = store.get(*job), digest_of_adapter(job.strategy, pooling)
+        if known is None and not plan.trained_file(job.seed).exists():
+            if store.entries.pop(Job(NONE, job.seed), None) is not None:
+                again.append(str(job.seed))
+        elif known is not None and known.facts.get(_ADAPTER, "") != adapter:
+            raise WordbiasError(
+                f"{path}: {job} was measured with another adapter of this name; {_REMEDY}, or "
+                "give the adapter another name"
+            )
+    if again:
+        note(
+            f"{NONE} is trained again, with the seeds {', '.join(again)}: {path} was made without "
+            "arms of vectors, and its last layers were not stored"
+        )
 
 
 def _timed(plan: Plan, job: Job) -> Entry:
