@@ -11,12 +11,12 @@ from made_up_runs import PUBLISHED_COMPRESSION, compression_rows, gap_rows, publ
 from scipy.stats import ttest_rel
 
 from wordbias.biographies.data import Biographies
-from wordbias.biographies.results import ACCURATE, AFTER, BEFORE, GAPS
-from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
 from wordbias.functions import bios_tables
 from wordbias.rendering import Table, as_text
 from wordbias.results import Row
+from wordbias.retraining.results import ACCURATE, AFTER, BEFORE, GAPS
+from wordbias.retraining.summary import Summary
 from wordbias.statistics import sign_flip_p
 
 LONG = ("none", "subsample", "oversample", "scrub", "scrub-as-published+oversample", "swap")

@@ -46,8 +46,7 @@ from wordbias.biographies.removals import (
     is_removal,
     remove,
 )
-from wordbias.biographies.results import AFTER, BASELINES, BEFORE, REPRESENTATION, UNTRAINED
-from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, Prepared, prepare
+from wordbias.biographies.strategies import Prepared, prepare
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_output_folder, output_folder
@@ -77,6 +76,8 @@ from wordbias.probes.mdl import (
     to_published,
 )
 from wordbias.results import Row
+from wordbias.retraining.arms import NONE, ORIGINAL, OWN
+from wordbias.retraining.results import AFTER, BASELINES, BEFORE, REPRESENTATION, UNTRAINED
 from wordbias.statistics import majority_share
 from wordbias.store import Entry, Store, resumable
 from wordbias.training import read_checkpoint, write_checkpoint

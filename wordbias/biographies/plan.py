@@ -13,11 +13,12 @@ from wordbias import __version__, classifier_training
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.encoding import EncodingSettings, VectorCache
 from wordbias.biographies.removals import check_removals, is_removal
-from wordbias.biographies.results import BASELINES
-from wordbias.biographies.strategies import NONE, OVERSAMPLE, SCRUB, SUBSAMPLE, check_strategy
+from wordbias.biographies.strategies import OVERSAMPLE, SCRUB, SUBSAMPLE, check_strategy
 from wordbias.errors import WordbiasError
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import Sentences
+from wordbias.retraining.arms import NONE
+from wordbias.retraining.results import BASELINES
 from wordbias.wordlists.queries import Query, load_queries
 
 _NEVER = 10**9

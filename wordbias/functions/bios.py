@@ -13,8 +13,6 @@ from typing import Any, Literal
 from wordbias.arguments import seeds_of
 from wordbias.biographies.data import Biographies, load_biographies, sample
 from wordbias.biographies.removals import is_removal
-from wordbias.biographies.strategies import RANDOM, is_random, with_random_changes
-from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
 from wordbias.columns import TableLike
@@ -33,6 +31,8 @@ from wordbias.probes.ceat.sentences import find_sentences, read_sentences
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources import located
+from wordbias.retraining.arms import RANDOM, is_random, with_random_changes
+from wordbias.retraining.summary import Summary
 from wordbias.workers import Workers
 
 POOLINGS = ("first", "mean", "last")

@@ -6,10 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from wordbias import cells
-from wordbias.biographies.conclusions import conclusions
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.removals import is_removal
-from wordbias.biographies.results import (
+from wordbias.pivot import pivot, values
+from wordbias.rendering import Table, how_many
+from wordbias.results import Row
+from wordbias.retraining.arms import ORIGINAL, OWN
+from wordbias.retraining.conclusions import conclusions
+from wordbias.retraining.results import (
     ACCURATE,
     AFTER,
     BEFORE,
@@ -24,8 +28,7 @@ from wordbias.biographies.results import (
     Metric,
     spread,
 )
-from wordbias.biographies.strategies import ORIGINAL, OWN
-from wordbias.biographies.summary import (
+from wordbias.retraining.summary import (
     INTRINSIC,
     NAME,
     OF_VECTORS,
@@ -34,9 +37,6 @@ from wordbias.biographies.summary import (
     Summary,
     too_few,
 )
-from wordbias.pivot import pivot, values
-from wordbias.rendering import Table, how_many
-from wordbias.results import Row
 from wordbias.statistics import EXACT_PAIRS
 from wordbias.verdicts import LEVEL
 
@@ -231,7 +231,7 @@ def _original_tables(found: Summary) -> list[Table]:
 def _association_tables(found: Summary) -> list[Table]:
     """Return squared correlations: over all runs, as Table 2, and within each strategy.
 
-    Where none is defined there is no table; `wordbias.biographies.summary` says why.
+    Where none is defined there is no table; `wordbias.retraining.summary` says why.
     """
     made = [_over_all(found, x) for x in INTRINSIC if _defined(found, x)]
     defined = _defined(found, COMPRESSED)

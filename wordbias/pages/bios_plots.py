@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wordbias.biographies.results import (
+from wordbias.errors import WordbiasError
+from wordbias.pages.panel import SERIES, SHAPES, Dot, Look, Panel, Path
+from wordbias.pages.plots import draw_legend, draw_panel, draw_panels
+from wordbias.rendering import how_many
+from wordbias.retraining.results import (
     AFTER,
     BEFORE,
     COMPRESSED,
@@ -17,11 +21,7 @@ from wordbias.biographies.results import (
     Runs,
     Values,
 )
-from wordbias.biographies.summary import Summary
-from wordbias.errors import WordbiasError
-from wordbias.pages.panel import SERIES, SHAPES, Dot, Look, Panel, Path
-from wordbias.pages.plots import draw_legend, draw_panel, draw_panels
-from wordbias.rendering import how_many
+from wordbias.retraining.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, RANDOM, is_random
 from wordbias.measures.held_out_probes import BEST
 from wordbias.measures.registry import column_title, ideal
 from wordbias.outcomes.fairness import ACCURACY, ALL, CORRELATION, DIVERGENCES, SUM
@@ -17,6 +16,7 @@ from wordbias.outcomes.fairness import GAPS as RATE_GAPS
 from wordbias.probes.mdl import ACCURACY as PROBE_ACCURACY
 from wordbias.probes.mdl import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
 from wordbias.results import Row
+from wordbias.retraining.arms import NONE, ORIGINAL, OWN, RANDOM, is_random
 
 WITHIN = "within"
 REPRESENTATION, BEFORE, AFTER, RESTORED = "representation", "before", "after", "restored"

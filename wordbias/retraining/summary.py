@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordbias.biographies.results import (
+from wordbias.correlation import correlation
+from wordbias.draws import change_interval, seed_keys
+from wordbias.outcomes.fairness import SUM
+from wordbias.results import Row
+from wordbias.retraining.arms import ORIGINAL, OWN
+from wordbias.retraining.results import (
     ACCURATE,
     AFTER,
     BEFORE,
@@ -27,11 +32,6 @@ from wordbias.biographies.results import (
     Runs,
     Spread,
 )
-from wordbias.biographies.strategies import ORIGINAL, OWN
-from wordbias.correlation import correlation
-from wordbias.draws import change_interval, seed_keys
-from wordbias.outcomes.fairness import SUM
-from wordbias.results import Row
 from wordbias.statistics import (
     LEAST_PAIRS,
     Interval,

@@ -20,8 +20,10 @@ from made_up_runs import (
 )
 from scipy import stats
 
-from wordbias.biographies.conclusions import conclusions
-from wordbias.biographies.results import (
+from wordbias.rendering import as_json
+from wordbias.results import Row
+from wordbias.retraining.conclusions import conclusions
+from wordbias.retraining.results import (
     ACCURATE,
     AFTER,
     BEFORE,
@@ -34,7 +36,7 @@ from wordbias.biographies.results import (
     RESTORED,
     Runs,
 )
-from wordbias.biographies.summary import (
+from wordbias.retraining.summary import (
     ALL_RUNS,
     FEWEST,
     MAIN,
@@ -47,8 +49,6 @@ from wordbias.biographies.summary import (
     too_few,
     with_holm,
 )
-from wordbias.rendering import as_json
-from wordbias.results import Row
 
 TPR_S, FPR_S = GAPS[1], GAPS[3]
 NUMBERS = st.floats(-100, 100).map(lambda x: round(x, 3))

@@ -8,7 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from wordbias.biographies.results import (
+from wordbias.retraining.arms import ORIGINAL
+from wordbias.retraining.results import (
     AFTER,
     BEFORE,
     COMPRESSED,
@@ -17,8 +18,7 @@ from wordbias.biographies.results import (
     RESTORED,
     Metric,
 )
-from wordbias.biographies.strategies import ORIGINAL
-from wordbias.biographies.summary import MAIN, SUMS, Association, Summary, restored_share
+from wordbias.retraining.summary import MAIN, SUMS, Association, Summary, restored_share
 from wordbias.verdicts import LEVEL
 
 _FEWEST = 3  # strategies whose order says anything
