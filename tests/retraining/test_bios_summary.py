@@ -32,6 +32,7 @@ from wordbias.retraining.results import (
     COMPRESSED_WITHIN,
     GAPS,
     KNOWING_CLASS,
+    OCCUPATION,
     REPRESENTATION,
     RESTORED,
     Runs,
@@ -39,7 +40,6 @@ from wordbias.retraining.results import (
 from wordbias.retraining.summary import (
     ALL_RUNS,
     FEWEST,
-    MAIN,
     R_SQUARED,
     PairedTest,
     Summary,
@@ -308,8 +308,8 @@ def test_what_the_published_retraining_brings_back() -> None:
     before, after = ({k: v[2] for k, v in PUBLISHED[stage].items()} for stage in (BEFORE, AFTER))
     for name in ("subsample", "oversample", "scrub"):
         share = (after[name] - before[name]) / (before["none"] - before[name])
-        assert restored_share(found, MAIN, name) == pytest.approx(share)
-    assert restored_share(found, MAIN, "none") is None
+        assert restored_share(found, OCCUPATION.main, name) == pytest.approx(share)
+    assert restored_share(found, OCCUPATION.main, "none") is None
     said = conclusions(found)[1]
     assert "subsample 71 % (1.598 → 2.164)" in said  # superficial
     assert "oversample 182 % (2.145 → 2.593)" in said
@@ -349,7 +349,7 @@ def test_whether_the_gap_comes_back(
     changes = [(after - before) * y for y in GAP]
     assert returned.test.difference == pytest.approx(np.mean(changes), abs=1e-12)
     (line,) = [one for one in found.rows() if one.details.get("stage") == RESTORED
-               and one.measure == MAIN.measure]  # fmt: skip
+               and one.measure == OCCUPATION.main.measure]  # fmt: skip
     assert (line.details["verdict"], line.details["n"]) == (verdict, SEEDS)
     assert line.details["change_low"] <= line.value <= line.details["change_high"]
     (said,) = [one for one in conclusions(found) if "come back when" in one]

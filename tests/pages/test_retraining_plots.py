@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wordbias import Report, WordbiasError
-from wordbias.pages.bios_plots import compression_panel, plot_compression_fairness
+from wordbias.pages.retraining_plots import compression_panel, plot_compression_fairness
 from wordbias.results import Row
 from wordbias.retraining.results import AFTER, BEFORE, COMPRESSED, GAPS
 from wordbias.retraining.summary import Summary
