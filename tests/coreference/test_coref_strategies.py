@@ -87,7 +87,7 @@ def test_a_random_change_hides_as_many_tokens_and_no_name() -> None:
         "a",
         "tree",
     ]
-    document = Document("a", (tuple(text),))
+    document = Document("a", (text,))
     hidden = [
         old for old, new in zip(text, anonymise(document, seed=1).tokens, strict=True) if old != new
     ]
