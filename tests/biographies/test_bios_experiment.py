@@ -35,9 +35,7 @@ from wordbias.biographies.encoding import (  # noqa: E402
     LiveEncoder,
 )
 from wordbias.biographies.experiment import run  # noqa: E402
-from wordbias.biographies.plan import (  # noqa: E402
-    Plan,
-)
+from wordbias.biographies.plan import Plan  # noqa: E402
 from wordbias.classifier_training import Task  # noqa: E402
 
 ONE = Recipe(epochs=2, batch=16, rate=1e-3)

@@ -39,6 +39,7 @@ from wordbias.functions.bios import bios  # noqa: E402
 from wordbias.models.adapters import Adapter  # noqa: E402
 from wordbias.models.fingerprint import Fingerprint  # noqa: E402
 from wordbias.models.sites import Site  # noqa: E402
+from wordbias.retraining.measuring import usable_fractions  # noqa: E402
 
 LAYER = Recipe(epochs=4, batch=16, rate=0.5)
 ONE = Recipe(epochs=1, batch=16, rate=1e-3)
@@ -279,7 +280,7 @@ def test_the_last_layer_is_that_of_none_and_probes_read_other_people(plan: Plan)
         vectors.of(view.probe),
         view.probe.genders,
         seed=0,
-        fractions=experiment.usable_fractions(len(view.probe)),
+        fractions=usable_fractions(len(view.probe)),
     )
     (compression,) = (
         row["value"]

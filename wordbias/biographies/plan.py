@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from wordbias import __version__, classifier_training
 from wordbias.biographies.data import Biographies
@@ -17,7 +17,7 @@ from wordbias.biographies.strategies import OVERSAMPLE, SCRUB, SUBSAMPLE, check_
 from wordbias.errors import WordbiasError
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import Sentences
-from wordbias.retraining.arms import NONE
+from wordbias.retraining.arms import NONE, Job
 from wordbias.retraining.results import BASELINES
 from wordbias.wordlists.queries import Query, load_queries
 
@@ -65,21 +65,6 @@ CAREER = "weat6"
 """The stimulus that Orgad et al. (2022) measure: names of men and women, career and family."""
 RANDOM_INIT = 0
 RESULTS = "results.jsonl"
-
-
-class Job(NamedTuple):
-    """Unit of work: a strategy, or one of `BASELINES`, under a seed."""
-
-    strategy: str
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.strategy}, seed {self.seed}"
-
-    @property
-    def file_name(self) -> str:
-        """Name of the job's files."""
-        return f"{self.strategy}-{self.seed}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from wordbias.errors import WordbiasError
 
@@ -35,3 +36,18 @@ def with_random_changes(strategies: Iterable[str]) -> tuple[str, ...]:
             "given changes anything; give more with --strategies, or leave it out"
         )
     return tuple(dict.fromkeys([*asked, *random]))
+
+
+class Job(NamedTuple):
+    """Unit of work: a strategy, or an encoder that is not trained, under a seed."""
+
+    strategy: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.strategy}, seed {self.seed}"
+
+    @property
+    def file_name(self) -> str:
+        """Name of the job's files."""
+        return f"{self.strategy}-{self.seed}"
