@@ -93,7 +93,7 @@ def test_no_linear_probe_reads_the_training_vectors_after_leace(n: int, d: int, 
         probe = LogisticRegression(C=1e6, max_iter=2000).fit(vectors / scale, genders)
         losses.append(log_loss(genders, probe.predict_proba(vectors / scale)[:, 1]))
     assert losses[0] < constant - 1e-3
-    assert losses[1] == pytest.approx(constant, abs=1e-5)
+    assert losses[1] > constant - 1e-5  # more where the solver stopped early
 
 
 @pytest.mark.parametrize("strategy", ["leace", "mhd:dims=1", "hard", "inlp"])
