@@ -49,7 +49,7 @@ from wordbias.biographies.removals import (
 from wordbias.biographies.strategies import Prepared, prepare
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
-from wordbias.formats.files import check_output_folder, output_folder
+from wordbias.formats.files import check_output_folder
 from wordbias.models.representations import Representations
 from wordbias.outcomes.balance import copies
 from wordbias.outcomes.confusion import Confusion
@@ -62,9 +62,10 @@ from wordbias.probes.mdl import (
 )
 from wordbias.results import Row
 from wordbias.retraining.arms import NONE, ORIGINAL, OWN, Job
+from wordbias.retraining.jobs import REMEDY, run_jobs
 from wordbias.retraining.measuring import Run, coded_rows, read_rows, word_rows
 from wordbias.retraining.results import AFTER, BASELINES, BEFORE, UNTRAINED
-from wordbias.store import Entry, Store, resumable
+from wordbias.store import Entry, Store
 from wordbias.training import read_checkpoint, write_checkpoint
 from wordbias.workers import Workers
 
@@ -93,37 +94,34 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
     check_adapters(plan.strategies, unwrapped(encoder))
     del encoder
 
-    def done() -> str:
-        return f"{sum(store.get(*job) is not None for job in jobs)} of {len(jobs)} jobs are done"
-
-    path, remedy = plan.results, "name another folder"
-    with output_folder(plan.folder), resumable(path, plan.folder, keep=True, done=done):
-        store = Store(path, plan.about(), Job._fields, what="study", remedy=remedy, draws=False)
-        removals = [job for job in jobs if is_removal(job.strategy)]
-        for job in removals:
+    def begin(store: Store) -> None:
+        for job in jobs:
+            if not is_removal(job.strategy):
+                continue
             known, adapter = store.get(*job), digest_of_adapter(job.strategy, pooling)
             if known is None and not plan.trained_file(job.seed).exists():
                 store.entries.pop(Job(NONE, job.seed), None)  # trained again, and its model kept
             elif known is not None and known.facts.get(_ADAPTER, "") != adapter:
                 raise WordbiasError(
-                    f"{path}: {job} was measured with another adapter of this name; {remedy}, or "
-                    "give the adapter another name"
+                    f"{plan.results}: {job} was measured with another adapter of this name; "
+                    f"{REMEDY}, or give the adapter another name"
                 )
         if not workers.in_process:
             for job in jobs:
                 if store.get(*job) is None:
                     encode_ahead(plan, job)
-        store.complete(
-            [job for job in jobs if job not in removals],
-            _timed,
-            workers,
-            shared=(plan,),
-            what="experiment",
-            finished=lambda job: plan.checkpoint(job).unlink(missing_ok=True),
-        )
-        if removals:
-            store.complete(removals, _timed, workers, shared=(plan,), what="arms of vectors")
-    return [row for job in jobs for row in store.entries[job].rows]
+
+    return run_jobs(
+        plan.folder,
+        plan.about(),
+        jobs,
+        _timed,
+        workers,
+        shared=(plan,),
+        is_later=is_removal,
+        begin=begin,
+        finished=lambda job: plan.checkpoint(job).unlink(missing_ok=True),
+    )
 
 
 def _timed(plan: Plan, job: Job) -> Entry:

@@ -18,6 +18,7 @@ from wordbias.errors import WordbiasError
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import Sentences
 from wordbias.retraining.arms import NONE, Job
+from wordbias.retraining.jobs import RESULTS
 from wordbias.retraining.results import BASELINES
 from wordbias.wordlists.queries import Query, load_queries
 
@@ -64,7 +65,6 @@ PUBLISHED_STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB)
 CAREER = "weat6"
 """The stimulus that Orgad et al. (2022) measure: names of men and women, career and family."""
 RANDOM_INIT = 0
-RESULTS = "results.jsonl"
 
 
 @dataclass(frozen=True, eq=False)
