@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +40,7 @@ _READ = 4096
 WHOLE = Recipe()
 HEAD_ONLY = Recipe(epochs=10, rate=1e-3, head_only=True)
 CLASSIFIER = "AutoModelForSequenceClassification"
+_RESULTS = ("dev_accuracy", "best_round", "rounds")
 _NEXT_SENTENCE = "AutoModelForNextSentencePrediction"
 
 
@@ -128,13 +129,20 @@ def is_finished(folder: str | Path) -> bool:
     return (Path(folder) / ABOUT).is_file()
 
 
-def store(headed: Headed, folder: str | Path, about: Mapping[str, Any]) -> None:
+def store(
+    trained: LoadedModel,
+    folder: str | Path,
+    about: Mapping[str, Any],
+    write: Callable[[Path], None] | None = None,
+) -> None:
     """Write a model's folder, which takes its name only when it is complete.
 
     Parameters
     ----------
     about
         Content of the file ``training.json``.
+    write
+        Function that writes more files into the folder.
 
     Raises
     ------
@@ -143,15 +151,24 @@ def store(headed: Headed, folder: str | Path, about: Mapping[str, Any]) -> None:
     """
     text = json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     with new_folder(folder) as part, silent(need_transformers()):
-        headed.model.save_pretrained(part)
-        headed.tokenizer.save_pretrained(part)
+        trained.model.save_pretrained(part)
+        trained.tokenizer.save_pretrained(part)
+        if write is not None:
+            write(part)
         (part / ABOUT).write_text(text, "utf-8")
 
 
-def read_about(folder: str | Path, about: Mapping[str, Any]) -> dict[str, Any]:
+def read_about(
+    folder: str | Path, about: Mapping[str, Any], results: Sequence[str] = _RESULTS
+) -> dict[str, Any]:
     """Read ``training.json`` of a finished model, if its training is that of `about`.
 
     Paths of files are not compared, only their content.
+
+    Parameters
+    ----------
+    results
+        Keys that it must have besides those of `about`.
 
     Raises
     ------
@@ -160,7 +177,7 @@ def read_about(folder: str | Path, about: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         found = json.loads((Path(folder) / ABOUT).read_text("utf-8"))
-        _ = found["dev_accuracy"], found["best_round"], found["rounds"]
+        _ = [found[name] for name in results]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise WordbiasError(
             f"{folder}: exists already, and its {ABOUT} cannot be read; name a new folder"
