@@ -63,7 +63,14 @@ from wordbias.probes.mdl import (
 from wordbias.results import Row
 from wordbias.retraining.arms import NONE, ORIGINAL, OWN, Job
 from wordbias.retraining.jobs import REMEDY, run_jobs
-from wordbias.retraining.measuring import Run, coded_rows, read_rows, word_rows
+from wordbias.retraining.measuring import (
+    Run,
+    career_query,
+    career_words,
+    coded_rows,
+    read_rows,
+    word_rows,
+)
 from wordbias.retraining.results import AFTER, BASELINES, BEFORE, UNTRAINED
 from wordbias.store import Entry, Store
 from wordbias.training import read_checkpoint, write_checkpoint
@@ -331,7 +338,7 @@ class JobData:
         view = self.prepared.views.get(ORIGINAL, self.prepared.views[OWN])
         texts = (one for text in view.probe.texts for one in _SENTENCE_ENDS.split(text))
         try:
-            return find_sentences(texts, self.plan.words(), what="the test part")
+            return find_sentences(texts, career_words(), what="the test part")
         except WordbiasError as error:
             return str(error)
 
@@ -352,7 +359,7 @@ def _vector_rows(
         found = vectors[name].of(view.probe)
         yield from gender_rows(data.run(name), view.probe, found, balanced=plan.balanced_probe)
     words = data.contexts(source)
-    yield from word_rows(data.run(OWN), words, plan.query(), plan.draws, plan.sentences_from)
+    yield from word_rows(data.run(OWN), words, career_query(), plan.draws, plan.sentences_from)
 
 
 def _prediction_rows(

@@ -19,8 +19,8 @@ from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import Sentences
 from wordbias.retraining.arms import NONE, Job
 from wordbias.retraining.jobs import RESULTS
+from wordbias.retraining.measuring import CAREER
 from wordbias.retraining.results import BASELINES
-from wordbias.wordlists.queries import Query, load_queries
 
 _NEVER = 10**9
 
@@ -62,8 +62,6 @@ HEAD = Recipe(rate=1e-3)
 FROZEN = Recipe(epochs=300, rate=1e-3)
 """Settings for the last layer only, on a pretrained encoder that stays as it is."""
 PUBLISHED_STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB)
-CAREER = "weat6"
-"""The stimulus that Orgad et al. (2022) measure: names of men and women, career and family."""
 RANDOM_INIT = 0
 
 
@@ -153,15 +151,6 @@ class Plan:
     def retraining_of(self, job: Job) -> Recipe:
         """Return the settings with which a job's last layer is trained again."""
         return replace(self.retraining or (FROZEN if self.frozen else HEAD), seed=job.seed)
-
-    def query(self) -> Query:
-        """Return the query of CEAT."""
-        return next(query for query in load_queries() if query.name == CAREER)
-
-    def words(self) -> list[str]:
-        """Return the words of that query."""
-        query = self.query()
-        return [word for _, some in (*query.targets, *query.attributes) for word in some]
 
     def checkpoint(self, job: Job) -> Path:
         """Return the file with the state of a job's fine-tuning, kept until the job is done."""

@@ -139,6 +139,7 @@ def train_model(
     *,
     checkpoint: Path | None = None,
     about: dict[str, Any] | None = None,
+    what: str = "training",
 ) -> Trained:
     """Train a model in place; it ends with the parameters that were best on dev.
 
@@ -165,7 +166,7 @@ def train_model(
                 checkpoint=checkpoint,
                 logs=[] if checkpoint is None else [checkpoint.with_suffix(".log.jsonl")],
                 about=about,
-                what="training",
+                what=what,
             )
     except KeyboardInterrupt:
         if checkpoint is None:

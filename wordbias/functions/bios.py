@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +33,7 @@ from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.retraining.arms import RANDOM, is_random, with_random_changes
 from wordbias.retraining.conclusions import conclusions
+from wordbias.retraining.measuring import career_words
 from wordbias.retraining.summary import Summary
 from wordbias.retraining.tables import tables
 from wordbias.workers import Workers
@@ -219,7 +220,7 @@ def bios(
     if sentence_column is not None and path_of(sentences) is None:
         raise WordbiasError("--sentence-column names a column of --sentences; give that file too")
     order = seeds_of(seed)
-    chosen = _with_null(strategies, order)
+    chosen = with_null(strategies, order, is_removal)
     chosen = with_random_changes(chosen) if random_changes else chosen
     numbers = {"--max-length": (max_length, 3), "--draws": (draws, 2)}
     _check_early(numbers, output, keep_models, data=data, sentences=sentences, shares=shares)
@@ -274,7 +275,7 @@ def bios(
             where = path_of(sentences) or "the sentences given"
             if isinstance(sentences, (str, os.PathLike)):
                 sentences = read_sentences(os.fspath(sentences), sentence_column)
-            found = find_sentences(sentences, plan.words(), what=where)
+            found = find_sentences(sentences, career_words(), what=where)
             plan = replace(plan, sentences=found, sentences_from=where)
             inputs["sentences"] = {"path": where}
         if people.dropped:
@@ -302,7 +303,9 @@ def bios(
     )
 
 
-def _with_null(strategies: Sequence[str], seeds: Sequence[int]) -> tuple[str, ...]:
+def with_null(
+    strategies: Sequence[str], seeds: Sequence[int], is_removal: Callable[[str], bool]
+) -> tuple[str, ...]:
     """Put the random removal of each arm of vectors in place of ``null:N``."""
     found: list[str] = []
     for name in strategies:

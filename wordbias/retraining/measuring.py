@@ -31,8 +31,10 @@ from wordbias.probes.mdl import (
 from wordbias.results import Row
 from wordbias.retraining.results import REPRESENTATION
 from wordbias.statistics import majority_share
-from wordbias.wordlists.queries import Query
+from wordbias.wordlists.queries import Query, load_queries
 
+CAREER = "weat6"
+"""The stimulus that Orgad et al. (2022) measure: names of men and women, career and family."""
 LEAST_BLOCKS = 5
 """Smallest number of blocks of the code of a single class."""
 _MEASURES = (COMPRESSION, PUBLISHED, CODELENGTH, UNIFORM, ACCURACY)
@@ -153,3 +155,14 @@ def word_rows(
         reason = {"set": query.name, "reason": f"undefined: {error}"}
         return [Row(run.subject, CEAT, None, {**about, **reason})]
     return [Row(run.subject, CEAT, row.value, {**row.details, **about})]
+
+
+def career_query() -> Query:
+    """Return the query of CEAT."""
+    return next(query for query in load_queries() if query.name == CAREER)
+
+
+def career_words() -> list[str]:
+    """Return the words of that query."""
+    query = career_query()
+    return [word for _, some in (*query.targets, *query.attributes) for word in some]
