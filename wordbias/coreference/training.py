@@ -275,12 +275,14 @@ def facts(documents: Sequence[Document]) -> dict[str, Any]:
     """Return the numbers of documents, tokens, mentions and singletons, and a hash of all."""
     digest = hashlib.sha256()
     for one in documents:
-        digest.update(json.dumps([one.sentences, one.clusters, one.speakers]).encode())
-    clusters = [cluster for one in documents for cluster in one.clusters]
+        clusters = sorted(sorted(cluster) for cluster in one.clusters)
+        speakers = one.speakers if any(one.speakers) else ()
+        digest.update(json.dumps([one.sentences, clusters, speakers]).encode())
+    sizes = [len(cluster) for one in documents for cluster in one.clusters]
     return {
         "sha256": digest.hexdigest(),
         "documents": len(documents),
         "tokens": sum(len(one.tokens) for one in documents),
-        "mentions": sum(map(len, clusters)),
-        "singletons": sum(len(cluster) == 1 for cluster in clusters),
+        "mentions": sum(sizes),
+        "singletons": sizes.count(1),
     }

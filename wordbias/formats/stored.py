@@ -115,6 +115,11 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
     return next((kind for kind in kinds if kind in metadata), None)
 
 
+def is_coreference(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder holds a coreference model."""
+    return (Path(folder) / COREFERENCE_SETTINGS).is_file()
+
+
 @contextmanager
 def reading(
     path: str | os.PathLike[str], kind: str, framework: Framework = "numpy"
