@@ -253,6 +253,7 @@ def run_job(plan: Plan, job: Job) -> Entry:
         return Entry(list(_vector_rows(plan, job, encoder)))
     trained = job if not is_removal(job.strategy) else Job(NONE, job.seed)
     folder = plan.model_folder(trained)
+    folder.parent.mkdir(exist_ok=True)
     result, model = train_coreference(
         plan.model,
         debias(plan.train, trained.strategy, job.seed, plan.find),
@@ -397,7 +398,8 @@ def _vector_rows(plan: Plan, job: Job, encoder: Encoder) -> Iterator[Row]:
     """Probe the usual gender of professions, and measure the associations of words."""
     of = Run(job.strategy, OWN, job.seed)
     vectors, genders, professions = profession_vectors(encoder, plan.sentences)
-    yield from coded_rows(of, ALL, vectors, genders, professions, what="professions in sentences")
+    codes = (genders == MALE).astype(np.intp)
+    yield from coded_rows(of, ALL, vectors, codes, professions, what="professions in sentences")
     yield from read_rows(of, vectors, genders, professions)
     words: Representations | str = "no sentences"
     if isinstance(plan.contexts, str):

@@ -57,7 +57,7 @@ def coded_rows(
     run: Run,
     part: str,
     vectors: NDArray[np.float32],
-    genders: NDArray[Any],
+    genders: NDArray[np.integer[Any]],
     groups: NDArray[Any] | None = None,
     *,
     what: str,
@@ -69,7 +69,7 @@ def coded_rows(
     part
         Class that the examples are of, or all.
     vectors, genders, groups
-        Of the examples, shapes ``(n, d)``, ``(n,)`` and ``(n,)``; see
+        Of the examples, shapes ``(n, d)``, ``(n,)`` and ``(n,)``, genders as numbers from 0; see
         `wordbias.probes.mdl.online_code`.
     what
         What the examples are, for a reason.
