@@ -46,6 +46,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "project": "Remove gender or another label inside a model, by an adapter.",
         "sweep": "Measure all 74 projections of a paper, or choose one for a task.",
         "fine-tune": "Train a head on an encoder: NLI or next sentence.",
+        "coref-train": "Train a coreference model on documents with clusters.",
+        "coref-predict": "Find the clusters of mentions in documents.",
     },
     "Texts or vectors with labels": {
         "erase": "Erase a label, such as gender, and measure what is left.",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import tiny_encoders
 
 from wordbias.coreference.documents import Document
@@ -55,13 +56,31 @@ def conll(documents: list[Document]) -> str:
         for sentence in one.sentences:
             for i, token in enumerate(sentence):
                 begin = f"({opens[count]}" if count in opens else ""
-                end = (f")" if begin else f"{closes[count]})") if count in closes else ""
+                end = (")" if begin else f"{closes[count]})") if count in closes else ""
                 mark = begin + end or "-"
                 lines.append("\t".join([one.name, "0", str(i), token, *"-------", mark]))
                 count += 1
             lines.append("")
         lines.append("#end document")
     return "\n".join(lines) + "\n"
+
+
+def learning_folder(path: Path) -> str:
+    """Write a small encoder as BERT begins, which learns more easily than one of large weights."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    tokenizer = tiny_encoders.make_tokenizer(WORDS, lower=False)
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=64,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        tiny_encoders.save(transformers.BertModel(config), tokenizer, path)
+    return str(path)
 
 
 def encoder_folder(path: Path, family: str = "bert", **options: Any) -> str:

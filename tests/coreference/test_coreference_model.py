@@ -162,7 +162,10 @@ def test_gradients_are_those_of_finite_differences(tmp_path: Path) -> None:
     loss().backward()
     word = ranker.encoder.get_input_embeddings().weight
     row = int(word.grad.abs().sum(1).argmax())
-    places = {"word": (word, (row, 2)), "encoder": (ranker.encoder.encoder.layer[1].output.dense.weight, (1, 2))}
+    places = {
+        "word": (word, (row, 2)),
+        "encoder": (ranker.encoder.encoder.layer[1].output.dense.weight, (1, 2)),
+    }
     for name in ("attention", "mention_head", "width", "bilinear", "pair_alike", "pair_features"):
         one = ranker.get_submodule(name).weight
         places[name] = one, np.unravel_index(int(one.grad.abs().argmax()), one.shape)
@@ -266,9 +269,7 @@ def test_a_window_is_a_document_of_its_own(tmp_path: Path) -> None:
     assert np.concatenate(part.segments)[part.first].tolist() == ids
     assert part.segment.tolist() == (read.segment[low : low + len(tokens)] - 1).tolist()
     inside = {
-        (a - low, b - low)
-        for a, b in document.mentions
-        if low <= a and b <= low + len(tokens)
+        (a - low, b - low) for a, b in document.mentions if low <= a and b <= low + len(tokens)
     }
     assert inside
     assert {span for cluster in part.clusters for span in cluster} == inside
@@ -281,7 +282,9 @@ def test_words_without_pieces_or_with_many(tmp_path: Path) -> None:
     model = Coreference.new(encoder_folder(tmp_path / "m"), SMALL, device="cpu")
     read = model.segmenter.cut(Document("d", (("Ann", "\x00", "saw"), ("." * 30, "it"))))
     assert read.first.tolist()[:3] == [0, 0, 1]
-    assert len(read.segments[1]) == 14  # of thirty full stops, a piece each, as many as there is room for
+    assert (
+        len(read.segments[1]) == 14
+    )  # of thirty full stops, a piece each, as many as there is room for
     assert (model.segmenter.cut(Document("d", (("\x00", "Ann"),))).first >= 0).all()
     with pytest.raises(WordbiasError, match="d: no token that the model can read"):
         model.segmenter.cut(Document("d", ()))

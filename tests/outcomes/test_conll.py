@@ -1,9 +1,9 @@
-"""MUC, B³ and CEAFφ4: the reference scorer's own cases, second definitions, and theorems."""
+"""MUC, B³, CEAFφ4 and LEA: the reference scorer's own cases, second definitions, and theorems."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -25,19 +25,25 @@ def _f1(recall: Fraction, precision: Fraction) -> Fraction:
     return 2 * recall * precision / total if total else Fraction(0)
 
 
-# Published with the reference scorer: key and response, then recall and precision of MUC, B³ and
-# CEAFφ4. A response repeats mentions in the last two, which count where they come first.
+# Published with the reference scorer, TC-A: key and response, then recall and precision of MUC,
+# B³, CEAFφ4 and LEA. A response repeats mentions in the last three, counted where they come first.
 KEY = "a bc def"
 CASES = {
-    "perfect": ("a bc def", "1 1", "1 1", "1 1"),
-    "missing": ("a de", "1/3 1", "7/18 1", "3/5 9/10"),
-    "false alarms": ("a bcx defy z", "1 3/5", "1 55/108", "31/35 93/140"),
-    "both": ("a bcx dy z", "1/3 1/3", "5/9 17/42", "11/15 11/20"),
-    "overlap, aligned": ("a bcxB dy z", "1/3 1/4", "5/9 5/16", "31/45 31/60"),
-    "overlap, unaligned": ("a bcx dy Bz", "1/3 1/4", "5/9 17/48", "11/15 11/20"),
-    "repeated inside": ("a bcxb dy z", "1/3 1/3", "5/9 17/42", "11/15 11/20"),
-    "repeated elsewhere": ("a bcx dy bz", "1/3 1/3", "5/9 17/42", "11/15 11/20"),
-    "repeated ten times": ("a bcx dy bbbbbbbbbbz", "1/3 1/3", "5/9 17/42", "11/15 11/20"),
+    "perfect": ("a bc def", "1 1", "1 1", "1 1", "1 1"),
+    "missing": ("a de", "1/3 1", "7/18 1", "3/5 9/10", "1/3 1"),
+    "false alarms": ("a bcx defy z", "1 3/5", "1 55/108", "31/35 93/140", "1 4/9"),
+    "both": ("a bcx dy z", "1/3 1/3", "5/9 17/42", "11/15 11/20", "1/2 2/7"),
+    "overlap, aligned": ("a bcxB dy z", "1/3 1/4", "5/9 5/16", "31/45 31/60", "1/2 5/24"),
+    "overlap, unaligned": ("a bcx dy Bz", "1/3 1/4", "5/9 17/48", "11/15 11/20", "1/2 1/4"),
+    "repeated inside": ("a bcxb dy z", "1/3 1/3", "5/9 17/42", "11/15 11/20", "1/2 2/7"),
+    "repeated elsewhere": ("a bcx dy bz", "1/3 1/3", "5/9 17/42", "11/15 11/20", "1/2 2/7"),
+    "repeated ten times": (
+        "a bcx dy bbbbbbbbbbz",
+        "1/3 1/3",
+        "5/9 17/42",
+        "11/15 11/20",
+        "1/2 2/7",
+    ),
 }
 
 
@@ -51,21 +57,59 @@ def test_the_cases_of_the_reference_scorer(case: str) -> None:
         np.testing.assert_allclose(found[i], values, rtol=1e-12, err_msg=METRICS[i])
 
 
-@pytest.mark.parametrize(
-    ("response", "muc", "b3"),
-    [("a b c d e f", "0 0", "1/2 1"), ("abcdef", "1 3/5", "1 7/18")],
-)
-def test_singletons_and_one_cluster(response: str, muc: str, b3: str) -> None:
-    found = scores(tally(_clusters(KEY), _clusters(response)))
-    for row, both in zip(found, (muc, b3), strict=False):
-        np.testing.assert_allclose(row[:2], [float(Fraction(x)) for x in both.split()])
+# Further cases published with it: of each metric that they have values of, recall and precision.
+FURTHER = {
+    "A10": (KEY, "a b c d e f", {"muc": "0 0", "b3": "1/2 1", "lea": "1/6 1/6"}),
+    "A11": (KEY, "abcdef", {"muc": "1 3/5", "b3": "1 7/18", "lea": "5/6 4/15"}),
+    "A12": (KEY, "a x y c d e z", {"muc": "0 0", "b3": "13/36 4/7", "lea": "1/6 1/7"}),
+    "A13": (KEY, "axycdez", {"muc": "1/3 1/6", "b3": "17/36 6/49", "lea": "1/6 1/21"}),
+    "B1": ("ab cde", "bcx de", {"lea": "1/5 2/5"}),
+    "C1": ("ab cde fg", "bcx de fg", {"lea": "3/7 4/7"}),
+    "D1": (
+        "12345 67 89ABC",
+        "12345 6789ABC",
+        {"muc": "1 9/10", "b3": "1 16/21", "lea": "1 13/18"},
+    ),
+    "E1": (
+        "12345 67 89ABC",
+        "1234589ABC 67",
+        {"muc": "1 9/10", "b3": "1 7/12", "lea": "1 29/54"},
+    ),
+    "F1": ("ABCD", "AB CD", {"muc": "2/3 1", "lea": "1/3 1"}),
+    "G1": ("AB CD", "ABCD", {"muc": "1 2/3", "lea": "1 1/3"}),
+    "H1": ("ABCD", "ABCD", {"muc": "1 1", "lea": "1 1"}),
+    "J1": ("ABC", "AC", {"muc": "1/2 1", "lea": "1/3 1"}),
+    "K1": ("BCDEGHJ", "ABC DEF GHI", {"muc": "1/2 1/2", "lea": "1/7 1/3"}),
+    "L1": ("ABC DEFG", "AB CD FGH", {"muc": "2/5 1/2", "lea": "5/21 3/7"}),
+    "M1": ("abcdef", "abcdef", dict.fromkeys(METRICS, "1 1")),
+    "M2": ("abcdef", "a b c d e f", {"muc": "0 0", "lea": "0 0"}),
+    "M3": ("abcdef", "ab cde f", {"lea": "4/15 5/6"}),
+    "M4": ("abcdef", "abcxyz", {"lea": "1/5 1/5"}),
+    "M5": ("abcdef", "a b c x y z", {"muc": "0 0", "lea": "0 0"}),
+    "M6": ("abcdef", "ab cxy z", {"lea": "1/15 1/3"}),
+    "N1": ("a b c d e f", "a b c d e f", {"muc": "0 0", "lea": "1 1"}),
+    "N2": ("a b c d e f", "abcdef", {"muc": "0 0", "lea": "0 0"}),
+    "N3": ("a b c d e f", "ab cde f", {"lea": "1/6 1/6"}),
+    "N4": ("a b c d e f", "a b c x y z", {"muc": "0 0", "lea": "1/2 1/2"}),
+    "N5": ("a b c d e f", "abcxyz", {"lea": "0 0"}),
+    "N6": ("a b c d e f", "ab cxy z", {"lea": "0 0"}),
+}
+
+
+@pytest.mark.parametrize("case", FURTHER)
+def test_further_cases_of_the_reference_scorer(case: str) -> None:
+    key, response, expected = FURTHER[case]
+    found = scores(tally(_clusters(key), _clusters(response)))
+    for name, both in expected.items():
+        values = [float(Fraction(x)) for x in both.split()]
+        np.testing.assert_allclose(found[METRICS.index(name), :2], values, rtol=1e-12)
 
 
 def test_the_worked_example_of_the_paper() -> None:
     """Pradhan et al. (2014): recall .40, .42, .65 and precision .40, .50, .43 as printed there."""
     found = scores(tally(_clusters("abc defg"), _clusters("ab cd fghi")))
-    np.testing.assert_array_equal(found[:, 0].round(2), [0.40, 0.42, 0.65])
-    np.testing.assert_array_equal(found[:, 1].round(2), [0.40, 0.50, 0.43])
+    np.testing.assert_array_equal(found[:3, 0].round(2), [0.40, 0.42, 0.65])
+    np.testing.assert_array_equal(found[:3, 1].round(2), [0.40, 0.50, 0.43])
 
 
 partition = st.lists(st.integers(0, 3), min_size=1, max_size=7).map(
@@ -136,6 +180,20 @@ def test_muc_counts_the_links_that_are_missing(k: Clusters, r: Clusters) -> None
     np.testing.assert_array_equal(tally(k, r)[0, :2], [needed - missing, needed])
 
 
+@settings(deadline=None)
+@given(partition, partition)
+def test_lea_is_a_mean_over_mentions_of_the_links_that_are_found(k: Clusters, r: Clusters) -> None:
+    """Moosavi and Strube (2016), eq. 3 and 4, with the links written out."""
+
+    def links(cluster: set[str]) -> set[tuple[str, ...]]:
+        pairs = set(combinations(sorted(cluster), 2))
+        return pairs or {tuple(cluster)}  # of one mention: to itself
+
+    every = set().union(*map(links, r))
+    right = sum(len(c) * len(links(c) & every) / len(links(c)) for c in k)
+    assert scores(tally(k, r))[3, 0] == pytest.approx(right / sum(map(len, k)))
+
+
 def test_documents_add_up() -> None:
     """Mentions of two documents never meet: scored together or added up is the same."""
     first = _clusters("ab c"), _clusters("a bc")
@@ -147,6 +205,6 @@ def test_documents_add_up() -> None:
 
 
 def test_nothing_found_is_0_and_not_undefined() -> None:
-    np.testing.assert_array_equal(scores(tally(_clusters("ab"), [])), np.zeros((3, 3)))
-    np.testing.assert_array_equal(scores(tally([], [])), np.zeros((3, 3)))
+    np.testing.assert_array_equal(scores(tally(_clusters("ab"), [])), np.zeros((4, 3)))
+    np.testing.assert_array_equal(scores(tally([], [])), np.zeros((4, 3)))
     assert distinct([["a", "b"], ["b"], ["b", "c"]]) == [{"a", "b"}, {"c"}]

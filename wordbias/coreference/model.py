@@ -188,7 +188,8 @@ class SpanRanker(nn.Module):
             mask = (place < lengths).long()  # (B, L)
             x = self.encoder(input_ids=ids.to(device), attention_mask=mask.to(device))[0]
             found.append(x[own.to(device)])  # (pieces, d)
-        return list(torch.cat(found).split([one.pieces for one in documents]))
+        sizes = [one.pieces for one in documents]
+        return list(torch.split(torch.cat(found), sizes))
 
     def rank(self, x: Tensor, document: Segmented) -> Ranked:
         """Keep spans and score their antecedents.
@@ -235,7 +236,7 @@ class SpanRanker(nn.Module):
         of_start, of_end = self.mention_start(x), self.mention_end(x)  # (P, h)
         of_head = self.mention_head(x)  # (P, h)
         prior = self.dropout(self.width_hidden(self.width_prior.weight).relu())  # (width, h)
-        prior = self.width_score(prior)[:, 0]  # (width,)
+        of_width: Tensor = self.width_score(prior)[:, 0]  # (width,)
         bounds = np.searchsorted(start, np.arange(0, len(document.first), _TOGETHER))
         found = []
         for a, b in zip(bounds, [*bounds[1:], len(start)], strict=True):
@@ -244,7 +245,7 @@ class SpanRanker(nn.Module):
             hidden = hidden + attended(logits, of_head, first, last)  # (s, h)
             hidden = hidden + self.mention_width(width[a:b])  # (s, h)
             found.append(self.mention_score(self.dropout(hidden.relu_()))[:, 0])  # (s,)
-        return torch.cat(found) + prior[self._index(end - start - 1)]  # (S,)
+        return torch.cat(found) + of_width[self._index(end - start - 1)]  # (S,)
 
     def antecedent_scores(
         self, g: Tensor, mention: Tensor, segment: Int, speaker: Int
@@ -331,7 +332,7 @@ def attended(logits: Tensor, values: Tensor, first: Int, last: Int) -> Tensor:
 
 
 def bucket(distance: Tensor) -> Tensor:
-    """Return the bucket of each distance: 0 to 4 by themselves, then by powers of two, at most 9."""
+    """Return the bucket of each distance: 0 to 4, then by powers of two, at most 9."""
     power = distance.clamp(min=1).double().log2().floor().long() + 3
     return torch.where(distance <= 4, distance, power).clamp(0, _BUCKETS - 1)
 
@@ -347,9 +348,7 @@ def best_spans(scores: NDArray[np.floating], start: Int, end: Int, number: int) 
     taken: list[int] = []
     for place in np.argsort(-scores, kind="stable").tolist():
         a, b = int(start[place]), int(end[place])
-        if b - a > 1 and (
-            int(reach[a + 1 : b].max()) > b or int(begin[a + 1 : b].min()) < a
-        ):
+        if b - a > 1 and (int(reach[a + 1 : b].max()) > b or int(begin[a + 1 : b].min()) < a):
             continue
         reach[a], begin[b] = max(reach[a], b), min(begin[b], a)
         taken.append(place)

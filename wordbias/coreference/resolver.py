@@ -1,4 +1,4 @@
-"""A coreference model: an encoder with the head that ranks spans, made, stored, loaded and called."""
+"""A coreference model, an encoder and the head that ranks spans: made, stored, loaded, called."""
 
 from __future__ import annotations
 
@@ -91,14 +91,13 @@ class Coreference:
             settings = Settings(**json.loads(file.read_text("utf-8")))
         except (OSError, ValueError, TypeError, RecursionError):
             raise WordbiasError(
-                f"{folder}: holds no coreference model: its {COREFERENCE_SETTINGS} cannot be read; train one "
-                "with: wordbias coref-train"
+                f"{folder}: holds no coreference model: its {COREFERENCE_SETTINGS} cannot be read; "
+                "train one with: wordbias coref-train"
             ) from None
         model = cls._made(str(folder), Encoder.load(str(folder), device=device), settings)
-        with reading(Path(folder) / _HEAD, COREFERENCE, "pt") as (tensors, _):
-            with torch.no_grad():
-                for name, parameter in model.ranker.head().items():
-                    parameter.copy_(tensors[name])
+        with reading(Path(folder) / _HEAD, COREFERENCE, "pt") as (tensors, _), torch.no_grad():
+            for name, parameter in model.ranker.head().items():
+                parameter.copy_(tensors[name])
         return model
 
     @classmethod
@@ -151,19 +150,17 @@ class Coreference:
         """Return documents with the clusters of the model instead of their own."""
         torch.set_num_threads(native_threads())
         found = []
-        with torch.inference_mode(), evaluating(self.ranker):
-            with progress(what, len(documents), "document") as bar:
-                for some in self._batches(documents):
-                    vectors = self.ranker.encode([document for _, document in some])
-                    for (one, document), x in zip(some, vectors, strict=True):
-                        clusters = clusters_of(self.ranker.rank(x, document))
-                        found.append(replace(one, clusters=clusters))
-                        bar.update(1)
+        bar = progress(what, len(documents), "document")
+        with torch.inference_mode(), evaluating(self.ranker), bar as shown:
+            for some in self._batches(documents):
+                vectors = self.ranker.encode([document for _, document in some])
+                for (one, document), x in zip(some, vectors, strict=True):
+                    clusters = clusters_of(self.ranker.rank(x, document))
+                    found.append(replace(one, clusters=clusters))
+                    shown.update(1)
         return found
 
-    def _batches(
-        self, documents: Sequence[Document]
-    ) -> Iterator[list[tuple[Document, Segmented]]]:
+    def _batches(self, documents: Sequence[Document]) -> Iterator[list[tuple[Document, Segmented]]]:
         """Yield documents together until they have enough segments for a pass of the encoder."""
         batch: list[tuple[Document, Segmented]] = []
         for one in documents:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -163,7 +164,7 @@ class Segmenter:
         cuts = [0, *(ends[bounds - 1]), len(pieces)]
         speakers = self._speakers(document)
         return Segmented(
-            [pieces[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)],
+            [pieces[a:b] for a, b in pairwise(cuts)],
             first,
             last,
             segment,

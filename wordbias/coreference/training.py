@@ -24,6 +24,7 @@ from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked
 from wordbias.models.model_like import ModelLike
 from wordbias.outcomes.conll import Tally, conll_f1, tally
+from wordbias.rendering import how_many
 from wordbias.training import Stack, train
 
 _RESULTS = ("dev_f1", "best_epoch", "epochs")
@@ -107,8 +108,8 @@ def train_coreference(
     """
     settings, recipe = settings or Settings(), recipe or Recipe()
     check_folder(folder)
-    check_clusters(data, "to train on")
-    check_clusters(dev, "of dev")
+    check_clusters(data, "the training data")
+    check_clusters(dev, "dev")
     checkpoint = beside(folder, "checkpoint")
     with locked(checkpoint):
         model = Coreference.new(source, settings, seed=recipe.seed, device=device)
@@ -246,7 +247,7 @@ class Task:
 
 
 def tallies(key: Sequence[Document], response: Sequence[Document]) -> Tally:
-    """Count each document, shape ``(documents, 3, 4)``; singletons are left out of the key."""
+    """Count each document, shape ``(documents, 4, 4)``; singletons are left out of the key."""
     pairs = zip(key, response, strict=True)
     return np.stack([tally(without_singletons(one.clusters), two.clusters) for one, two in pairs])
 
@@ -256,7 +257,7 @@ def without_singletons(clusters: Clusters) -> Clusters:
     return tuple(cluster for cluster in clusters if len(cluster) > 1)
 
 
-def check_clusters(documents: Sequence[Document], which: str) -> None:
+def check_clusters(documents: Sequence[Document], name: str) -> None:
     """Refuse documents without any cluster of two mentions.
 
     Raises
@@ -266,8 +267,8 @@ def check_clusters(documents: Sequence[Document], which: str) -> None:
     """
     if not any(without_singletons(one.clusters) for one in documents):
         raise WordbiasError(
-            f"the {len(documents):,} documents {which} have no cluster of two mentions; give "
-            "documents with gold clusters"
+            f"{name}: no cluster of two mentions or more in "
+            f"{how_many(len(documents), 'document')}; give documents with gold clusters"
         )
 
 

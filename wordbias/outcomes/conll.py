@@ -1,7 +1,8 @@
-"""CoNLL F1 of coreference: MUC, B³ and CEAFφ4, summed over documents (Pradhan et al. 2014).
+"""Scores of coreference, summed over documents: CoNLL F1 of MUC, B³ and CEAFφ4, and LEA.
 
-Recall and precision of each metric are quotients of sums. A document is therefore twelve numbers, a
-corpus their sum, and a bootstrap sample of documents a product of matrices.
+CoNLL F1 is that of Pradhan et al. (2014). Recall and precision of each metric are quotients of
+sums. A document is therefore sixteen numbers, a corpus their sum, and a bootstrap sample of
+documents a product of matrices.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-METRICS = ("muc", "b3", "ceafe")
+METRICS = ("muc", "b3", "ceafe", "lea")
+AVERAGED = 3
+"""Number of metrics, the first ones, whose mean is CoNLL F1."""
 Clusters = Iterable[Iterable[Hashable]]
 Tally = NDArray[np.float64]
-"""Array ``(…, 3, 4)``: for each metric numerator and denominator of recall, then of precision."""
+"""Array ``(…, 4, 4)``: for each metric numerator and denominator of recall, then of precision."""
 
 
 def tally(key: Clusters, response: Clusters) -> Tally:
@@ -30,7 +33,7 @@ def tally(key: Clusters, response: Clusters) -> Tally:
     Returns
     -------
     ndarray
-        Shape ``(3, 4)``.
+        Shape ``(4, 4)``.
     """
     gold, found = distinct(key), distinct(response)
     similarity = _ceaf(gold, found)
@@ -39,13 +42,14 @@ def tally(key: Clusters, response: Clusters) -> Tally:
             [*_muc(gold, found), *_muc(found, gold)],
             [*_b3(gold, found), *_b3(found, gold)],
             [similarity, len(gold), similarity, len(found)],
+            [*_lea(gold, found), *_lea(found, gold)],
         ],
         dtype=np.float64,
     )
 
 
 def scores(tallies: Tally) -> NDArray[np.float64]:
-    """Return recall, precision and F1 of each metric, shape ``(…, 3, 3)``; 0/0 is 0."""
+    """Return recall, precision and F1 of each metric, shape ``(…, 4, 3)``; 0/0 is 0."""
     recall, precision = (
         np.divide(a, b, out=np.zeros(a.shape), where=b > 0)
         for a, b in ((tallies[..., i], tallies[..., i + 1]) for i in (0, 2))
@@ -56,8 +60,8 @@ def scores(tallies: Tally) -> NDArray[np.float64]:
 
 
 def conll_f1(tallies: Tally) -> NDArray[np.float64]:
-    """Return the mean of the three F1, shape ``(…,)``."""
-    mean: NDArray[np.float64] = scores(tallies)[..., 2].mean(axis=-1)
+    """Return the mean of the F1 of MUC, B³ and CEAFφ4, shape ``(…,)``."""
+    mean: NDArray[np.float64] = scores(tallies[..., :AVERAGED, :])[..., 2].mean(axis=-1)
     return mean
 
 
@@ -100,3 +104,19 @@ def _ceaf(gold: Sequence[set[Hashable]], found: Sequence[set[Hashable]]) -> floa
     from scipy.optimize import linear_sum_assignment
 
     return float(phi[linear_sum_assignment(phi, maximize=True)].sum())
+
+
+def _lea(of: Sequence[set[Hashable]], by: Sequence[set[Hashable]]) -> tuple[float, int]:
+    """Return Σ |C| · (share of C's links that are in `by`), and Σ |C| (Moosavi and Strube 2016).
+
+    A cluster of one mention has one link, to itself, which only another such cluster has.
+    """
+    right = 0.0
+    for cluster in of:
+        if len(cluster) == 1:
+            right += cluster in by
+        else:
+            shared = (len(cluster & other) for other in by)
+            links = sum(n * (n - 1) for n in shared)
+            right += links / (len(cluster) - 1)  # |C| · links/2 over |C|(|C| − 1)/2
+    return right, sum(map(len, of))

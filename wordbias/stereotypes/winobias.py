@@ -20,7 +20,7 @@ from wordbias.draws import sampled_row
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.outcomes.confusion import Confusion, Values
-from wordbias.outcomes.conll import Tally, conll_f1, tally
+from wordbias.outcomes.conll import AVERAGED, Tally, conll_f1, tally
 from wordbias.outcomes.fairness import fairness_rows
 from wordbias.outcomes.inputs import shares_for
 from wordbias.outcomes.metrics import Settings
@@ -304,7 +304,7 @@ def f1_rows(
         type 2.
     """
     tallies = np.stack(
-        [tally(one.gold, found) for one, found in zip(sentences, clusters, strict=True)]
+        [tally(one.gold, found)[:AVERAGED] for one, found in zip(sentences, clusters, strict=True)]
     )
     half = len(sentences) // 2
     pairs = np.stack([tallies[:half], tallies[half:]], axis=1)

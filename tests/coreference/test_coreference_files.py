@@ -1,0 +1,258 @@
+"""Readers and writers of documents with coreference."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wordbias as wb
+from wordbias.columns import BadRows
+from wordbias.coreference.documents import Document
+from wordbias.coreference.reading import ordered, read_documents
+from wordbias.coreference.writing import conll_lines, json_lines
+from wordbias.errors import WordbiasError
+from wordbias.text_files import Source
+
+
+def _read(text: str, bad: BadRows | None = None) -> list[Document]:
+    return read_documents(Source("file", text, ""), bad)
+
+
+def _columns(*clusters: str, name: str = "a/b") -> str:
+    rows = [f"{name}\t0\t{i}\tw{i}\t-\t-\t-\t-\t-\tAnn\t{one}" for i, one in enumerate(clusters)]
+    return "\n".join([f"#begin document ({name}); part 003", *rows, "", "#end document", ""])
+
+
+BRACKETS = [
+    (("(1", "-", "1)"), (((0, 3),),)),
+    (("(1)", "-", "(1)"), (((0, 1), (2, 3)),)),
+    (("(1|(2)", "1)", "(2)"), (((0, 1), (2, 3)), ((0, 2),))),
+    (("(1|(1)", "1)", "-"), (((0, 1), (0, 2)),)),  # nested
+    (("(1|(1", "1)", "1)"), (((0, 2), (0, 3)),)),
+    (("(1", "(2", "1)|2)"), (((0, 3),), ((1, 3),))),
+    (("(1", "(2|1)", "2)"), (((0, 2),), ((1, 3),))),  # crossing, of two numbers
+    (("(1", "(1|1)", "1)"), (((0, 3), (1, 2)),)),  # of one number: read as nested
+    (("(1)|(1)", "-", "(1)"), (((0, 1), (2, 3)),)),  # twice is once
+    (("_", "*", "-"), ()),
+]
+
+
+@pytest.mark.parametrize(("cells", "clusters"), BRACKETS)
+def test_brackets_of_columns(cells: tuple[str, ...], clusters: object) -> None:
+    (one,) = _read(_columns(*cells))
+    assert one == Document("a/b", (("w0", "w1", "w2"),), clusters, "003", ("Ann",))  # type: ignore[arg-type]
+
+
+def test_spaces_and_a_last_tab_are_read_alike() -> None:
+    text = _columns("(1", "1)|(2)", "(2)")
+    expected = _read(text)
+    assert _read(text.replace("\t", "   ")) == expected
+    assert _read(text.replace("\n\n", "\t\n\n").replace("-\t(1", "-\t(1")) == expected
+    assert _read(text.replace("\n", "\r\n")) == expected
+
+
+def test_parts_and_documents_are_apart() -> None:
+    """A number means another cluster in each part."""
+    found = _read(_columns("(1)", "-") + _columns("-", "(1)", name="c"))
+    assert [(one.name, one.clusters) for one in found] == [
+        ("a/b", (((0, 1),),)),
+        ("c", (((1, 2),),)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (("(7", "-"), r"file: line 2: document a/b: bracket \(7 does not close; mend it"),
+        (("-", "7)"), r"file: line 3: document a/b: 7\) closes no bracket \(7; mend it"),
+        (("7", "-"), r"file: line 2: document a/b: '7' is no bracket; mend it"),
+    ],
+)
+def test_a_bad_bracket_is_refused_or_dropped(cells: tuple[str, ...], message: str) -> None:
+    text = _columns(*cells, "(1)")
+    with pytest.raises(WordbiasError, match=message + ".*--skip-bad"):
+        _read(text)
+    bad = BadRows("file", skip=True)
+    assert _read(text, bad)[0].clusters == (((2, 3),),)
+    assert bad.count == 1
+    with wb.config(skip_bad=True):
+        assert _read(text)[0].clusters == (((2, 3),),)
+
+
+CONLLU = """# newdoc id = doc
+# global.Entity = GRP-etype-infstat
+# speaker = Ann
+1-2\twe're\t_\t_\t_\t_\t_\t_\t_\t_
+1\twe\t_\t_\t_\t_\t_\t_\t_\tEntity=(4-person-new)
+2\t're\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No|Entity=(5[1/2]-place-new(6-x-new
+2.1\tnull\t_\t_\t_\t_\t_\t_\t_\t_
+3\tso\t_\t_\t_\t_\t_\t_\t_\tEntity=5[1/2])(4-person-giv)
+
+1\tgo\t_\t_\t_\t_\t_\t_\t_\tEntity=6)(5[2/2]-place-new)
+
+# newdoc id = next
+1\tit\t_\t_\t_\t_\t_\t_\t_\tEntity=(4-x-new)
+"""
+
+
+def test_entities_of_conllu() -> None:
+    """A mention in two parts is the span from its first token to its last."""
+    first, second = _read(CONLLU)
+    assert first.sentences == (("we", "'re", "so"), ("go",))
+    assert first.clusters == (((0, 1), (2, 3)), ((1, 4),), ((1, 4),))
+    assert first.speakers == ("Ann", "")
+    assert second == Document("next", (("it",),), (((0, 1),),))
+
+
+def test_the_header_says_which_field_is_the_cluster() -> None:
+    other = CONLLU.replace("GRP-etype", "etype-eid").replace("4-person", "person-4")
+    other = other.replace("5[1/2]-place", "place-5[1/2]").replace("6-x", "x-6")
+    other = other.replace("5[2/2]-place", "place-5[2/2]").replace("4-x", "x-4")
+    assert _read(other) == _read(CONLLU)
+    plain = CONLLU.replace("# global.Entity = GRP-etype-infstat\n", "")
+    with pytest.raises(WordbiasError, match=r"line 4: .*global.Entity"):
+        _read(plain)
+    with pytest.raises(WordbiasError, match=r"line 2: global.Entity: expected one of GRP, eid"):
+        _read(CONLLU.replace("GRP", "number"))
+
+
+def test_a_mention_at_an_empty_word_is_no_mention() -> None:
+    text = CONLLU.replace(
+        "2.1\tnull\t_\t_\t_\t_\t_\t_\t_\t_", "2.1\tnull" + "\t_" * 7 + "\tEntity=(4)"
+    )
+    with pytest.raises(WordbiasError, match=r"line 7: .*'\(4\)' is at 2.1, which is no token"):
+        _read(text)
+    assert _read(text, BadRows("file", skip=True)) == _read(CONLLU)
+
+
+def test_lines_of_preco() -> None:
+    one = {
+        "id": "x1",
+        "sentences": [["a", "b"], [], ["c"]],
+        "mention_clusters": [[[0, 0, 1], [2, 0, 1]], [[0, 0, 2]]],
+    }
+    (found,) = _read(json.dumps(one))
+    assert found == Document("x1", (("a", "b"), ("c",)), (((0, 1), (2, 3)), ((0, 2),)))
+    for mention in ([0, 1, 3], [1, 0, 1], [3, 0, 1], [0, 1, 1], ["0", 0, 1], [0]):
+        with pytest.raises(
+            WordbiasError, match=r"line 1: document x1: .* is no span of its tokens"
+        ):
+            _read(json.dumps({**one, "mention_clusters": [[mention]]}))
+
+
+def test_sentences_for_a_system_are_documents() -> None:
+    """`winobias --sentences` writes such lines."""
+    (found,) = _read('{"sentence": "The cook left.", "tokens": ["The", "cook", "left", "."]}\n')
+    assert found == Document("The cook left.", (("The", "cook", "left", "."),))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is no file of documents"),
+        ("a b c\n", "is no file of documents: expected .*; found 'a b c'"),
+        ("#begin document (x)\na 0 0 w\n", "line 2: expected at least 5 columns, found 'a 0 0 w'"),
+        (_columns("-") + "a 0 0 w -\n", "line 5: expected '#begin document' before it"),
+        ("# newdoc id = x\n1\ta\n", "line 2: expected the 10 columns of CoNLL-U, found 2"),
+        ("# newpar\n\n", "holds no document"),
+        ('{"sentences": [["a", 1]]}', "line 1: expected "),
+        ('{"sentences": [["a"]], "speakers": []}\n{"sentences"', "line 2: expected "),
+        ('{"sentences": [["a"]], "speakers": ["x", "y"]}', "line 1: .*one for each sentence"),
+    ],
+)
+def test_what_is_no_document_is_refused(text: str, message: str) -> None:
+    with pytest.raises(WordbiasError, match=f"^file: {message}"):
+        _read(text)
+
+
+word = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1, max_size=4)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Document:
+    sentences = draw(st.lists(st.lists(word, min_size=1, max_size=5).map(tuple), max_size=4))
+    size = sum(map(len, sentences))
+    ends = st.integers(0, size - 1).flatmap(
+        lambda start: st.tuples(st.just(start), st.integers(start + 1, size))
+    )
+    clusters = st.lists(st.lists(ends, min_size=1, max_size=4), max_size=4)
+    found = ordered(draw(clusters)) if size else ()
+    speaker = st.sampled_from(("", "Ann", "B_2"))
+    speakers = tuple(draw(speaker) for _ in sentences)
+    name = draw(st.sampled_from(("bc/cctv/00", "The cook left.", "(x)")))
+    part = draw(st.sampled_from(("0", "000", "012")))
+    return Document(name, tuple(sentences), found, part, speakers if any(speakers) else ())
+
+
+@settings(deadline=None)
+@given(st.lists(documents(), min_size=1, max_size=3))
+def test_json_lines_are_read_as_written(written: list[Document]) -> None:
+    assert _read("".join(json_lines(written))) == written
+
+
+def _crosses(one: Document) -> bool:
+    return any(
+        a[0] < b[0] < a[1] < b[1] for cluster in one.clusters for a in cluster for b in cluster
+    )
+
+
+@settings(deadline=None)
+@given(st.lists(documents(), min_size=1, max_size=3))
+def test_columns_are_read_as_written(written: list[Document]) -> None:
+    """But for crossing mentions of one cluster, which brackets of one number cannot say."""
+    if any(map(_crosses, written)):
+        with pytest.raises(WordbiasError, match=r"of one cluster cross, .*JSON lines"):
+            list(conll_lines(written))
+    else:
+        assert _read("".join(conll_lines(written))) == written
+
+
+# real files: the counts of their documents, tokens and mentions that their sources and readme state
+
+ONTOGUM = {"train": 177, "dev": 29, "test": 30}
+
+
+def test_ontogum_whole(shared_data: Path) -> None:
+    folder = shared_data / "coref"
+    found = [
+        one
+        for split, count in ONTOGUM.items()
+        for one in _counted(folder / f"ontogum.{split}.conll.gz", count)
+    ]
+    bad = BadRows("test2", skip=True)
+    with pytest.raises(WordbiasError, match=r"document GENTLE_.*closes no bracket"):
+        read_documents(folder / "ontogum.test2.conll.gz")
+    found += read_documents(folder / "ontogum.test2.conll.gz", bad)
+    assert bad.count == 2
+    assert len(found) == sum(ONTOGUM.values()) + 26
+    assert sum(len(one.tokens) for one in found) == 250_654
+    assert sum(len(cluster) for one in found for cluster in one.clusters) == 32_510
+
+
+def _counted(path: Path, count: int) -> list[Document]:
+    found = read_documents(path)
+    assert len(found) == count
+    return found
+
+
+def test_litbank_whole(shared_data: Path) -> None:
+    found = read_documents(shared_data / "coref" / "litbank.conll.gz")
+    assert len(found) == 100
+    assert sum(len(one.tokens) for one in found) == 210_532
+    clusters = [cluster for one in found for cluster in one.clusters]
+    assert sum(map(len, clusters)) == 29_103
+    assert sum(len(cluster) == 1 for cluster in clusters) == 5_763
+
+
+def test_real_columns_are_read_as_written(shared_data: Path, tmp_path: Path) -> None:
+    found = read_documents(shared_data / "coref" / "ontogum.dev.conll.gz")
+    path = tmp_path / "again.conll.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(conll_lines(found))
+    assert read_documents(path) == found
+    assert _read("".join(json_lines(found))) == found

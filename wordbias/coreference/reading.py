@@ -1,0 +1,331 @@
+"""Documents with coreference from files: CoNLL-2012, CoNLL-U, PreCo's and the package's JSON lines.
+
+The form is recognised by the content. A mention that cannot be read, such as a bracket that does
+not close, is an error, or with skip_bad it is left out and counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from wordbias.columns import BadRows
+from wordbias.configuration import current_config
+from wordbias.coreference.documents import Clusters, Document, Span
+from wordbias.errors import WordbiasError
+from wordbias.text_files import Source, read_text
+
+BEGIN, END = "#begin document", "#end document"
+NOTHING = ("-", "_", "*")
+"""What stands in a column of CoNLL-2012 that says nothing."""
+_BEGIN = re.compile(rf"{BEGIN}\s*\(?(.*?)\)?\s*(?:;\s*part\s+(\S+))?\s*")
+_HEADER = re.compile(r"#\s*([\w.]+)(?:\s+id)?\s*(?:=\s*(.*?))?\s*")
+_BRACKET = re.compile(r"\(?[^()|]+\)?")
+_PART = re.compile(r"(.*)\[([0-9]+)/([0-9]+)\]")
+_CLUSTER_FIELDS = ("GRP", "eid", "entity_id")
+"""Names that the header global.Entity gives the number of the cluster."""
+
+
+def read_documents(
+    source: str | os.PathLike[str] | Source, bad: BadRows | None = None
+) -> list[Document]:
+    """Read the documents of a file, compressed or not.
+
+    Parameters
+    ----------
+    source
+        File: CoNLL-2012 in columns, with ``#begin document``; CoNLL-U with ``Entity=`` in its last
+        column; JSON lines with `sentences` and `clusters` or, as PreCo, `mention_clusters`; or
+        sentences for a system, as `winobias` writes them.
+    bad
+        Mentions that cannot be read; by default skip_bad of `config` says whether they are dropped.
+
+    Returns
+    -------
+    list of Document
+        In the order of the file; in a cluster mentions have the order of the text, each once, and
+        clusters that of their first mentions. Brackets of one number that cross are read as nested,
+        as the reference scorer does. A mention of several parts, as in CoNLL-U, becomes the span
+        from its first token to its last.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read, is of no known form or holds no document; or with the line,
+        document and number, if a mention cannot be read and is not dropped.
+    """
+    text = source if isinstance(source, Source) else read_text(source)
+    if bad is None:
+        bad = BadRows(text.path, current_config().skip_bad)
+    documents = list(_form(text)(text, bad))
+    if not documents:
+        raise WordbiasError(f"{text.path}: holds no document")
+    return documents
+
+
+def _form(source: Source) -> Callable[[Source, BadRows], Iterator[Document]]:
+    """Return the reader of a text, by its first line."""
+    first = next((line for line in source.text.split("\n") if line.strip()), "")
+    if first.startswith(BEGIN):
+        return _from_columns
+    if first.lstrip().startswith("{"):
+        return _from_json
+    if first.startswith("#") or (first[:1].isdigit() and first.count("\t") == 9):
+        return _from_conllu
+    raise WordbiasError(
+        f"{source.path}: is no file of documents: expected '{BEGIN} (name); part 000', CoNLL-U, or "
+        f"JSON lines with sentences and clusters; found {first!r:.60}"
+    )
+
+
+@dataclass
+class _Open:
+    """A document that is being read, and its brackets."""
+
+    name: str
+    part: str = "0"
+    sentences: list[tuple[str, ...]] = field(default_factory=list)
+    speakers: list[str] = field(default_factory=list)
+    clusters: dict[str, list[Span]] = field(default_factory=dict)
+    brackets: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
+    place: int = 0
+    speaker: str = ""
+
+    def end_sentence(self) -> None:
+        if self.words:
+            self.sentences.append(tuple(self.words))
+            self.speakers.append(self.speaker)
+        self.words, self.speaker = [], ""
+
+    def add(self, word: str) -> None:
+        self.words.append(word)
+        self.place += 1
+
+    def open(self, key: str, line: int) -> None:
+        """Open a bracket at the last word."""
+        self.brackets.setdefault(key, []).append((self.place - 1, line))
+
+    def close(self, key: str, line: int, bad: BadRows) -> None:
+        """Close the bracket that was opened last; keep its span."""
+        if starts := self.brackets.get(key):
+            self.clusters.setdefault(key, []).append((starts.pop()[0], self.place))
+        else:
+            bad.add(f"line {line}", f"document {self.name}: {key}) closes no bracket ({key}")
+
+    def document(self, bad: BadRows) -> Document:
+        """Return what was read; complain about the first bracket that is still open."""
+        self.end_sentence()
+        left = sorted((line, key) for key, open_ in self.brackets.items() for _, line in open_)
+        for line, key in left:
+            bad.add(f"line {line}", f"document {self.name}: bracket ({key} does not close")
+        merged: dict[str, dict[int, list[Span]]] = {}
+        for key, spans in self.clusters.items():
+            parts = _PART.fullmatch(key)
+            number = int(parts[2]) if parts else 0
+            merged.setdefault(parts[1] if parts else key, {})[number] = spans
+        return Document(
+            self.name,
+            tuple(self.sentences),
+            ordered(_whole(parts) for parts in merged.values()),
+            self.part,
+            tuple(self.speakers) if any(self.speakers) else (),
+        )
+
+
+def _whole(parts: dict[int, list[Span]]) -> list[Span]:
+    """Join the parts of mentions: the second part follows the nearest first part before it."""
+    spans = list(parts.get(0, []))
+    started = sorted(parts.get(1, []))
+    for number in sorted(parts):
+        for start, end in sorted(parts[number]) if number > 1 else ():
+            before = [i for i, span in enumerate(started) if span[0] <= start]
+            if before:
+                i = before[-1]
+                started[i] = started[i][0], max(started[i][1], end)
+            else:
+                spans.append((start, end))
+    return spans + started
+
+
+def ordered(clusters: Iterable[Iterable[Span]]) -> Clusters:
+    """Sort the mentions of each cluster, each once, and clusters by their first mentions."""
+    return tuple(sorted(tuple(sorted(set(cluster))) for cluster in clusters if cluster))
+
+
+def _from_columns(source: Source, bad: BadRows) -> Iterator[Document]:
+    """Yield the documents of CoNLL-2012: word in column 4, speaker in 10, clusters in the last."""
+    current: _Open | None = None
+    for number, line in enumerate(source.text.split("\n"), 1):
+        if line.startswith((BEGIN, END)):
+            if current is not None:
+                yield current.document(bad)
+            named = _BEGIN.fullmatch(line.rstrip("\r"))
+            current = _Open(named[1], named[2] or "0") if named else None
+        elif line.strip():
+            _column_word(line, number, current, source, bad)
+        elif current is not None:
+            current.end_sentence()
+    if current is not None:
+        yield current.document(bad)
+
+
+def _column_word(
+    line: str, number: int, current: _Open | None, source: Source, bad: BadRows
+) -> None:
+    """Add the word of a line to its document."""
+    cells = line.rstrip("\t\r ").split("\t") if "\t" in line else line.split()
+    if current is None or len(cells) < 5:
+        expected = f"'{BEGIN}' before it" if current is None else "at least 5 columns"
+        raise WordbiasError(
+            f"{source.path}: line {number}: expected {expected}, found {line!r:.60}"
+        )
+    if not current.words and len(cells) > 10 and cells[9] not in NOTHING:
+        current.speaker = cells[9]
+    current.add(cells[3])
+    if cells[-1] not in NOTHING:
+        _brackets(cells[-1], None, number, current, source, bad)
+
+
+def _brackets(
+    cell: str, place: int | None, line: int, current: _Open, source: Source, bad: BadRows
+) -> None:
+    """Read the brackets of a word; `place` is the field of their number, if they have fields."""
+    for bracket in _BRACKET.findall(cell):
+        opens, closes = bracket.startswith("("), bracket.endswith(")")
+        key = bracket.removeprefix("(").removesuffix(")")
+        if opens and place is not None:
+            fields = key.split("-")
+            if len(fields) <= place:
+                raise WordbiasError(
+                    f"{source.path}: line {line}: document {current.name}: ({key}: has no field "
+                    f"{place + 1}, which global.Entity says is the number of the cluster"
+                )
+            key = fields[place]
+        if not opens and not closes:
+            bad.add(f"line {line}", f"document {current.name}: {bracket!r:.40} is no bracket")
+        if opens:
+            current.open(key, line)
+        if closes:
+            current.close(key, line, bad)
+
+
+def _from_conllu(source: Source, bad: BadRows) -> Iterator[Document]:
+    """Yield the documents of CoNLL-U; empty words and the lines of joined ones are no tokens."""
+    current: _Open | None = None
+    place: int | None = None
+    for number, line in enumerate(source.text.split("\n"), 1):
+        header = _HEADER.fullmatch(line.rstrip("\r"))
+        name, value = (header[1], header[2] or "") if header else ("", "")
+        if name == "newdoc":
+            if current is not None:
+                yield current.document(bad)
+            current = _Open(value or f"line {number}")
+        elif name == "global.Entity":
+            place = _cluster_field(value, source, number)
+        elif name == "speaker" and current is not None:
+            current.speaker = "" if value in NOTHING else value
+        elif line.strip() and not line.startswith("#"):
+            current = current or _Open(os.path.basename(source.path))
+            _conllu_word(line, place, number, current, source, bad)
+        elif current is not None and not line.startswith("#"):
+            current.end_sentence()
+    if current is not None:
+        yield current.document(bad)
+
+
+def _conllu_word(
+    line: str, place: int | None, number: int, current: _Open, source: Source, bad: BadRows
+) -> None:
+    """Add the word of a line to its document."""
+    cells = line.rstrip("\r").split("\t")
+    if len(cells) != 10:
+        raise WordbiasError(
+            f"{source.path}: line {number}: expected the 10 columns of CoNLL-U, found {len(cells)}"
+        )
+    entity = next((one[7:] for one in cells[9].split("|") if one.startswith("Entity=")), "")
+    if "-" in cells[0] or "." in cells[0]:
+        if entity:
+            where = f"{entity!r:.40} is at {cells[0]}, which is no token"
+            bad.add(f"line {number}", f"document {current.name}: {where}")
+        return
+    current.add(cells[1])
+    if place is None and any("-" in one for one in _BRACKET.findall(entity) if one[0] == "("):
+        raise WordbiasError(
+            f"{source.path}: line {number}: Entity={entity:.40}: has fields, but no line "
+            "'# global.Entity = …' says which is the number of the cluster; add it"
+        )
+    _brackets(entity, place, number, current, source, bad)
+
+
+def _cluster_field(fields: str, source: Source, line: int) -> int:
+    names = fields.split("-")
+    places = [names.index(one) for one in _CLUSTER_FIELDS if one in names]
+    if not places:
+        raise WordbiasError(
+            f"{source.path}: line {line}: global.Entity: expected one of "
+            f"{', '.join(_CLUSTER_FIELDS)} among its fields, found {fields!r:.60}"
+        )
+    return places[0]
+
+
+def _from_json(source: Source, bad: BadRows) -> Iterator[Document]:
+    """Yield the documents of JSON lines."""
+    for number, line in enumerate(source.text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            given = json.loads(line)
+            if "sentences" not in given:
+                given = {"name": given["sentence"], "sentences": [given["tokens"]], **given}
+            sentences = tuple(tuple(map(_word, words)) for words in given["sentences"] if words)
+            name = str(given.get("name", given.get("id", f"line {number}")))
+            part = str(given.get("part", "0"))
+            speakers = tuple(map(str, given.get("speakers", ())))
+            if speakers and len(speakers) != len(sentences):
+                raise ValueError
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise WordbiasError(
+                f'{source.path}: line {number}: expected {{"sentences": [["a", "word"], …], '
+                '"clusters": [[[0, 2], …], …]}, and if there are "speakers" one for each sentence'
+            ) from None
+        starts, size = [], 0
+        for words in given["sentences"]:  # empty ones have a number, too
+            starts.append(size)
+            size += len(words)
+        clusters: list[list[Span]] = []
+        for cluster in given.get("clusters", given.get("mention_clusters", [])):
+            spans: list[Span] = []
+            for mention in cluster:
+                span = _json_span(mention, starts, [*starts[1:], size])
+                if span is None:
+                    where = f"line {number}"
+                    bad.add(where, f"document {name}: {mention!r:.40} is no span of its tokens")
+                else:
+                    spans.append(span)
+            clusters.append(spans)
+        yield Document(name, sentences, ordered(clusters), part, speakers)
+
+
+def _word(word: object) -> str:
+    if not isinstance(word, str):
+        raise TypeError
+    return word
+
+
+def _json_span(mention: Any, starts: list[int], ends: list[int]) -> Span | None:
+    """Return the span of [begin, end] or, in a sentence, of [sentence, begin, end]; None if bad."""
+    if not isinstance(mention, list) or any(type(one) is not int for one in mention):
+        return None
+    if len(mention) == 3 and 0 <= mention[0] < len(starts):
+        first, last = starts[mention[0]], ends[mention[0]]
+    elif len(mention) == 2 and starts:
+        first, last = 0, ends[-1]
+    else:
+        return None
+    begin, end = first + mention[-2], first + mention[-1]
+    return (begin, end) if first <= begin < end <= last else None
