@@ -79,7 +79,7 @@ def _vectors_table(found: Summary) -> Table:
 
 def _representative_tables(found: Summary) -> list[Table]:
     """Return the metrics of the short table, before and after retraining."""
-    title = f"Before and after retraining the last layer ({_PAPER}, {found.task.tables[0]})"
+    title = f"Before and after retraining {found.task.layers} ({_PAPER}, {found.task.tables[0]})"
     return _by_strategy(found, title, _representative_lines(found))
 
 
@@ -154,9 +154,14 @@ def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
     elif stage == BEFORE:
         title = f"As fine-tuned ({_PAPER}, {as_tuned})"
     else:
-        title = f"Last layer retrained ({_PAPER}, {again})"
+        title = f"{_capital(found.task.layers)} retrained ({_PAPER}, {again})"
     lines = [(metric, stage, metric.title) for metric in found.task.of_predictions]
     return _by_strategy(found, title, lines)
+
+
+def _capital(layers: str) -> str:
+    name = layers.removeprefix("the ")
+    return f"{name[0].upper()}{name[1:]}"
 
 
 def _original_tables(found: Summary) -> list[Table]:
