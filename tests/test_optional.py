@@ -104,6 +104,7 @@ def test_without_extras_every_name_is_there_and_every_command_has_its_help() -> 
 def test_without_extras_a_call_that_needs_one_names_it(tmp_path: Path) -> None:
     calls = (
         ["fine-tune", "bert", "--task", "nli", "--train", "a", "--dev", "b", "-o", "c"],
+        ["coref-train", "a", "--dev", "b", "--model", "c", "-o", "d"],
         ["sweep", "bert", "--stereoset", "a", "--nli", "b", "--snli", "c", "-o", "d.csv"],
     )
     for arguments in calls:

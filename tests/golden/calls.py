@@ -500,6 +500,19 @@ _ENCODERS = (
         (*ENCODER, "accelerate"),
         trained=True,
     ),
+    Call(
+        "coref-train-json",
+        "coref-train train.conll --dev dev.conll --test test.conll --model bert-base-cased"
+        " --epochs 1 --hidden 20 --segment-length 32 --draws 20 -o out --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "coref-predict-json",
+        "coref-predict coref/ dev.conll -o clusters.conll --format json",
+        ENCODER,
+        trained=True,
+    ),
 )
 _CLASSIFIERS = (
     Call(

@@ -20,7 +20,7 @@ __all__ = ["folder", "store"]
 
 NOTHING_TO_DRAW = (
     *("apply", "cache", "convert", "encode", "fetch", "fine-tune", "lists", "nli-train", "push"),
-    *("predict", "rewrite", "train-vectors"),
+    *("coref-predict", "coref-train", "predict", "rewrite", "train-vectors"),
 )
 """Commands whose rows count what was done, and do not measure."""
 _NAMED = {call.name: call for call in CALLS}

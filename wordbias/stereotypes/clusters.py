@@ -54,7 +54,8 @@ def load_clusters(
     source
         A file: JSON, an object of clusters by sentence, as in ``{"The cook left as she could.":
         [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`. Or a
-        mapping such as that object.
+        mapping such as that object. A `name` is taken for the `sentence`, as coref-predict
+        writes it.
     unit
         Unit of spans: characters of the sentence, or its `tokens`, from 0.
     inclusive
@@ -111,7 +112,8 @@ def _lines(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
             continue
         try:
             one = json.loads(line)
-            text, clusters = str(one["sentence"]), one["clusters"]
+            text = str(one["sentence"] if "sentence" in one else one["name"])
+            clusters = one["clusters"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise WordbiasError(
                 f'{file}: line {i}: expected {{"sentence": …, "clusters": …}}'
