@@ -13,18 +13,18 @@ from typing import Any
 from wordbias.arguments import check_number, seeds_of
 from wordbias.calls import path_of, public
 from wordbias.configuration import STARTS_PROCESSES, current_config, uses
-from wordbias.coreference.strategies import PUBLISHED
+from wordbias.coreference.strategies import ANONYMISE, PUBLISHED
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder
 from wordbias.functions.bios import with_null
 from wordbias.functions.coref_predict import DocumentsLike, read_all
-from wordbias.functions.winobias import SHARES
+from wordbias.functions.winobias import usual_shares
 from wordbias.models.model_like import ModelLike, in_folder
 from wordbias.outcomes.anonymise import SpacyFinder
 from wordbias.outcomes.inputs import load_shares
 from wordbias.pages.retraining_plots import plot_compression_fairness
 from wordbias.probes.ceat.association import DRAWS
-from wordbias.probes.ceat.sentences import find_sentences, read_sentences
+from wordbias.probes.ceat.sentences import Sentences, find_sentences, read_sentences
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -204,24 +204,19 @@ def coref_study(
         name: {"path": one.path, **facts(one.documents)} for name, one in read.items()
     }
     inputs["winobias"] = {"path": place, "sentences": len(of_pairs)}
-    if shares is None and (Path(place) / SHARES).is_file():
-        shares = str(Path(place) / SHARES)
+    if spacy is not None and not any(ANONYMISE in one for one in chosen):
+        raise WordbiasError("--spacy: finds names for anonymise; add it to --strategies")
     settings: dict[str, Any] = {}
-    if shares is not None:
-        where = path_of(shares) or "the shares given"
-        settings |= {"shares": load_shares(shares), "shares_from": where}
+    if spacy is not None:
+        settings |= {"find": SpacyFinder.of(spacy), "finder": spacy}
+    if (source := usual_shares(place) if shares is None else shares) is not None:
+        where = path_of(source) or "the shares given"
+        settings |= {"shares": load_shares(source), "shares_from": where}
         inputs["shares"] = {"path": where}
     if sentences is not None:
         where = path_of(sentences) or "the sentences given"
-        if isinstance(sentences, (str, os.PathLike)):
-            sentences = read_sentences(os.fspath(sentences))
-        found = find_sentences(sentences, career_words(), what=where)
-        settings |= {"contexts": found, "contexts_from": where}
+        settings |= {"contexts": _contexts(sentences, where), "contexts_from": where}
         inputs["sentences"] = {"path": where}
-    if spacy is not None:
-        if not any("anonymise" in one for one in chosen):
-            raise WordbiasError("--spacy: finds names for anonymise; add it to --strategies")
-        settings |= {"find": SpacyFinder.of(spacy), "finder": spacy}
     recipe = Recipe(epochs=epochs, rate=lr, task_rate=task_lr, head_only=head_only)
     again = Recipe(epochs=retrain_epochs or epochs, task_rate=task_lr, head_only=True)
     kept = (
@@ -263,6 +258,13 @@ def coref_study(
         seed=order[0],
         picture=partial(plot_compression_fairness, task=COREFERENCE),
     )
+
+
+def _contexts(given: str | os.PathLike[str] | Iterable[str], where: str) -> Sentences:
+    """Find the words of CEAT in sentences."""
+    if isinstance(given, (str, os.PathLike)):
+        given = read_sentences(os.fspath(given))
+    return find_sentences(given, career_words(), what=where)
 
 
 def _closing(found: Summary, is_removal: Any) -> list[str]:
