@@ -106,12 +106,9 @@ def test_without_extras_a_call_that_needs_one_names_it(tmp_path: Path) -> None:
         ["fine-tune", "bert", "--task", "nli", "--train", "a", "--dev", "b", "-o", "c"],
         ["coref-train", "a", "--dev", "b", "--model", "c", "-o", "d"],
         [
-            "coref-study",
-            "a",
-            *("--dev", "b", "--test", "c", "--winobias", "d", "--model", "e"),
-            "-o",
-            "f",
-        ],  # fmt: skip
+            *("coref-study", "a", "--dev", "b", "--test", "c", "--winobias", "d"),
+            *("--model", "e", "-o", "f"),
+        ],
         ["sweep", "bert", "--stereoset", "a", "--nli", "b", "--snli", "c", "-o", "d.csv"],
     )
     for arguments in calls:
