@@ -105,6 +105,10 @@ def test_without_extras_a_call_that_needs_one_names_it(tmp_path: Path) -> None:
     calls = (
         ["coref-train", "a", "--dev", "b", "--model", "c", "-o", "d"],
         ["fine-tune", "bert", "--head", "nli", "--train", "a", "--dev", "b", "-o", "c"],
+        [
+            *("coref-study", "a", "--dev", "b", "--test", "c", "--winobias", "d"),
+            *("--model", "e", "-o", "f"),
+        ],
         ["sweep", "bert", "--stereoset", "a", "--nli", "b", "--snli", "c", "-o", "d.csv"],
     )
     for arguments in calls:

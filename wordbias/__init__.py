@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from wordbias.functions.convert import convert as convert
     from wordbias.functions.coref_predict import coref_predict as coref_predict
     from wordbias.functions.coref_score import coref_score as coref_score
+    from wordbias.functions.coref_study import coref_study as coref_study
     from wordbias.functions.coref_train import coref_train as coref_train
     from wordbias.functions.debias import debias as debias
     from wordbias.functions.encode import encode as encode
@@ -128,6 +129,7 @@ __all__ = [
     "convert",
     "coref_predict",
     "coref_score",
+    "coref_study",
     "coref_train",
     "debias",
     "encode",

@@ -53,6 +53,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "erase": "Erase a label, such as gender, and measure what is left.",
         "rewrite": "Rewrite texts to train on: scrub, balance, swap, anonymise.",
         "bios": "Train on debiased biographies: is bias removed or only hidden?",
+        "coref-study": "Train on debiased coreference data: is bias removed or only hidden?",
     },
     "Predictions": {
         "fairness": "Measure whether a classifier treats women and men alike.",

@@ -39,6 +39,7 @@ from wordbias.functions.bios import bios  # noqa: E402
 from wordbias.models.adapters import Adapter  # noqa: E402
 from wordbias.models.fingerprint import Fingerprint  # noqa: E402
 from wordbias.models.sites import Site  # noqa: E402
+from wordbias.retraining.measuring import usable_fractions  # noqa: E402
 
 LAYER = Recipe(epochs=4, batch=16, rate=0.5)
 ONE = Recipe(epochs=1, batch=16, rate=1e-3)
@@ -92,7 +93,7 @@ def test_no_linear_probe_reads_the_training_vectors_after_leace(n: int, d: int, 
         probe = LogisticRegression(C=1e6, max_iter=2000).fit(vectors / scale, genders)
         losses.append(log_loss(genders, probe.predict_proba(vectors / scale)[:, 1]))
     assert losses[0] < constant - 1e-3
-    assert losses[1] == pytest.approx(constant, abs=1e-5)
+    assert losses[1] > constant - 1e-5  # more where the solver stopped early
 
 
 @pytest.mark.parametrize("strategy", ["leace", "mhd:dims=1", "hard", "inlp"])
@@ -279,7 +280,7 @@ def test_the_last_layer_is_that_of_none_and_probes_read_other_people(plan: Plan)
         vectors.of(view.probe),
         view.probe.genders,
         seed=0,
-        fractions=experiment.usable_fractions(len(view.probe)),
+        fractions=usable_fractions(len(view.probe)),
     )
     (compression,) = (
         row["value"]

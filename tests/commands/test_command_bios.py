@@ -18,11 +18,7 @@ pytest.importorskip("transformers")
 
 from wordbias.biographies.encoding import EncodingSettings  # noqa: E402
 from wordbias.biographies.experiment import run  # noqa: E402
-from wordbias.biographies.plan import (  # noqa: E402
-    FROZEN,
-    WHOLE,
-    Plan,
-)
+from wordbias.biographies.plan import FROZEN, WHOLE, Plan  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

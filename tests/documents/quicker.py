@@ -32,6 +32,13 @@ INSTEAD: dict[str, dict[str, str]] = {
         "--max-length": "48",
     },
     "ceat": {"--draws": "200"},
+    "coref-study": {
+        "--strategies": "none",
+        "--seed": "0",
+        "--epochs": "1",
+        "--hidden": "20",
+        "--segment-length": "32",
+    },
     "coref-train": {"--epochs": "1", "--hidden": "20", "--segment-length": "32"},
     "coref-score": {"--draws": "100"},
     "fine-tune": {"--limit": "64", "--epochs": "1", "--every": "2"},

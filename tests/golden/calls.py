@@ -508,6 +508,14 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
+        "coref-study-json",
+        "coref-study train.conll --dev dev.conll --test test.conll --winobias winobias/"
+        " --model bert-base-cased --strategies none --seed 0 --epochs 1 --hidden 20"
+        " --segment-length 32 --no-baselines -o study --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
         "coref-predict-json",
         "coref-predict coref/ dev.conll -o clusters.conll --format json",
         ENCODER,

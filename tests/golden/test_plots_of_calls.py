@@ -27,6 +27,7 @@ _NAMED = {call.name: call for call in CALLS}
 PLOTTED = {
     "audit": _NAMED["audit-sample-md"],
     "bios": _NAMED["bios-json"],
+    "coref-study": _NAMED["coref-study-json"],
     "ceat": _NAMED["ceat-published-table"],
     "changes": _NAMED["changes-table"],
     "choose": _NAMED["choose-table"],
