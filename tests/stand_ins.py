@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import small_coreference
 import small_likelihood
+import small_scores
 import small_winobias
 import small_word_lists
 import tiny_decoders
@@ -496,6 +497,11 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "glove.nli.safetensors": nli_model,
     "glove.txt": vectors,
     "enwik8.txt": corpus,
+    "gold.conll": small_scores.gold,
+    "gap-test.tsv": small_scores.gap,
+    "answers.tsv": small_scores.answers,
+    "found.conll": small_scores.found,
+    "pronouns-found.jsonl": small_scores.pronouns_found,
     "gsss_dev.csv": gsss,
     "gsss_test.csv": gsss,
     "hard.txt": debiased_vectors,

@@ -157,6 +157,7 @@ A parameter may be called ``to``."""
 REQUIRED = {
     ("apply", "output"),
     ("bios", "output"),
+    ("coref_study", "output"),
     ("encode", "output"),
     ("rewrite", "output"),
 }
@@ -253,6 +254,7 @@ NOT_RUN = {
     "Report": "writes a file",
     "bios": "trains for hours",
     "coref_predict": "a model that coref_train wrote",
+    "coref_study": "trains for hours",
     "coref_train": "trains for hours",
     "encode": "a model from the Hugging Face hub",
     "fine_tune": "a model from the Hugging Face hub",
@@ -389,6 +391,19 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "debias": lambda file: wb.debias(file("glove.txt"), "hard"),
     "encode": lambda file: wb.encode(file("roberta-base"), TEXTS),
     "coref_predict": lambda file: wb.coref_predict(file("coref/"), file("dev.conll")),
+    "coref_study": lambda file: wb.coref_study(
+        file("train.conll"),
+        dev=file("dev.conll"),
+        test=file("test.conll"),
+        winobias=file("winobias/"),
+        model=file("bert-base-cased"),
+        strategies=["none"],
+        seed=0,
+        epochs=1,
+        hidden=20,
+        segment_length=32,
+        baselines=False,
+    ),
     "coref_train": lambda file: wb.coref_train(
         file("train.conll"),
         dev=file("dev.conll"),
@@ -403,7 +418,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "fetch": lambda file: wb.fetch(),
     "fine_tune": lambda file: wb.fine_tune(
         file("bert-base-cased"),
-        task="nli",
+        head="nli",
         train=file("snli_train.tsv.gz"),
         dev=file("snli_dev.tsv.gz"),
         limit=32,
@@ -430,6 +445,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "nli_train": lambda file: wb.nli_train(
         file("glove.txt"), **_training(file), output="nli.safetensors", epochs=1, hidden=8
     ),
+    "coref_score": lambda file: wb.coref_score(file("gold.conll"), clusters=file("found.conll")),
     "probe": lambda file: wb.probe(*_rows(), epochs=1, fractions=[0.5, 1.0], seed=[0]),
     "predict": lambda file: wb.predict(file("my-classifier"), TEXTS),
     "project": lambda file: wb.project(file("minilm-nli")),
@@ -463,7 +479,7 @@ _PAIR = (("midb", 1.0), ("clustering", -1.0))
 NEEDS = {
     **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train", "train_vectors"), TORCH),
     **dict.fromkeys(("Adapter", "predict", "project", "sweep", "bios"), ENCODER),
-    **dict.fromkeys(("coref_predict", "coref_train"), ENCODER),
+    **dict.fromkeys(("coref_predict", "coref_study", "coref_train"), ENCODER),
     **dict.fromkeys(("ceat", "encode", "likelihood"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from wordbias.functions.compare import compare as compare
     from wordbias.functions.convert import convert as convert
     from wordbias.functions.coref_predict import coref_predict as coref_predict
+    from wordbias.functions.coref_score import coref_score as coref_score
+    from wordbias.functions.coref_study import coref_study as coref_study
     from wordbias.functions.coref_train import coref_train as coref_train
     from wordbias.functions.debias import debias as debias
     from wordbias.functions.encode import encode as encode
@@ -126,6 +128,8 @@ __all__ = [
     "config",
     "convert",
     "coref_predict",
+    "coref_score",
+    "coref_study",
     "coref_train",
     "debias",
     "encode",

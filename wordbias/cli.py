@@ -53,9 +53,11 @@ SECTIONS: dict[str, dict[str, str]] = {
         "erase": "Erase a label, such as gender, and measure what is left.",
         "rewrite": "Rewrite texts to train on: scrub, balance, swap, anonymise.",
         "bios": "Train on debiased biographies: is bias removed or only hidden?",
+        "coref-study": "Train on debiased coreference data: is bias removed or only hidden?",
     },
     "Predictions": {
         "fairness": "Measure whether a classifier treats women and men alike.",
+        "coref-score": "Score a coreference system: CoNLL F1, GAP, pronouns of all sets.",
         "winobias": "Score a coreference system on WinoBias: is a nurse always she?",
     },
     "Results of other commands": {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import small_winobias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +18,8 @@ from wordbias.coreference.documents import Document
 from wordbias.coreference.reading import ordered, read_documents
 from wordbias.coreference.writing import conll_lines, json_lines
 from wordbias.errors import WordbiasError
+from wordbias.stereotypes.clusters import load_clusters
+from wordbias.stereotypes.winobias import load_winobias, sentence_lines, tokens
 from wordbias.text_files import Source
 
 
@@ -256,3 +260,24 @@ def test_real_columns_are_read_as_written(shared_data: Path, tmp_path: Path) -> 
         file.writelines(conll_lines(found))
     assert read_documents(path) == found
     assert _read("".join(json_lines(found))) == found
+
+
+def test_winobias_reads_documents_with_clusters(tmp_path: Path) -> None:
+    """What `winobias` writes is read as documents; with clusters it reads them again, in tokens."""
+    folder = small_winobias.write(tmp_path / "winobias")
+    sentences = load_winobias(folder)
+    documents = _read("".join(sentence_lines(sentences)))
+    gold = {one.text: one.gold for one in sentences}
+    found = [
+        replace(one, clusters=(tuple(_tokens_of(one.name, span) for span in gold[one.name][0]),))
+        for one in documents
+    ]
+    path = tmp_path / "found.jsonl"
+    path.write_text("".join(json_lines(found)), encoding="utf-8")
+    read = load_clusters(path, sentences)
+    assert read.clusters == [one.gold for one in sentences]
+
+
+def _tokens_of(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    inside = [i for i, (_, (a, b)) in enumerate(tokens(text)) if span[0] <= a and b <= span[1]]
+    return inside[0], inside[-1] + 1

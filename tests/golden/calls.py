@@ -495,7 +495,7 @@ _ENCODERS = (
     ),
     Call(
         "fine-tune-json",
-        "fine-tune bert-base-cased --task nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
+        "fine-tune bert-base-cased --head nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
         " --limit 32 --epochs 1 --batch-size 16 --every 1 -o out --format json",
         (*ENCODER, "accelerate"),
         trained=True,
@@ -504,6 +504,14 @@ _ENCODERS = (
         "coref-train-json",
         "coref-train train.conll --dev dev.conll --test test.conll --model bert-base-cased"
         " --epochs 1 --hidden 20 --segment-length 32 --draws 20 -o out --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "coref-study-json",
+        "coref-study train.conll --dev dev.conll --test test.conll --winobias winobias/"
+        " --model bert-base-cased --strategies none --seed 0 --epochs 1 --hidden 20"
+        " --segment-length 32 --no-baselines -o study --format json",
         ENCODER,
         trained=True,
     ),
@@ -531,6 +539,15 @@ _CLASSIFIERS = (
         " --jobs 1 -o study --format json",
         ENCODER,
         trained=True,
+    ),
+    Call(
+        "coref-score-json",
+        "coref-score gold.conll --clusters found.conll --draws 100 --format json",
+    ),
+    Call("coref-score-gap-table", "coref-score gap-test.tsv --clusters answers.tsv --draws 100"),
+    Call(
+        "coref-score-pronouns-table",
+        "coref-score winogender/ --clusters pronouns-found.jsonl --draws 100",
     ),
     Call("winobias-json", "winobias winobias/ --masked masked.tsv --format json"),
     Call("winobias-table", "winobias winobias/ --sentences sentences.jsonl"),

@@ -27,10 +27,12 @@ _NAMED = {call.name: call for call in CALLS}
 PLOTTED = {
     "audit": _NAMED["audit-sample-md"],
     "bios": _NAMED["bios-json"],
+    "coref-study": _NAMED["coref-study-json"],
     "ceat": _NAMED["ceat-published-table"],
     "changes": _NAMED["changes-table"],
     "choose": _NAMED["choose-table"],
     "compare": _NAMED["compare-table"],
+    "coref-score": _NAMED["coref-score-gap-table"],
     "debias": _NAMED["debias-misp-table"],
     "erase": Call("erase", "erase bios.parquet --labels gender", ("pyarrow",), trained=True),
     "fairness": _NAMED["fairness-table"],

@@ -126,6 +126,19 @@ def coreference(path: Path) -> Any:
     return load_clusters(path, [one])
 
 
+def gap_texts(path: Path) -> Any:
+    from wordbias.coreference.gap import parse_gap
+    from wordbias.text_files import read_text
+
+    return parse_gap(read_text(path)).texts
+
+
+def winopron(path: Path) -> Any:
+    from wordbias.coreference.pronouns import parse_winopron, read_winopron
+
+    return parse_winopron(read_winopron(path)).sentences
+
+
 def settings_of(make: seeds.Make) -> seeds.Make:
     """Return what writes the JSON that a safetensors file of `make` has in its header."""
 
@@ -328,6 +341,20 @@ READERS = [
         seeds.winobias,
         folder(call("stereotypes.winobias:load_winobias")),
     ),
+    Reader(
+        "documents in columns",
+        "d.conll",
+        seeds.DOCUMENTS,
+        call("coreference.reading:read_documents"),
+    ),
+    Reader(
+        "documents of CoNLL-U", "d.conllu", seeds.CONLLU, call("coreference.reading:read_documents")
+    ),
+    Reader(
+        "documents in jsonl", "d.jsonl", seeds.PRECO, call("coreference.reading:read_documents")
+    ),
+    Reader("GAP", "g.tsv", seeds.gap, gap_texts),
+    Reader("WinoPron", "new_templates.tsv", seeds.WINOPRON, winopron),
     Reader("clusters", "c.json", seeds.CLUSTERS, coreference),
     Reader("clusters in jsonl", "c.jsonl", seeds.CLUSTERS_JSONL, coreference),
     Reader("attribute", "a.toml", seeds.ATTRIBUTE, attribute),

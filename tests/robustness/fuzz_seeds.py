@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_scores
 import small_winobias
 
 Make = Callable[[Path], None]
@@ -163,6 +164,34 @@ def pickled(path: Path) -> None:
         "URI": "http://a",
     }
     path.write_bytes(pickle.dumps([record, {**record, "title": "nurse", "gender": "M"}]))
+
+
+DOCUMENTS = b"""#begin document (a); part 000
+a\t0\t0\tAnn\t-\t-\t-\t-\t-\tEve\t(1)
+a\t0\t1\tsaw\t-\t-\t-\t-\t-\tEve\t(2|(1
+a\t0\t2\ther\t-\t-\t-\t-\t-\tEve\t1)|2)
+
+#end document
+"""
+CONLLU = b"""# newdoc id = a
+# global.Entity = eid-etype
+1\tAnn\t_\t_\t_\t_\t_\t_\t_\tEntity=(e1[1/2]-person
+2\tleft\t_\t_\t_\t_\t_\t_\t_\tEntity=e1[1/2])(e2-x)
+3\ther\t_\t_\t_\t_\t_\t_\t_\tEntity=(e1[2/2]-person)
+
+"""
+PRECO = b"""{"id": 1, "sentences": [["Ann"], ["I"]], "mention_clusters": [[[0, 0, 1], [1, 0, 1]]]}
+{"name": "b", "sentences": [["Ann"]], "speakers": ["Eve"], "clusters": [[[0, 1]]]}
+"""
+WINOPRON = (
+    b"occupation(0)\tother-participant(1)\tanswer\tpronoun_type\ttemplate\tsingle_version\n"
+    b"baker\tguest\t0\t$NOM_PRONOUN\tThe $OCCUPATION told the $PARTICIPANT that $NOM_PRONOUN baked."
+    b"\tThe $OCCUPATION said that $NOM_PRONOUN baked.\n"
+)
+
+
+def gap(path: Path) -> None:
+    small_scores.gap(path)
 
 
 def winobias(path: Path) -> None:

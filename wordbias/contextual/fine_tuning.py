@@ -26,7 +26,7 @@ from wordbias.devices import native_threads
 from wordbias.distributed import SINGLE, Processes, joined, launched
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_new, locked, new_folder
-from wordbias.models.families import base_of, family_of, logits_of, text_head_of
+from wordbias.models.families import base_of, family_of, first_token_head_of, logits_of
 from wordbias.models.loading import LoadedModel, load_pretrained, weights_sha256
 from wordbias.models.model_like import ModelLike, in_folder, name_of, need_transformers, silent
 from wordbias.models.token_batches import TokenisedTexts, Tokens, batches
@@ -253,7 +253,7 @@ def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> H
             loaded, places = _with_classifier(loaded, names), tuple(range(len(names)))
         elif own:
             _name_outputs(loaded.model.config, names)
-    text_head_of(loaded.model)  # refuses other heads
+    first_token_head_of(loaded.model)  # refuses other heads
     loaded = replace(loaded, model=loaded.model.float(), precision="float32")
     return Headed(**vars(loaded), places=places)
 

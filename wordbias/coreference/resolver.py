@@ -108,6 +108,12 @@ class Coreference:
         ranker = SpanRanker(encoder.model, encoder.dim, before, after, padding, settings)
         return cls(name, encoder, ranker.to(encoder.device).eval(), segmenter)
 
+    def with_new_head(self, seed: int) -> Self:
+        """Return a model of the same encoder with all above it new, as drawn with a seed."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return self._made(self.name, self.encoder, self.settings)
+
     def write(self, folder: Path) -> None:
         """Write the head and the settings into the folder of the encoder."""
         text = json.dumps(self.settings.to_dict(), indent=2) + "\n"

@@ -140,6 +140,7 @@ def train_model(
     *,
     checkpoint: Path | None = None,
     about: dict[str, Any] | None = None,
+    what: str = "training",
 ) -> Trained:
     """Train a model in place; it ends with the parameters that were best on dev.
 
@@ -166,7 +167,7 @@ def train_model(
                 checkpoint=checkpoint,
                 logs=[] if checkpoint is None else [checkpoint.with_suffix(".log.jsonl")],
                 about=about,
-                what="training",
+                what=what,
             )
     except KeyboardInterrupt:
         if checkpoint is None:
@@ -190,6 +191,7 @@ class Task:
     dev: Sequence[Document]
     optimizer: torch.optim.Optimizer
     rates: list[float]
+    frozen: dict[int, Tensor]
 
     def __init__(
         self,
@@ -200,7 +202,7 @@ class Task:
         recipe: Recipe,
     ) -> None:
         self.model, self.recipe, self.dev = model, recipe, dev
-        self.data = [model.segmenter.cut(one) for one in data]
+        self.data, self.frozen = [model.segmenter.cut(one) for one in data], {}
         encoder = [one for name, one in parameters if name.startswith("encoder.")]
         head = [one for name, one in parameters if not name.startswith("encoder.")]
         groups = [*decaying(encoder, recipe.decay), *decaying(head, recipe.decay)]
@@ -232,12 +234,22 @@ class Task:
             share = schedule(step, total, self.recipe.warmup)
             for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
                 group["lr"] = rate * share
-            document = self.data[place]
-            start = int(rng.integers(max(0, len(document.segments) - count) + 1))
-            document = document.window(start, count)
-            with torch.set_grad_enabled(not self.recipe.head_only):
+            whole = self.data[place]
+            start = int(rng.integers(max(0, len(whole.segments) - count) + 1))
+            document = whole.window(start, count)
+            if self.recipe.head_only:
+                before = sum(map(len, whole.segments[:start]))
+                x = self._encoded(place)[before : before + document.pieces]
+            else:
                 (x,) = ranker.encode([document])
             yield ranker.loss(ranker.rank(x, document), document.clusters)[None]
+
+    def _encoded(self, place: int) -> Tensor:
+        """Return the vectors of a document's pieces, which a frozen encoder makes once."""
+        if place not in self.frozen:
+            with torch.no_grad():
+                (self.frozen[place],) = self.model.ranker.encode([self.data[place]])
+        return self.frozen[place]
 
     def score(self) -> Tensor:
         """Return CoNLL F1 on dev, shape ``(1,)``."""

@@ -61,9 +61,9 @@ def winobias(
     ``folder`` has the eight files of WinoBias, pro_stereotyped_type1.txt.dev and so on. Any system
     can be scored. ``sentences`` writes its input, one {"sentence": …, "tokens": […]} per line.
     ``clusters`` reads its output, {"sentence": …, "clusters": [[[0, 8], [17, 20]], …]} per line, or
-    one JSON object of clusters by sentence. The report has CoNLL F1 of pro- and anti-stereotyped
-    sentences, and group fairness of the professions that pronouns are resolved to. ``masked``
-    writes the sentences for a probe of an encoder.
+    one JSON object of clusters by sentence, or what coref-predict writes. The report has CoNLL F1
+    of pro- and anti-stereotyped sentences, and group fairness of the professions that pronouns are
+    resolved to. ``masked`` writes the sentences for a probe of an encoder.
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def winobias(
     clusters : path, or mapping of sentence to clusters, optional
         Output of a system: .json or .jsonl.
     span_unit : str
-        With ``clusters``: unit of its spans. Tokens are those that ``sentences`` writes.
+        With ``clusters``: unit of its spans. Tokens are those that ``sentences`` writes, and the
+        unit of what coref-predict writes.
     inclusive : bool
         With ``clusters``: spans end at their last place, not at the one after it.
     shares : path, or mapping of profession to share, optional
@@ -138,7 +139,7 @@ def winobias(
     notes: list[str] = []
     if clusters is not None:
         found = load_clusters(clusters, read, unit=span_unit, inclusive=inclusive)
-        shares = _usual(place) if shares is None else shares
+        shares = usual_shares(place) if shares is None else shares
         rows = _rows(read, found, settings, shares)
         about["clusters"] = {"path": found.path, "sha256": found.sha256}
         if (source := path_of(shares)) is not None:
@@ -171,7 +172,7 @@ def winobias(
     )
 
 
-def _usual(folder: str) -> str | None:
+def usual_shares(folder: str) -> str | None:
     """Return the file of shares that comes with the sentences, if it exists."""
     file = Path(folder) / SHARES
     return str(file) if file.is_file() else None

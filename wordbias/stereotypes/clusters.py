@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from wordbias.errors import WordbiasError
 from wordbias.stereotypes.winobias import Clusters, Sentence, Span, tokens
@@ -53,13 +53,14 @@ def load_clusters(
     ----------
     source
         A file: JSON, an object of clusters by sentence, as in ``{"The cook left as she could.":
-        [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`. Or a
-        mapping such as that object. A `name` is taken for the `sentence`, as coref-predict
-        writes it.
+        [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`, or
+        documents as coref-predict writes them. Or a mapping such as that object.
     unit
-        Unit of spans: characters of the sentence, or its `tokens`, from 0.
+        Unit of spans: characters of the sentence, or its `tokens`, from 0. Those of documents are
+        tokens.
     inclusive
-        True if the second number of a span is its last character or token, not the one after.
+        True if the second number of a span is its last character or token, not the one after; not
+        of documents.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def load_clusters(
         raise WordbiasError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
     if isinstance(source, Mapping):
         name, sha256 = "the clusters given", ""
-        given: Mapping[str, tuple[str, Any]] = {k: (repr(k), v) for k, v in source.items()}
+        given: Mapping[str, Given] = {k: Given(repr(k), v) for k, v in source.items()}
     else:
         file = Path(source)
         name = str(file)
@@ -89,36 +90,45 @@ def load_clusters(
                 f"{name}: has no clusters of {one.text!r}; a sentence in which nothing was found "
                 "has the empty list"
             )
-        place, clusters = given[one.text]
-        found.append(_checked(f"{name}: {place}", one.text, clusters, unit, inclusive))
+        place, clusters, in_tokens = given[one.text]
+        how: tuple[Unit, bool] = ("tokens", False) if in_tokens else (unit, inclusive)
+        found.append(_checked(f"{name}: {place}", one.text, clusters, *how))
     beside = len(given.keys() - {one.text for one in sentences})
     return FoundClusters(name, sha256, found, beside)
 
 
-def _whole(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
+class Given(NamedTuple):
+    """Clusters as they stand in a file, where, and whether they are of a document, in tokens."""
+
+    place: str
+    clusters: Any
+    in_tokens: bool = False
+
+
+def _whole(file: Path, raw: bytes) -> Mapping[str, Given]:
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise WordbiasError(f"{file}: is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise WordbiasError(f'{file}: expected an object, {{"sentence": [cluster, …], …}}')
-    return {text: (repr(text), clusters) for text, clusters in found.items()}
+    return {text: Given(repr(text), clusters) for text, clusters in found.items()}
 
 
-def _lines(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
-    found: dict[str, tuple[str, Any]] = {}
+def _lines(file: Path, raw: bytes) -> Mapping[str, Given]:
+    found: dict[str, Given] = {}
     for i, line in enumerate(raw.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
             one = json.loads(line)
-            text = str(one["sentence"] if "sentence" in one else one["name"])
-            clusters = one["clusters"]
+            document = "sentences" in one
+            text, clusters = str(one["name" if document else "sentence"]), one["clusters"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise WordbiasError(
                 f'{file}: line {i}: expected {{"sentence": …, "clusters": …}}'
             ) from None
-        place, known = found.setdefault(text, (f"line {i}", clusters))
+        place, known, _ = found.setdefault(text, Given(f"line {i}", clusters, document))
         if known != clusters:
             raise WordbiasError(f"{file}: line {i}: has other clusters of the sentence of {place}")
     return found

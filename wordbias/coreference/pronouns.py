@@ -1,0 +1,405 @@
+"""Winogender and WinoPron: the same sentences with *he*, *she*, *they* and *xe*.
+
+A template names two people, an occupation and another participant, and has a pronoun that only one
+of them fits. Winogender (Rudinger et al. 2018) has it with *he*, *she* and *they*; WinoPron (Gautam
+et al. 2024) also with *xe*, equally often as subject, object and possessive, and each template also
+with one person alone.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.columns import read
+from wordbias.coreference.documents import Clusters, Document, Span
+from wordbias.coreference.texts import character_clusters, named_documents, text_document
+from wordbias.draws import sampled_row, with_items
+from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
+from wordbias.results import Row
+from wordbias.statistics import is_constant, resampled_means
+from wordbias.stereotypes.pairs import share_row, unit_sums
+from wordbias.stereotypes.winogender import FEMALE, MALE, NEUTRAL, TASK, Winogender
+from wordbias.text_files import Source
+
+Float = NDArray[np.float64]
+CASES = ("subject", "object", "possessive")
+SETS = {
+    "he": ("he", "him", "his"),
+    "she": ("she", "her", "her"),
+    "they": ("they", "them", "their"),
+    "xe": ("xe", "xem", "xyr"),
+}
+"""Sets of pronouns: the forms of each case."""
+ALL, ONE_PERSON = "all", "one person"
+ACCURACY, GAP = "pronoun-accuracy", "pronoun-set-gap"
+CONSISTENT, TOLD_APART = "pronoun-consistency", "pronoun-disambiguation"
+UNDECIDED = "undecided"
+TEMPLATES = "templates"
+WINOPRON = "WinoPron"
+NEW_TEMPLATES = "new_templates.tsv"
+"""File of WinoPron, in its folder or archive."""
+_PLACES = dict(zip(("$NOM_PRONOUN", "$ACC_PRONOUN", "$POSS_PRONOUN"), CASES, strict=True))
+_OF_GENDER = {MALE: "he", FEMALE: "she", NEUTRAL: "they"}
+
+
+@dataclass(frozen=True)
+class PronounSentence:
+    """A sentence with a pronoun.
+
+    Attributes
+    ----------
+    pronouns, case
+        Set of the pronoun, a key of `SETS`, and its case.
+    pronoun
+        Place of the pronoun.
+    people
+        Places of the people, the one to whom it refers first; without a competitor that one alone.
+    template
+        Key of the sentences that differ in the pronoun only.
+    pair
+        Key of the two templates that differ in the right answer.
+    """
+
+    id: str
+    text: str
+    pronouns: str
+    case: str
+    pronoun: Span
+    people: tuple[Span, ...]
+    template: tuple[str, ...]
+    pair: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PronounSentences:
+    """The sentences of a data set."""
+
+    path: str
+    task: str
+    sentences: Sequence[PronounSentence]
+
+    @property
+    def documents(self) -> list[Document]:
+        """The sentences as documents for a system, named by their ids."""
+        return [text_document(one.id, one.text) for one in self.sentences]
+
+
+def winogender_sentences(data: Winogender) -> PronounSentences:
+    """Return the sentences of Winogender; the case is that of *he*, as *her* may be two."""
+    cases = {
+        one.template: CASES[SETS["he"].index(one.pronoun.lower())]
+        for one in data.sentences
+        if one.gender == MALE
+    }
+    found = []
+    for one in data.sentences:
+        places = [_place(one.text, name, data.path) for name in (one.occupation, one.participant)]
+        right, wrong = places if one.to_occupation else places[::-1]
+        answer = "occupation" if one.to_occupation else "participant"
+        case = cases.get(one.template, "")
+        pair = (one.occupation, one.participant)
+        pronoun = _place(one.text, one.pronoun, data.path)
+        found.append(
+            PronounSentence(
+                one.id,
+                one.text,
+                _OF_GENDER[one.gender],
+                case,
+                pronoun,
+                (right, wrong),
+                (*pair, answer),
+                pair,
+            )
+        )
+    return PronounSentences(data.path, TASK, found)
+
+
+def _place(text: str, word: str, path: str) -> Span:
+    match = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    if match is None:
+        raise WordbiasError(f"{path}: expected {word!r} in {text!r:.80}")
+    return match.span()
+
+
+def read_winopron(path: str | Path, password: str | None = None) -> Source:
+    """Read the templates of WinoPron from its archive, or from a folder or file of it.
+
+    Raises
+    ------
+    WordbiasError
+        If it cannot be read, or the archive has no such file or another password.
+    """
+    file = Path(path)
+    try:
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
+                data = archive.read(NEW_TEMPLATES, None if password is None else password.encode())
+        else:
+            data = (file / NEW_TEMPLATES if file.is_dir() else file).read_bytes()
+        return Source(str(path), data.decode("utf-8-sig"), "")
+    except KeyError:
+        raise WordbiasError(
+            f"{path}: expected the archive of WinoPron with {NEW_TEMPLATES}"
+        ) from None
+    except RuntimeError:
+        raise WordbiasError(
+            f"{path}: needs the password that WinoPron's readme states; give it by --password"
+        ) from None
+    except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
+        raise WordbiasError(f"{path}: cannot be read: {error}") from None
+
+
+def parse_winopron(source: Source) -> PronounSentences:
+    """Make the sentences of all templates and pronoun sets, of two people and of one."""
+    wanted = {
+        "occupation": ("occupation(0)",),
+        "participant": ("other-participant(1)",),
+        "answer": ("answer",),
+        "pronoun": ("pronoun_type",),
+        "template": ("template",),
+        "single": ("single_version",),
+    }
+    found: list[PronounSentence] = []
+    for where, row in read(source, wanted, kind="tsv", ragged=True).rows():
+        if row["pronoun"] not in _PLACES or row["answer"] not in ("0", "1"):
+            raise WordbiasError(
+                f"{where}: expected an answer 0 or 1 and one of {', '.join(_PLACES)}, found "
+                f"{row['answer']!r:.20} and {row['pronoun']!r:.40}"
+            )
+        found += _filled(where, row)
+    return PronounSentences(source.path, WINOPRON, found)
+
+
+def _filled(where: str, row: Mapping[str, str]) -> Iterator[PronounSentence]:
+    """Yield the sentences of a line."""
+    case = _PLACES[row["pronoun"]]
+    people = {"$OCCUPATION": row["occupation"], "$PARTICIPANT": row["participant"]}
+    right = list(people)[int(row["answer"])]
+    for kind, template in (("two", row["template"]), ("one", row["single"])):
+        alone = kind == "one"
+        slots = [right] if alone else [right, next(slot for slot in people if slot != right)]
+        for name, forms in SETS.items():
+            fill = {**people, row["pronoun"]: forms[CASES.index(case)]}
+            text, places = _fill(template, fill)
+            expected = [slot in (*slots, row["pronoun"]) for slot in fill]
+            if [template.count(slot) for slot in fill] != expected:
+                raise WordbiasError(
+                    f"{where}: expected {', '.join(slots)} and {row['pronoun']} once each in "
+                    f"{template!r:.80}"
+                )
+            pair = (row["occupation"], row["participant"], case, *(("one",) if alone else ()))
+            yield PronounSentence(
+                ".".join((*pair[:2], row["answer"], case, name, *pair[3:])),
+                text,
+                name,
+                ONE_PERSON if alone else case,
+                places[row["pronoun"]],
+                tuple(places[slot] for slot in slots),
+                (*pair, row["answer"]),
+                pair,
+            )
+
+
+def _fill(template: str, words: Mapping[str, str]) -> tuple[str, dict[str, Span]]:
+    """Put words in the place of slots; return where they are, of each slot the last place."""
+    text, places, last = "", {}, 0
+    for match in re.finditer("|".join(map(re.escape, words)), template):
+        text += template[last : match.start()]
+        word = words[match.group()]
+        places[match.group()] = (len(text), len(text) + len(word))
+        text += word if text else word.capitalize()
+        last = match.end()
+    return text + template[last:], places
+
+
+# answers
+
+
+def answers_of(
+    documents: Sequence[Document], data: PronounSentences, path: str
+) -> NDArray[np.int64]:
+    """Return to whom a system resolves each pronoun: 0 is right, 1 is wrong, -1 undecided."""
+    found = named_documents(documents, [one.id for one in data.sentences], path)
+    clusters = [character_clusters(found[one.id], one.text, path) for one in data.sentences]
+    return np.array(list(map(_resolved, data.sentences, clusters)))
+
+
+def _resolved(one: PronounSentence, clusters: Clusters) -> int:
+    """Return the person within a mention that shares a cluster with the pronoun; -1 of several."""
+    mentions = [span for cluster in clusters if one.pronoun in cluster for span in cluster]
+    people = {
+        i
+        for i, (start, end) in enumerate(one.people)
+        if any(first <= start and end <= last for first, last in mentions)
+    }
+    return people.pop() if len(people) == 1 else -1
+
+
+def nearest(data: PronounSentences) -> NDArray[np.int64]:
+    """Return the answers that the person nearest before the pronoun is meant."""
+    far = [[abs(one.pronoun[0] - end) for _, end in one.people] for one in data.sentences]
+    return np.array([int(np.argmin(distances)) for distances in far])
+
+
+# scores
+
+
+def pronoun_rows(
+    data: PronounSentences, answers: NDArray[np.int64], subject: str, *, draws: int, seed: int
+) -> list[Row]:
+    """Measure how pronouns are resolved.
+
+    Returns
+    -------
+    list of Row
+        `pronoun-accuracy` of each set of pronouns (`set`) and case (`subset`); chance is .5, or
+        none where a person is alone. `pronoun-set-gap`, the accuracy of one set less that of
+        another in the same templates. `pronoun-consistency`, the share of templates that are right
+        with every set, and `pronoun-disambiguation`, the share of pairs of templates of which both
+        are right with a set. `undecided`, the share of pronouns with none or both of the people.
+        All intervals are over templates, or pairs of them; the p of a gap is that of McNemar's
+        exact test over templates.
+    """
+    right = (answers == 0).astype(np.float64)
+    sets = np.array([one.pronouns for one in data.sentences])
+    cases = np.array([one.case for one in data.sentences])
+    alone = cases == ONE_PERSON
+    templates = np.unique([" ".join(one.template) for one in data.sentences], return_inverse=True)[
+        1
+    ]
+    pairs = np.unique([" ".join(one.pair) for one in data.sentences], return_inverse=True)[1]
+    names = [name for name in SETS if (sets == name).any()]
+    by_case = {ALL: ~alone, **{case: cases == case for case in (*CASES, ONE_PERSON)}}
+    by_case = {case: chosen for case, chosen in by_case.items() if chosen.any()}
+    by_set = {ALL: np.ones(len(sets), bool), **{name: sets == name for name in names}}
+    rows: list[Row] = []
+    for case, of_case in by_case.items():
+        about: dict[str, Any] = {"task": data.task, "subset": case}
+        chance = {} if case == ONE_PERSON else {"chance": 0.5}
+        for name, of_set in by_set.items():
+            chosen = of_case & of_set
+            details = {**about, "set": name, **chance}
+            units = templates[chosen]
+            rows.append(_share(subject, ACCURACY, right[chosen], details, units, TEMPLATES, seed))
+            lost = (answers[chosen] < 0).astype(np.float64)
+            rows.append(
+                _share(subject, UNDECIDED, lost, {**about, "set": name}, units, TEMPLATES, seed)
+            )
+        by_template = _table(right[of_case], templates[of_case], sets[of_case], names)
+        rows += _gap_rows(by_template, names, subject, about, draws, seed)
+        rows.append(_consistency(by_template, subject, {**about, "set": ALL}, chance, seed))
+        if case == ONE_PERSON:
+            continue
+        for name, of_set in by_set.items():
+            chosen = of_case & of_set
+            rows += _told_apart(
+                right[chosen], pairs[chosen], sets[chosen], subject, {**about, "set": name}, seed
+            )
+    return with_items(rows, [(one.id, one.people) for one in data.sentences], seed)
+
+
+def _share(
+    subject: str,
+    measure: str,
+    values: Float,
+    about: Mapping[str, Any],
+    units: NDArray[Any],
+    unit: str,
+    seed: int,
+) -> Row:
+    row = share_row(subject, measure, values, about, 0, seed, unit=unit, units=units)
+    return Row(row.subject, row.measure, row.value, {**row.details, "seed": seed}, row.draws)
+
+
+def _table(
+    right: Float, templates: NDArray[Any], sets: NDArray[Any], names: Sequence[str]
+) -> Float:
+    """Return whether each template is right with each set, shape ``(t, s)``; nan if not there."""
+    lines = np.unique(templates, return_inverse=True)[1]
+    found = np.full((lines.max() + 1, len(names)), np.nan)
+    for j, name in enumerate(names):
+        found[lines[sets == name], j] = right[sets == name]
+    return found
+
+
+def _gap_rows(
+    by_template: Float,
+    names: Sequence[str],
+    subject: str,
+    about: Mapping[str, Any],
+    draws: int,
+    seed: int,
+) -> list[Row]:
+    """Return the difference of accuracy of each two sets in the templates that have both."""
+    rows = []
+    for i, j in combinations(range(len(names)), 2):
+        d = by_template[:, j] - by_template[:, i]
+        d = d[np.isfinite(d)]
+        if not len(d):
+            continue
+        samples = None
+        same = is_constant(d)
+        if draws and not same:
+            samples = resampled_means(d[:, None], np.random.default_rng(seed), draws)[:, 0]
+        details = {**about, "set": f"{names[j]} − {names[i]}", "n": len(d), "seed": seed}
+        details |= {"p": mcnemar_p(d), **ideal(GAP)}
+        if draws and same:
+            details["reason"] = "all templates have the same difference, which no draw can change"
+        rows.append(sampled_row(subject, GAP, float(d.mean()), details, samples, TEMPLATES))
+    return rows
+
+
+def mcnemar_p(differences: Float) -> float:
+    """Return the exact two-sided p of McNemar's test, of differences that are 1, 0 or −1."""
+    from scipy.special import bdtr
+
+    n, more = int((differences != 0).sum()), int((differences > 0).sum())
+    return min(1.0, 2 * float(bdtr(min(more, n - more), n, 0.5)))
+
+
+def _consistency(
+    by_template: Float,
+    subject: str,
+    about: Mapping[str, Any],
+    chance: Mapping[str, float],
+    seed: int,
+) -> Row:
+    whole = by_template[np.isfinite(by_template).all(axis=1)]
+    expected = {name: one ** by_template.shape[1] for name, one in chance.items()}
+    values = (whole.sum(axis=1) == whole.shape[1]).astype(np.float64)
+    return _share(
+        subject, CONSISTENT, values, {**about, **expected}, np.arange(len(values)), TEMPLATES, seed
+    )
+
+
+def _told_apart(
+    right: Float,
+    pairs: NDArray[Any],
+    sets: NDArray[Any],
+    subject: str,
+    about: Mapping[str, Any],
+    seed: int,
+) -> list[Row]:
+    """Return the share of pairs of templates that are both right with a set, if there are pairs."""
+    keys = np.unique(
+        [f"{pair} {name}" for pair, name in zip(pairs, sets, strict=True)], return_inverse=True
+    )[1]
+    sums = unit_sums(np.stack([right, np.ones(len(right))], axis=1), keys)
+    of_pair = np.zeros(keys.max() + 1, int)
+    of_pair[keys] = pairs
+    both = sums[:, 1] == 2
+    if not both.any():
+        return []
+    values = (sums[both, 0] == 2).astype(np.float64)
+    details = {**about, "chance": 0.25}
+    return [_share(subject, TOLD_APART, values, details, of_pair[both], "pairs", seed)]

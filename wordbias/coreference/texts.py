@@ -1,0 +1,75 @@
+"""Texts as documents for a coreference system, and the clusters that it found as places in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from wordbias.coreference.documents import Clusters, Document, Span
+from wordbias.errors import WordbiasError
+from wordbias.stereotypes.winobias import tokens
+
+_ENDS = frozenset(".!?")
+
+
+def text_document(name: str, text: str) -> Document:
+    """Split a text into words and sentences; a sentence ends at a mark before a capital letter."""
+    sentences: list[tuple[str, ...]] = []
+    words: list[str] = []
+    for word, (start, _) in tokens(text):
+        if words and words[-1] in _ENDS and text[start - 1].isspace() and word[0].isupper():
+            sentences.append(tuple(words))
+            words = []
+        words.append(word)
+    return Document(name, (*sentences, tuple(words)) if words else tuple(sentences))
+
+
+def character_clusters(document: Document, text: str, path: str) -> Clusters:
+    """Return the clusters of a document as characters of its text, however it is split into tokens.
+
+    Raises
+    ------
+    WordbiasError
+        If its tokens are not the text.
+    """
+    spans: list[Span] = []
+    place = 0
+    for number, token in enumerate(document.tokens):
+        start = place + len(text[place:]) - len(text[place:].lstrip())
+        if not text.startswith(token, start):
+            raise WordbiasError(
+                f"{path}: document {document.name}: token {number}, {token!r:.40}: expected the "
+                f"text, which goes on with {text[start : start + 20]!r}; let the system read what "
+                "--sentences writes"
+            )
+        place = start + len(token)
+        spans.append((start, place))
+    return tuple(
+        tuple((spans[start][0], spans[end - 1][1]) for start, end in cluster)
+        for cluster in document.clusters
+    )
+
+
+def named_documents(
+    documents: Iterable[Document], names: Sequence[str], path: str
+) -> Mapping[str, Document]:
+    """Return the documents of these names.
+
+    Raises
+    ------
+    WordbiasError
+        If one is not there, or is there twice.
+    """
+    found: dict[str, Document] = {}
+    for one in documents:
+        if one.name in found:
+            raise WordbiasError(f"{path}: has two documents {one.name!r:.60}")
+        found[one.name] = one
+    if missing := [name for name in names if name not in found]:
+        raise WordbiasError(
+            f"{path}: has no document {missing[0]!r:.60}, nor {len(missing) - 1:,} others; one in "
+            "which nothing was found has no clusters"
+            if len(missing) > 1
+            else f"{path}: has no document {missing[0]!r:.60}; one in which nothing was found has "
+            "no clusters"
+        )
+    return found
