@@ -18,10 +18,10 @@ from wordbias.errors import WordbiasError, listed
 
 CARD = "README.md"
 MODULES = "modules.json"
-WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
+WEIGHTS = re.compile(r"(model|coreference)(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
 PICKLED = re.compile(r"pytorch_model(-\d+-of-\d+)?\.bin(\.index\.json)?")
 _SETTINGS = re.compile(
-    r"(config|modules|wordbias|tokenizer|special_tokens_map|added_tokens|vocab"
+    r"(config|modules|wordbias|coreference|tokenizer|special_tokens_map|added_tokens|vocab"
     r"|(generation|tokenizer|processor|preprocessor|router|cnn|lstm)_config"
     r"|config_sentence_transformers|sentence_(bert|roberta|distilbert|camembert|albert|xlnet"
     r"|xlm-roberta)_config|(wordembedding|whitespacetokenizer|phrasetokenizer)_config)\.json"

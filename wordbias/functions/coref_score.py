@@ -300,20 +300,21 @@ def _tokens(documents: Sequence[Document]) -> int:
 
 def _tables(data: Data, rows: Sequence[Row]) -> list[Table]:
     if isinstance(data, Key):
-        return [_score_table(rows)]
+        return [score_table(rows)]
     if isinstance(data, gap.Gap):
         return _gap_tables(rows)
     return _pronoun_tables(rows)
 
 
-def _score_table(rows: Sequence[Row]) -> Table:
+def score_table(rows: Sequence[Row], of: str = "") -> Table:
+    """Return the table of the rows of `score_rows`, of a set if one is named."""
     columns = values(("recall", _POINTS), measure="coref-recall")
     columns += values(("precision", _POINTS), measure="coref-precision")
     interval = cells.interval_of("", 1)
     columns += values(("F1", _POINTS), ("95 %", interval), measure=("coref-f1", CONLL))
     note = "CoNLL F1 is the mean of the first three."
     ordered = [*(row for row in rows if row.measure != CONLL), rows[0]]
-    return pivot("Coreference, percent", ordered, _metric, columns, note)
+    return pivot(f"Coreference{of and ' on '}{of}, percent", ordered, _metric, columns, note)
 
 
 def _metric(row: Row) -> str:

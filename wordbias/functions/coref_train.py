@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from wordbias import cells
 from wordbias.arguments import check_number
 from wordbias.calls import public
 from wordbias.configuration import current_config, uses
-from wordbias.draws import sampled_row
+from wordbias.coreference.documents import Document
+from wordbias.coreference.scoring import score_rows
 from wordbias.errors import need
-from wordbias.functions.coref_predict import DocumentsLike, read_all
+from wordbias.functions.coref_predict import DocumentsLike, Read, read_all
+from wordbias.functions.coref_score import score_table
 from wordbias.functions.inputs import Written
-from wordbias.measures.registry import ideal
 from wordbias.models.model_like import ModelLike
-from wordbias.outcomes.conll import METRICS, Tally, conll_f1, scores
-from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
-from wordbias.results import Row
-from wordbias.statistics import SAMPLES, resampled_means
+from wordbias.statistics import SAMPLES
 
 if TYPE_CHECKING:
     from wordbias.coreference.training import Trained
 
 _PURPOSE = "Training a coreference model"
-_NAMES = dict(zip(METRICS, ("MUC", "B³", "CEAFφ4", "LEA"), strict=True))
 
 
 @public
@@ -126,7 +120,7 @@ def coref_train(
     need("torch", extra="contextual", purpose=_PURPOSE)
     from wordbias.contextual.fine_tuning import check_folder, is_finished
     from wordbias.coreference.model import Settings
-    from wordbias.coreference.training import Recipe, facts, tallies, train_coreference
+    from wordbias.coreference.training import Recipe, facts, train_coreference
 
     folder = os.fspath(output)
     check_folder(folder)
@@ -147,13 +141,13 @@ def coref_train(
         recipe=recipe,
         device=current_config().device,
     )
-    counted = {
-        name: tallies(one.documents, found.predict(one.documents, name))
-        for name, one in read.items()
-        if name != "train"
-    }
-    about = {"seed": seed, "round": trained.epoch, "rounds": len(trained.epochs)}
-    rows = [_row(Path(folder).name, name, one, about, draws) for name, one in counted.items()]
+    scored = {}
+    for name, one in read.items():
+        if name != "train":
+            response = found.predict(one.documents, name)
+            rows = score_rows(_gold(one), response, Path(folder).name, draws=draws, seed=seed)
+            about = {"set": name, "round": trained.epoch, "rounds": len(trained.epochs)}
+            scored[name] = [replace(row, details={**row.details, **about}) for row in rows]
     inputs = {name: {"path": one.path, **facts(one.documents)} for name, one in read.items()}
     sizes = ", ".join(
         f"{key} {value}" for key, value in (settings.to_dict() | recipe.to_dict()).items()
@@ -166,8 +160,11 @@ def coref_train(
         folder,
         Report(
             inputs={"model": {"path": found.encoder.name}, **inputs},
-            rows=rows,
-            tables=[_f1_table(rows), _metrics_table(counted), _epochs_table(trained)],
+            rows=[row for rows in scored.values() for row in rows],
+            tables=[
+                *(score_table(rows, name) for name, rows in scored.items()),
+                _epochs_table(trained),
+            ],
             heading=[heading],
             closing=[
                 f"{folder} was already finished; nothing was trained."
@@ -179,7 +176,7 @@ def coref_train(
     )
 
 
-def _with_clusters(option: str, given: DocumentsLike) -> Any:
+def _with_clusters(option: str, given: DocumentsLike) -> Read:
     from wordbias.coreference.training import check_clusters
 
     read = read_all(f"--{option}", given)
@@ -196,38 +193,14 @@ def _told(found: Any) -> str:
     text = f"{how_many(found['documents'], 'document')}, {found['tokens']:,} tokens, "
     text += f"{found['mentions']:,} mentions"
     left = found["singletons"]
-    return text + (f" ({how_many(left, 'singleton')}, not counted)" if left else "")
+    return text + (f" ({how_many(left, 'singleton')}, not scored)" if left else "")
 
 
-def _row(subject: str, name: str, tally: Tally, about: dict[str, Any], draws: int) -> Row:
-    """Return CoNLL F1 in percent over documents."""
-    samples = None
-    if draws:
-        rng = np.random.default_rng(about["seed"])
-        means = resampled_means(tally.reshape(len(tally), -1), rng, draws)
-        samples = 100 * conll_f1(means.reshape(-1, *tally.shape[1:]))
-    details = {"set": name, "n": len(tally), "scale": "percent", **about, **ideal("conll-f1")}
-    f1 = 100 * float(conll_f1(tally.sum(0)))
-    return sampled_row(subject, "conll-f1", f1, details, samples, "documents")
+def _gold(read: Read) -> list[Document]:
+    """Leave out singletons, which the model does not predict."""
+    from wordbias.coreference.training import without_singletons
 
-
-def _f1_table(rows: Sequence[Row]) -> Table:
-    percent = cells.rounded(2)
-    best = ("best epoch", lambda row: "{round} of {rounds}".format(**row.details))
-    columns = values(
-        ("F1", percent), ("95 %", cells.interval_of("", 2)), ("documents", cells.n), best
-    )
-    note = "Mean of MUC, B³ and CEAFφ4. Dev chose the epoch, so that its F1 is too high."
-    return pivot("CoNLL F1, percent", rows, {"": "set"}, columns, note)
-
-
-def _metrics_table(counted: dict[str, Tally]) -> Table:
-    lines = [
-        [name, title, *(f"{100 * value:.2f}" for value in one)]
-        for name, tally in counted.items()
-        for title, one in zip(_NAMES.values(), scores(tally.sum(0)), strict=True)
-    ]
-    return Table("Metrics, percent", ["", "metric", "recall", "precision", "F1"], lines)
+    return [replace(one, clusters=without_singletons(one.clusters)) for one in read.documents]
 
 
 def _epochs_table(trained: Trained) -> Table:
@@ -235,4 +208,6 @@ def _epochs_table(trained: Trained) -> Table:
         [str(one["epoch"]), f"{one['loss']:.1f}", f"{100 * one['f1']:.2f}"]
         for one in trained.epochs
     ]
-    return Table("Epochs", ["epoch", "loss of a document", "F1 on dev, percent"], lines)
+    heads = ["epoch", "loss of a document", "CoNLL F1 on dev, percent"]
+    note = f"Best on dev is epoch {trained.epoch}, so that its scores on dev are too high."
+    return Table("Epochs", heads, lines, note)
