@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forks import Forked
 from small_coreference import conll, encoder_folder, story
 
 import wordbias as wb
@@ -47,8 +51,11 @@ def test_from_files_to_clusters(cli: Cli, folder: Path, tmp_path: Path) -> None:
     done = cli(*given(folder, output, *more, "--format", "json"))
     assert done.code == 0, done.err
     report = json.loads(done.out)
-    dev, test = report["rows"]
+    dev, test = (row for row in report["rows"] if row["measure"] == "conll-f1")
     assert [dev["set"], test["set"]] == ["dev", "test"]
+    scores = [row["value"] for row in report["rows"] if row["measure"] == "coref-f1"]
+    assert dev["value"] == pytest.approx(sum(scores[:3]) / 3)
+    assert (dev["round"], dev["rounds"]) in [(1, 2), (2, 2)]
     about = {"subject": "o", "measure": "conll-f1", "unit": "documents", "n": 3}
     assert about.items() <= dev.items()
     assert dev["low"] <= dev["value"] == test["value"] <= dev["high"]
@@ -91,7 +98,31 @@ def test_as_a_process(forked: Cli, folder: Path, tmp_path: Path) -> None:
     done = forked(*given(folder, tmp_path / "o", "--threads", 1))
     assert done.code == 0, done.err
     assert done.err == ""
-    assert "CoNLL F1, percent" in done.out
+    assert "Coreference on dev, percent" in done.out
+
+
+@pytest.mark.slow
+def test_a_killed_training_ends_with_the_same_bytes(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Killed in an epoch after the first, and interrupted in a later one."""
+    more = ("--epochs", 6, "--lr", 1e-3, "--threads", 1)
+    straight, again = tmp_path / "straight", tmp_path / "again"
+    assert cli(*given(folder, straight, *more)).code == 0
+    log = tmp_path / "again.log.jsonl"
+    for lines, sign, code in ((1, signal.SIGKILL, -9), (2, signal.SIGINT, 130)):
+        started = Forked(*given(folder, again, *more))
+        while started.process.is_alive() and (
+            not log.exists() or log.read_bytes().count(b"\n") < lines
+        ):
+            time.sleep(0.005)
+        os.kill(started.process.pid, sign)
+        found, out, err = started.ended()
+        assert (found, out) == (code, "")
+        assert sign == signal.SIGKILL or "the same call resumes after the last epoch" in err
+        assert not again.exists()
+    assert (tmp_path / "again.checkpoint").exists()
+    assert cli(*given(folder, again, *more)).code == 0
+    for file in straight.iterdir():
+        assert (again / file.name).read_bytes() == file.read_bytes(), file.name
 
 
 @pytest.mark.slow
