@@ -15,6 +15,7 @@ import wordbias as wb
 from wordbias.coreference.documents import Document
 from wordbias.coreference.reading import read_documents
 from wordbias.errors import Interrupted, WordbiasError
+from wordbias.model_folder import own_files
 from wordbias.outcomes.conll import conll_f1
 
 torch = pytest.importorskip("torch")
@@ -68,6 +69,7 @@ def test_ten_documents_are_learned_by_heart_and_stored(tmp_path: Path) -> None:
     assert float(conll_f1(tallies(documents, known).sum(0))) == found.f1
     assert all(len(cluster) > 1 for one in known for cluster in one.clusters)
     loaded = wb.load(folder)
+    assert {"coreference.json", "coreference.safetensors"} <= own_files(folder)[0].keys()
     assert loaded.predict(documents) == known
     assert [loaded(one.sentences) for one in documents] == [one.clusters for one in known]
     (flat,) = loaded.predict([Document("", (documents[0].tokens,))])

@@ -27,8 +27,9 @@ from wordbias.coreference.documents import Clusters
 from wordbias.coreference.segments import UNKNOWN, Segmented
 
 Int = NDArray[np.int64]
-_BUCKETS = 10
-"""Distances of 0, 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63 and more kept spans."""
+_LEAST = (1, 2, 3, 4, 5, 8, 16, 32, 64)
+"""Least distances in kept spans of all buckets but the first."""
+_BUCKETS = len(_LEAST) + 1
 _SEGMENTS = 11
 """Distances of 0 to 9 segments, and of more."""
 _SPEAKERS = 3
@@ -332,9 +333,8 @@ def attended(logits: Tensor, values: Tensor, first: Int, last: Int) -> Tensor:
 
 
 def bucket(distance: Tensor) -> Tensor:
-    """Return the bucket of each distance: 0 to 4, then by powers of two, at most 9."""
-    power = distance.clamp(min=1).double().log2().floor().long() + 3
-    return torch.where(distance <= 4, distance, power).clamp(0, _BUCKETS - 1)
+    """Return the bucket of each distance: 0, 1, 2, 3, 4, 5 to 7, then by powers of two."""
+    return torch.bucketize(distance, torch.tensor(_LEAST, device=distance.device), right=True)
 
 
 def best_spans(scores: NDArray[np.floating], start: Int, end: Int, number: int) -> Int:
