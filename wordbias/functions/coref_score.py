@@ -230,8 +230,8 @@ def _gap_rows(
 
 _GAP = (
     "nearest: the nearer name. chance: one of the two at random. p: how often the bias is as far "
-    "from 1 if genders are exchanged among texts with as many right names. Intervals are over "
-    "texts."
+    "from 1 if genders are exchanged among texts with the same number of right names. Intervals "
+    "are over texts."
 )
 _GAP_CLUSTERS = (
     "Of clusters the name is the mention that shares most of its characters, half at least; the "
