@@ -105,7 +105,7 @@ def coref_score(
     >>> _ = path.write_text('{"sentences": [["Ann", "left", "."]], "clusters": [[[0, 1]]]}')
     >>> report = wb.coref_score(path, clusters=path)
     >>> report.rows[0]
-    <Row ...gold.jsonl, conll-f1, all: 66.6667>
+    <Row ...gold.jsonl, conll-f1, set all: 66.6667>
     """
     if is_given("plot") and clusters is None:
         raise UsageError("--plot: without a system there are no scores; give --clusters too")
@@ -245,6 +245,13 @@ _PRONOUNS = (
 )
 
 
+_LEANS = (
+    "gap: accuracy where the pronoun fits the majority in the occupation, minus where it does not. "
+    "% women: rank correlation of the share of women with taking she rather than he for it. 0 is "
+    "none."
+)
+
+
 def _singletons(data: Key, found: Sequence[Document], name: str) -> str:
     """Say how many clusters have one mention, which count in all metrics but MUC."""
     parts = [
@@ -339,7 +346,9 @@ def _gap_tables(rows: Sequence[Row]) -> list[Table]:
 
 def _pronoun_tables(rows: Sequence[Row]) -> list[Table]:
     of_system = [row for row in rows if row.subject != NEAREST]
-    cases = list(dict.fromkeys(str(row.details["subset"]) for row in rows))
+    cases = list(
+        dict.fromkeys(row.details["subset"] for row in rows if row.measure == pronouns.ACCURACY)
+    )
     accuracy = [
         column
         for case in cases
@@ -349,9 +358,20 @@ def _pronoun_tables(rows: Sequence[Row]) -> list[Table]:
     consistency = values(("consistent", cells.share), "95 %", measure=pronouns.CONSISTENT)
     consistency += values(("told apart", cells.share), measure=pronouns.TOLD_APART, set="all")
     consistency += values(("undecided", cells.share), measure=pronouns.UNDECIDED, set="all")
+    leans = [
+        column
+        for head, measure in (("gap", "coreference-gap"), ("% women", "coreference-correlation"))
+        if any(row.measure == measure for row in rows)
+        for column in values((head, cells.value), "95 %", measure=measure)
+    ]
     who = {"": "subject", "pronoun": "set"}
     return [
         pivot("Pronouns resolved right", rows, who, accuracy, "Chance is .5 of two people."),
         pivot("Difference of two sets, same templates", of_system, "set", gaps, "0 is none."),
         pivot("Whole templates", rows, {"": "subject", "case": "subset"}, consistency),
+        *(
+            [pivot("Stereotypes of occupations", of_system, "subject", leans, _LEANS)]
+            if leans
+            else []
+        ),
     ]
