@@ -14,6 +14,7 @@ import pytest
 import small_likelihood
 from scipy.stats import binomtest
 
+import wordbias as wb
 from wordbias.coreference.documents import Document
 from wordbias.coreference.pronouns import (
     CASES,
@@ -205,6 +206,15 @@ def test_a_system_that_follows_the_shares_of_women(shared_data: Path) -> None:
     correlation = rows["coreference-correlation"]
     assert correlation.value is not None
     assert correlation.value > 0.7
+
+
+def test_a_report_does_not_repeat_the_password(tmp_path: Path) -> None:
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("new_templates.tsv", HEAD + LINES[0])
+    report = wb.coref_score(path, password="hush")
+    assert "hush" not in str(report.to_dict())
+    assert report.arguments["password"] == "***"
 
 
 def test_a_real_archive_needs_its_password(shared_data: Path) -> None:

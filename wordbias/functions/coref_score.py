@@ -196,6 +196,9 @@ def _rows(
         documents = read_documents(source, bad)
     else:
         documents = clusters
+        for i, one in enumerate(documents):
+            if not isinstance(one, Document):
+                raise WordbiasError(f"clusters=: expected documents, found {one!r:.40} at {i}")
     if isinstance(data, gap.Gap):
         answers = gap.answers_of(documents, data, name)
         return _gap_rows(data, answers, name, draws, seed), [_GAP, _GAP_CLUSTERS]
