@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import re
@@ -11,21 +12,21 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from forks import Forked
 from hypothesis import HealthCheck, settings
+from quick_cases import EXAMPLES, each_once
 
 from wordbias import Embedding, devices, progress, text_files
 from wordbias.cli import run
 
 pytest_plugins = ("clusters_here", "hub_server", "model_fixtures", "without_extras")
 ROOT = Path(__file__).resolve().parent.parent
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
+settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", parent=settings.get_profile("all"), max_examples=EXAMPLES)
 
 DATA = Path(os.environ.get("WORDBIAS_SHARED_DATA", ROOT.parent / "shared" / "data"))
 
@@ -37,6 +38,35 @@ devices.set_threads(1)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # so a shell starts what runs behind it; the processes that tests interrupt would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("quick" if config.option.markexpr == "not slow" else "all")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Make combinations slow that the quick run need not try: see the marker `each_once`."""
+    tests: dict[str, list[Any]] = {}
+    for item in items:
+        if item.get_closest_marker("each_once"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for several in tests.values():
+        names = several[0].get_closest_marker("each_once").args
+        for item, quick in zip(
+            several, each_once([one.callspec.params for one in several], names), strict=True
+        ):
+            if not quick:
+                item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage among what stays to the end: modules and tests, some millions."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 @dataclass(frozen=True)
@@ -66,7 +96,8 @@ def _unsynced() -> Iterator[None]:
 def _threads() -> Iterator[None]:
     """Go back to one thread behind a test that wants more."""
     yield
-    devices.set_threads(1)
+    if devices.threads() != 1:
+        devices.set_threads(1)
 
 
 @pytest.fixture(autouse=True)
@@ -92,12 +123,17 @@ def tmp_path(request: pytest.FixtureRequest, _new_folder: Callable[[str], Path])
 
 
 @pytest.fixture(autouse=True)
-def cache_folder(_new_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give every test an empty cache, and a data folder in which nothing is."""
+def _own_folders(_new_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every test a cache and a data folder in which nothing is."""
     monkeypatch.setenv("WORDBIAS_DATA", str(_new_folder("data")))
-    folder = _new_folder("cache")
+    monkeypatch.setenv("WORDBIAS_CACHE", str(_new_folder("cache")))
+
+
+@pytest.fixture
+def cache_folder(_own_folders: None) -> Path:
+    """Return the cache of this test, an empty folder."""
+    folder = Path(os.environ["WORDBIAS_CACHE"])
     folder.mkdir()
-    monkeypatch.setenv("WORDBIAS_CACHE", str(folder))
     return folder
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from wordbias.biographies.results import ACCURATE, GAPS, Metric
 from wordbias.results import Row
+from wordbias.retraining.results import ACCURATE, GAPS, Metric
 
 PUBLISHED = {  # Orgad et al. (2022), Tables 3 and 4: accuracy, then the gaps; means over ten seeds
     "before": {

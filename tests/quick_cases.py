@@ -1,11 +1,20 @@
-"""Cases of which the quick run takes the first, and the whole run all."""
+"""Cases of which the quick run takes some, and the whole run all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+EXAMPLES = 25
+"""What hypothesis draws in the quick run where a test names no number; the whole run draws 100."""
+
+
+def examples(number: int) -> int:
+    """Return the number of examples of a test: all in the whole run, some in the quick one."""
+    return number * settings().max_examples // 100
 
 
 def first_quick(cases: Iterable[Any]) -> list[Any]:
@@ -18,3 +27,22 @@ def first_quick(cases: Iterable[Any]) -> list[Any]:
             for case in others
         ),
     ]
+
+
+def each_once(combinations: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[bool]:
+    """Say which combinations are taken so that each value of some names occurs.
+
+    Of all other names every combination is taken, and these names' values in turn.
+    """
+    values = {name: list(dict.fromkeys(str(one[name]) for one in combinations)) for name in names}
+    seen: dict[tuple[str, ...], int] = {}
+    taken = []
+    for one in combinations:
+        others = tuple(str(value) for name, value in one.items() if name not in values)
+        turn = seen.setdefault(others, len(seen))
+        hits = []
+        for name, all_values in values.items():
+            hits.append(str(one[name]) == all_values[turn % len(all_values)])
+            turn //= len(all_values)
+        taken.append(all(hits))
+    return taken

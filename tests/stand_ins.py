@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_coreference
 import small_likelihood
 import small_scores
 import small_winobias
@@ -441,8 +442,30 @@ def few_words(path: Path) -> None:
     path.write_text("nurse\ndoctor\nteacher\nsecretary\n", encoding="utf-8")
 
 
+def documents(path: Path) -> None:
+    """Write documents with clusters."""
+    stories = [small_coreference.story(i) for i in range(3)]
+    path.write_text(small_coreference.conll(stories), encoding="utf-8")
+
+
+def coreference_model(path: Path) -> None:
+    """Write a coreference model that is not trained, and finds any clusters."""
+    from wordbias.contextual.fine_tuning import store
+    from wordbias.coreference.model import Settings
+    from wordbias.coreference.resolver import Coreference
+
+    encoder(path.with_name("encoder of coref"))
+    settings = Settings(segment_length=32, hidden=20)
+    model = Coreference.new(path.with_name("encoder of coref"), settings, device="cpu")
+    store(model.encoder, path, {}, model.write)
+
+
 STAND_INS: dict[str, Callable[[Path], None]] = {
     "FOLDER": nli_encoder,
+    "coref/": coreference_model,
+    "train.conll": documents,
+    "dev.conll": documents,
+    "test.conll": documents,
     "Gender_identity.jsonl": small_likelihood.bbq,
     "SemBias": sembias,
     "all-MiniLM-L6-v2": sentence_encoder,

@@ -10,7 +10,7 @@ import pytest
 from wordbias.models.families import PARTS, layer_count, width
 from wordbias.models.hooks import Intervention, applied, of_heads
 from wordbias.models.settings import Settings, all_settings
-from wordbias.models.sites import PUBLISHED_SITES, Site, attention, locate
+from wordbias.models.sites import Site, attention, locate, published_sites, read_site
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")
@@ -29,7 +29,7 @@ def subspaces(model: Any) -> dict[Site, Subspace]:
         return Subspace(np.linalg.qr(rng.normal(size=(d, k)))[0].T, rng.uniform(0.2, 0.8, k))
 
     found = {}
-    for site in PUBLISHED_SITES:
+    for site in published_sites(model):
         place = locate(model, site)
         parts = [one(1, place.width // place.heads) for _ in range(place.heads)]
         found[place.site] = of_heads(parts) if site.kind in PARTS else one(2, width(model))
@@ -45,7 +45,7 @@ def models_of(model: Any, some: int = 1) -> dict[str, list[Intervention]]:
         found = [Intervention(site, known[site], True) for site in sites]
         for site, weighted, second in (
             (Site("tokens", n - 1), setting.n11, setting.c11),
-            (Site("cls", n), setting.n12, setting.c12),
+            (read_site(model), setting.n12, setting.c12),
             (Site("sentence"), setting.np, 0),
         ):
             if weighted is not None:
@@ -68,4 +68,4 @@ def naive(model: Any, models: dict[str, list[Intervention]], inputs: dict[str, A
 
 
 def swept(model: Any, models: dict[str, list[Intervention]], inputs: dict[str, Any]) -> Any:
-    return Forward(model, Plan.of(models, layer_count(model)))(inputs)[0]
+    return Forward(model, Plan.of(models, read_site(model)))(inputs)[0]

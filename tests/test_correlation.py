@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 from scipy import stats
 from scipy.stats import spearmanr
 
@@ -53,7 +54,7 @@ def _normal_pairs(rng: np.random.Generator, rho: float, n: int) -> tuple[np.ndar
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(4, 40), rho=st.floats(-0.99, 0.99))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_fishers_interval_is_scipys(seed: int, n: int, rho: float) -> None:
     found = stats.pearsonr(*_normal_pairs(_rng(seed), rho, n))
     want = found.confidence_interval()
@@ -95,7 +96,7 @@ def test_the_interval_of_spearman_is_wider() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(3, 12))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_pairs_that_occur_several_times_are_repeated_rows(seed: int, n: int) -> None:
     rng = _rng(seed)
     x, y = rng.uniform(-1, 1, (2, n))

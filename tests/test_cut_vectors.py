@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import small_word_lists
 
 import wordbias as wb
@@ -20,6 +21,7 @@ from wordbias.wordlists import Templates
 TOOL = Path(__file__).parents[1] / "tools" / "cut_vectors.py"
 
 
+@pytest.mark.slow
 def test_models_and_misp_read_what_they_read_of_the_whole_file(tmp_path: Path) -> None:
     whole = wb.load(sample_path()).renamed("glove")
     whole.save(tmp_path / "glove.safetensors")

@@ -239,6 +239,7 @@ def test_a_report_has_removal_and_cost(cls: Any) -> None:
     assert ("midb" in bias) is (cls is not MultiHard)  # whose sets are of three religions
 
 
+@pytest.mark.slow
 def test_the_report_of_misp_is_that_of_its_study(cli: Run) -> None:
     import json
 

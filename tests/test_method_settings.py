@@ -122,11 +122,13 @@ def _values(one: Setting) -> st.SearchStrategy[object]:
 
 
 def test_chains_are_separated_by_spaces_or_lists_and_called_as_typed() -> None:
-    texts = ["misp  HARD,misp", "inlp:Rounds=010 misp:as_published misp"]
+    texts = ["misp  HARD,misp", "inlp:Rounds=010 misp:as_published"]
     found = parse_columns(texts)
     assert list(found) == ["misp", "hard,misp", "inlp:rounds=10", "misp:as-published"]
     assert read_chains(["misp", [wb.Hard(), "misp"], "inlp:rounds=10", wb.MISP(as_published=True)],
                        METHODS) == found  # fmt: skip
+    with pytest.raises(UsageError, match=r"^methods: misp is named twice; name it once$"):
+        parse_columns("misp hard MISP")
     assert parse_columns("none") == parse_columns([]) == parse_columns(["NONE"]) == {}
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 
 import wordbias as wb
 from wordbias import WordbiasError
@@ -74,7 +75,7 @@ def test_moments_are_what_numpy_computes() -> None:
         np.testing.assert_allclose(found.covariance(), np.cov(x.T, bias=True), atol=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.data())
 def test_any_division_into_shards_adds_up_to_the_whole(data: st.DataObject) -> None:
     k, d = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 6))

@@ -103,7 +103,12 @@ def test_without_extras_every_name_is_there_and_every_command_has_its_help() -> 
 @pytest.mark.slow
 def test_without_extras_a_call_that_needs_one_names_it(tmp_path: Path) -> None:
     calls = (
-        ["fine-tune", "bert", "--task", "nli", "--train", "a", "--dev", "b", "-o", "c"],
+        ["coref-train", "a", "--dev", "b", "--model", "c", "-o", "d"],
+        ["fine-tune", "bert", "--head", "nli", "--train", "a", "--dev", "b", "-o", "c"],
+        [
+            *("coref-study", "a", "--dev", "b", "--test", "c", "--winobias", "d"),
+            *("--model", "e", "-o", "f"),
+        ],
         ["sweep", "bert", "--stereoset", "a", "--nli", "b", "--snli", "c", "-o", "d.csv"],
     )
     for arguments in calls:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 from scipy import stats
 from scipy.optimize import brentq
 from scipy.stats import binomtest, norm, rankdata, spearmanr
@@ -359,13 +360,13 @@ def _by_closure(p: list[float]) -> list[float]:
 
 
 @given(P)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_holm_is_the_closed_test_of_bonferroni(p: list[float]) -> None:
     np.testing.assert_allclose(holm(p), _by_closure(p), rtol=1e-12)
 
 
 @given(P)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_holm_only_raises_p_values_and_does_not_change_their_order(p: list[float]) -> None:
     corrected = holm(p)
     assert (corrected >= np.array(p)).all()
@@ -496,7 +497,7 @@ def test_the_power_of_two_groups_is_cohens_too() -> None:
 
 
 @given(st.floats(0.01, 6), st.integers(2, 60), st.sampled_from([0.05, 0.05 / 6, 0.01]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_power_is_the_noncentral_t_beyond_both_critical_values(
     shift: float, df: int, level: float
 ) -> None:

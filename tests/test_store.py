@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from quick_cases import examples
 
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked
@@ -73,7 +74,7 @@ def test_without_a_file_it_is_in_memory() -> None:
     assert store.entries[()].facts == {"n": 1}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(some.data())
 def test_a_file_cut_off_anywhere_holds_all_whole_lines(
     tmp_path_factory: pytest.TempPathFactory, data: some.DataObject
@@ -222,7 +223,7 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(JSON, JSON)
 def test_a_difference_is_found_where_there_is_one(one: Any, other: Any) -> None:
     assert difference(one, one) is None

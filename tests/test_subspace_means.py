@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
@@ -28,7 +29,7 @@ def _spread(means: np.ndarray) -> float:
 
 
 @given(many())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_taken_out_whole_the_means_are_equal(groups: list[np.ndarray]) -> None:
     g = Subspace.from_means(groups)
     assert g.dims == len(groups) - 1
@@ -40,7 +41,7 @@ def test_taken_out_whole_the_means_are_equal(groups: list[np.ndarray]) -> None:
 
 
 @given(many())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_every_difference_of_two_means_lies_inside(groups: list[np.ndarray]) -> None:
     g = Subspace.from_means(groups)
     means = np.stack([x.mean(0) for x in groups])

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 import wordbias as wb
 from wordbias import text_files
@@ -42,7 +43,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_files, "STEP", 3)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 20), st.integers(1, 20))
 def test_lines_are_those_that_python_reads(parts: list[bytes], held: int, step: int) -> None:
     data = b"\n".join(parts)

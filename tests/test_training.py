@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
@@ -133,7 +134,7 @@ def test_patience_counts_epochs_without_a_better_one() -> None:
     assert _train(falling)[1].begun == [0, 1, 2, 3, 4, 5]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])] * 3), min_size=1, max_size=9

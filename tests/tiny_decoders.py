@@ -34,8 +34,13 @@ _SHAPE = {
 }
 
 
-def build_decoder(family: str, vocabulary: int, seed: int = 0, **options: Any) -> Any:
-    """Make a decoder of a family with random weights, of which none is near zero by design."""
+def build_decoder(
+    family: str, vocabulary: int, seed: int = 0, purpose: str = "CausalLM", **options: Any
+) -> Any:
+    """Make a decoder of a family with random weights, of which none is near zero by design.
+
+    ``purpose`` is what follows ``AutoModelFor`` in the name of its class.
+    """
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     shape = {} if family in ("gpt2", "bloom") else _SHAPE
@@ -45,7 +50,7 @@ def build_decoder(family: str, vocabulary: int, seed: int = 0, **options: Any) -
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = transformers.AutoModelForCausalLM.from_config(config)
+        model = getattr(transformers, f"AutoModelFor{purpose}").from_config(config)
         with torch.no_grad():  # the usual initialisation is so small that layers do nothing
             for parameter in model.parameters():
                 parameter.add_(0.2 * torch.randn_like(parameter))

@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     from wordbias.functions.choose import choose as choose
     from wordbias.functions.compare import compare as compare
     from wordbias.functions.convert import convert as convert
+    from wordbias.functions.coref_predict import coref_predict as coref_predict
     from wordbias.functions.coref_score import coref_score as coref_score
+    from wordbias.functions.coref_study import coref_study as coref_study
+    from wordbias.functions.coref_train import coref_train as coref_train
     from wordbias.functions.debias import debias as debias
     from wordbias.functions.encode import encode as encode
     from wordbias.functions.erase import erase as erase
@@ -124,7 +127,10 @@ __all__ = [
     "compare",
     "config",
     "convert",
+    "coref_predict",
     "coref_score",
+    "coref_study",
+    "coref_train",
     "debias",
     "encode",
     "erase",

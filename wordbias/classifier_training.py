@@ -206,7 +206,7 @@ class Task:
                 rng = np.random.default_rng([self.recipe.seed, pass_])
                 order = bucketed(self.data.lengths, self.recipe.batch, rng)
             if not self.plain:
-                share = schedule(step, self.rounds.total, self.recipe)
+                share = schedule(step, self.rounds.total, self.recipe.warmup)
                 for group in self.optimizer.param_groups:
                     group["lr"] = self.recipe.rate * share
             rows, weight = self.processes.share(order[place])
@@ -281,9 +281,9 @@ class Rounds:
         return self.rounds * self.steps
 
 
-def schedule(step: int, total: int, recipe: Recipe) -> float:
+def schedule(step: int, total: int, warmup: float) -> float:
     """Return the factor of the learning rate at a step: up to 1 in the warm-up, then down to 0."""
-    warm = max(1, round(recipe.warmup * total))
+    warm = max(1, round(warmup * total))
     if step < warm:
         return (step + 1) / warm
     return (total - step) / max(1, total - warm)
@@ -313,6 +313,16 @@ def bucketed(lengths: Places, size: int, rng: np.random.Generator) -> list[Place
     return [found[i] for i in rng.permutation(len(found))]
 
 
+def decaying(
+    parameters: Sequence[Tensor], decay: float, flat_decay: float = 0.0
+) -> list[dict[str, Any]]:
+    """Return groups of parameters for an optimizer: matrices, and all others, with their decay."""
+    return [
+        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": decay},
+        {"params": [one for one in parameters if one.ndim < 2], "weight_decay": flat_decay},
+    ]
+
+
 def adamw(
     parameters: Sequence[Tensor],
     recipe: Recipe,
@@ -326,10 +336,7 @@ def adamw(
     are averaged before they are clipped.
     """
     flat_decay = recipe.decay if plain else 0.0
-    groups = [
-        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": recipe.decay},
-        {"params": [one for one in parameters if one.ndim < 2], "weight_decay": flat_decay},
-    ]
+    groups = decaying(parameters, recipe.decay, flat_decay)
     optimizer = torch.optim.AdamW(groups, lr=recipe.rate, fused=True)
 
     def before_step(*_: Any) -> None:

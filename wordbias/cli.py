@@ -46,11 +46,14 @@ SECTIONS: dict[str, dict[str, str]] = {
         "project": "Remove gender or another label inside a model, by an adapter.",
         "sweep": "Measure all 74 projections of a paper, or choose one for a task.",
         "fine-tune": "Train a head on an encoder: NLI or next sentence.",
+        "coref-train": "Train a coreference model on documents with clusters.",
+        "coref-predict": "Find the clusters of mentions in documents.",
     },
     "Texts or vectors with labels": {
         "erase": "Erase a label, such as gender, and measure what is left.",
         "rewrite": "Rewrite texts to train on: scrub, balance, swap, anonymise.",
         "bios": "Train on debiased biographies: is bias removed or only hidden?",
+        "coref-study": "Train on debiased coreference data: is bias removed or only hidden?",
     },
     "Predictions": {
         "fairness": "Measure whether a classifier treats women and men alike.",

@@ -203,12 +203,12 @@ def read_chain(methods: MethodsLike, known: Known) -> list[Configured]:
 
 
 def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]]:
-    """Return several chains by their texts, each once.
+    """Return several chains by their texts.
 
     Raises
     ------
     UsageError
-        See `read_chain`.
+        See `read_chain`; also if one is named twice.
     """
     chains = [
         chain
@@ -217,7 +217,13 @@ def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]
             _typed_chains(part, known) if isinstance(part, str) else [read_chain(part, known)]
         )
     ]
-    return {text_of(chain): chain for chain in chains}
+    found: dict[str, list[Configured]] = {}
+    for chain in chains:
+        text = text_of(chain)
+        if text in found:
+            raise UsageError(f"methods: {text} is named twice; name it once")
+        found[text] = chain
+    return found
 
 
 def only_method(methods: MethodsLike, known: Known, takes: Takes) -> Configured:

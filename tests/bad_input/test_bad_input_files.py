@@ -112,6 +112,7 @@ CONTENTS = {
 }
 
 
+@pytest.mark.each_once("refusing")
 @pytest.mark.parametrize("content", CONTENTS)
 def test_what_is_no_embedding(refusing: Refused, inputs: Path, content: str) -> None:
     (inputs / "v.txt").write_bytes(CONTENTS[content])
@@ -143,6 +144,7 @@ def test_a_binary_header_is_not_trusted_with_memory(
     assert "word 2 is not complete" in message
 
 
+@pytest.mark.each_once("refusing")
 @pytest.mark.parametrize("kept", [0.3, 0.9, 0.9999])
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zip"])
 def test_truncated_compressed_files(
@@ -155,6 +157,7 @@ def test_truncated_compressed_files(
     assert "damaged or cut off" in refusing(path)
 
 
+@pytest.mark.each_once("refusing")
 @pytest.mark.parametrize("place", [0.2, 0.5, 0.9])
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zip"])
 def test_damaged_compressed_files(
@@ -212,6 +215,7 @@ def test_a_truncated_binary_file(refusing: Refused, inputs: Path, people: Any, c
     assert f"promises {len(people[0])} words" in message
 
 
+@pytest.mark.each_once("refusing")
 @pytest.mark.parametrize("name", ["v.vec", "v.bin"])
 @pytest.mark.parametrize("difference", [-1, 1, 1000])
 def test_a_header_with_another_number_of_rows(

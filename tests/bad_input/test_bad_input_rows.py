@@ -63,6 +63,7 @@ def spoiled(request: pytest.FixtureRequest, inputs: Path, people: Any) -> Callab
     return make
 
 
+@pytest.mark.each_once("command", "spoiled")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("place", PLACES)
@@ -87,6 +88,7 @@ def test_the_first_line_of_a_file_without_a_header(
     assert f"line 1: column 9: '{value}'" in message
 
 
+@pytest.mark.each_once("command", "target")
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("target", ["out.txt", "out.vec", "out.bin", "out.safetensors"])
 @pytest.mark.parametrize("command", ["misp", "convert"])
@@ -234,6 +236,7 @@ def test_a_result_beyond_float32_is_refused_or_can_be_read(
     assert "'zzz'" in message
 
 
+@pytest.mark.slow
 def test_a_bad_row_through_a_process(refused: Refused, good: Path, process: Any) -> None:
     spoil(good, 400, b"zzz 1 2 3")
     message = refused("misp", good, "-o", "OUT.txt", run=process)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias import WordbiasError
 from wordbias.biographies.data import Biographies, load_biographies
@@ -375,7 +376,7 @@ def test_the_real_biographies(shared_data: Path) -> None:
     assert bios.texts[100] == rows[100]["text"].strip()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(
     st.lists(
         st.dictionaries(

@@ -35,10 +35,9 @@ from wordbias.biographies.encoding import (  # noqa: E402
     LiveEncoder,
 )
 from wordbias.biographies.experiment import run  # noqa: E402
-from wordbias.biographies.plan import (  # noqa: E402
-    Plan,
-)
+from wordbias.biographies.plan import Plan  # noqa: E402
 from wordbias.classifier_training import Task  # noqa: E402
+from wordbias.retraining.measuring import career_words  # noqa: E402
 
 ONE = Recipe(epochs=2, batch=16, rate=1e-3)
 
@@ -263,13 +262,13 @@ def test_retraining_starts_from_the_vectors_alone(plan: Plan) -> None:
 @pytest.mark.slow
 def test_own_shares_and_sentences_are_used(plan: Plan) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
-    texts = [f"{word} is here" for word in plan.words()] * 2
+    texts = [f"{word} is here" for word in career_words()] * 2
     named = replace(
         plan,
         folder=plan.folder / "other",
         shares={"dancer": 90, "nurse": 10, "surgeon": 50},
         shares_from="a file",
-        sentences=find_sentences([*texts, "Amy and John are there"], plan.words()),
+        sentences=find_sentences([*texts, "Amy and John are there"], career_words()),
         sentences_from="my sentences",
     )
     usual, own = run(plan), run(named)

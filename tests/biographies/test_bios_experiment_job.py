@@ -13,15 +13,7 @@ from hypothesis import strategies as st
 from small_bios import small_bios
 
 from wordbias.biographies.data import Biographies
-from wordbias.biographies.experiment import (
-    LEAST_BLOCKS,
-    Run,
-    conditional_entropy,
-    gap_rows,
-    gender_rows,
-    usable_fractions,
-    word_rows,
-)
+from wordbias.biographies.experiment import conditional_entropy, gap_rows, gender_rows
 from wordbias.columns import Column
 from wordbias.models.representations import Representations
 from wordbias.outcomes.balance import copies
@@ -32,6 +24,7 @@ from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.mdl import FRACTIONS, needed, online_code
 from wordbias.results import Row
+from wordbias.retraining.measuring import LEAST_BLOCKS, Run, usable_fractions, word_rows
 from wordbias.wordlists.queries import load_queries
 
 HERE = Run("subsample", "own", 3)

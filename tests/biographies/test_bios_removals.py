@@ -39,6 +39,7 @@ from wordbias.functions.bios import bios  # noqa: E402
 from wordbias.models.adapters import Adapter  # noqa: E402
 from wordbias.models.fingerprint import Fingerprint  # noqa: E402
 from wordbias.models.sites import Site  # noqa: E402
+from wordbias.retraining.measuring import usable_fractions  # noqa: E402
 
 LAYER = Recipe(epochs=4, batch=16, rate=0.5)
 ONE = Recipe(epochs=1, batch=16, rate=1e-3)
@@ -92,7 +93,7 @@ def test_no_linear_probe_reads_the_training_vectors_after_leace(n: int, d: int, 
         probe = LogisticRegression(C=1e6, max_iter=2000).fit(vectors / scale, genders)
         losses.append(log_loss(genders, probe.predict_proba(vectors / scale)[:, 1]))
     assert losses[0] < constant - 1e-3
-    assert losses[1] == pytest.approx(constant, abs=1e-5)
+    assert losses[1] > constant - 1e-5  # more where the solver stopped early
 
 
 @pytest.mark.parametrize("strategy", ["leace", "mhd:dims=1", "hard", "inlp"])
@@ -279,7 +280,7 @@ def test_the_last_layer_is_that_of_none_and_probes_read_other_people(plan: Plan)
         vectors.of(view.probe),
         view.probe.genders,
         seed=0,
-        fractions=experiment.usable_fractions(len(view.probe)),
+        fractions=usable_fractions(len(view.probe)),
     )
     (compression,) = (
         row["value"]
@@ -320,6 +321,7 @@ def test_an_arm_of_a_fine_tuned_encoder(plan: Plan) -> None:
 # Resuming
 
 
+@pytest.mark.slow
 def test_arms_are_added_to_a_study_and_resumed(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,8 +338,12 @@ def test_arms_are_added_to_a_study_and_resumed(
         return inner(plan, job)
 
     monkeypatch.setattr(experiment, "run_job", stopping)
+    said: list[str] = []
+    monkeypatch.setattr(experiment, "note", said.append)
     with pytest.raises(Interrupted, match="3 of 4 jobs are done"):
         run(more)
+    assert len(said) == 1
+    assert said[0].startswith("none is trained again, with the seeds 0: ")
     found = as_json(run(more))
     assert calls == ["none", "leace", "random-leace", "random-leace"]
     assert found == as_json(whole)
@@ -348,6 +354,7 @@ def test_arms_are_added_to_a_study_and_resumed(
     assert as_json(run(more)) == found
     assert more.results.read_bytes() == data
     assert len(calls) == 4
+    assert len(said) == 1
 
 
 @pytest.mark.slow
@@ -378,6 +385,7 @@ def adapter_file(
     return path, encoder
 
 
+@pytest.mark.each_once("site")
 @pytest.mark.parametrize("site", ["tokens@3", "cls@3"])
 def test_an_adapter_is_an_arm(plan: Plan, tmp_path: Path, site: str) -> None:
     path, encoder = adapter_file(plan, tmp_path / "leace.safetensors", site)

@@ -22,15 +22,9 @@ from wordbias.biographies.data import (
     load_biographies,
     split,
 )
-from wordbias.biographies.strategies import (
-    ORIGINAL,
-    OWN,
-    STRATEGIES,
-    check_strategy,
-    prepare,
-    with_random_changes,
-)
+from wordbias.biographies.strategies import STRATEGIES, check_strategy, prepare
 from wordbias.biographies.synthetic import synthetic
+from wordbias.retraining.arms import ORIGINAL, OWN, with_random_changes
 
 PRONOUN = re.compile(r"\b(he|she|him|her|his|hers|himself|herself|mr|mrs|ms)\b", re.IGNORECASE)
 BIOS = synthetic(800, seed=3)

@@ -67,6 +67,7 @@ def test_the_page_of_everything_is_the_page_of_its_rows(
     assert two.read_text(encoding="utf-8") == text
 
 
+@pytest.mark.slow
 def test_json_has_the_rows_of_all_columns(found: Run, small: Path) -> None:
     result = found(small, "--methods", "misp", "--methods", "hard,misp leace", "--skip", QUICK)
     assert result["command"] == "audit"

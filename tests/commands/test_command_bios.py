@@ -18,11 +18,7 @@ pytest.importorskip("transformers")
 
 from wordbias.biographies.encoding import EncodingSettings  # noqa: E402
 from wordbias.biographies.experiment import run  # noqa: E402
-from wordbias.biographies.plan import (  # noqa: E402
-    FROZEN,
-    WHOLE,
-    Plan,
-)
+from wordbias.biographies.plan import FROZEN, WHOLE, Plan  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -110,6 +106,7 @@ def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path)
     assert "no strategy given changes anything" in alone.err
 
 
+@pytest.mark.slow
 def test_arms_of_vectors(cli: Cli, encoder: str, tmp_path: Path) -> None:
     """Tables, the verdict, the figure and the rows; the same call finds all there."""
     plot = tmp_path / "figure.svg"

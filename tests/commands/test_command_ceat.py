@@ -322,6 +322,7 @@ def test_a_column_and_untrained_weights(
     assert list(swapped["n"]) == ["career", "family", "men", "women"]
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own(process: Run, saved: Path, mine: Path) -> None:
     done = process("ceat", saved, "--query", mine, "--format", "jsonl")
     assert (done.code, done.err) == (0, "")

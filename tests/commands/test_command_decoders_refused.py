@@ -44,8 +44,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("likelihood DECODER --data gsss.csv", "pairs of sentences, which a next-sentence head"),
         (
-            "fine-tune DECODER --task nli --train nli.tsv --dev nli.tsv -o OUT",
-            "it is a decoder, which wordbias likelihood measures: give an encoder",
+            "fine-tune DECODER --head nli --train nli.tsv --dev nli.tsv -o OUT",
+            "reads the last of the tokens, and here the first token alone",
         ),
         (
             "bios --model DECODER --data bios.tsv --head-only --epochs 1 --seed 0 -o OUT",

@@ -72,7 +72,7 @@ def text(tmp_path: Path) -> Path:
 
 def given(encoder: str, task: str, file: Path, output: Path, *more: Any) -> list[Any]:
     return [
-        "fine-tune", encoder, "--task", task, "--train", file, "--dev", file, "-o", output,
+        "fine-tune", encoder, "--head", task, "--train", file, "--dev", file, "-o", output,
         "--epochs", 1, *more,
     ]  # fmt: skip
 

@@ -252,6 +252,7 @@ def test_the_table_shows_the_rows(
     assert "--set all measures occupations and names too." in done.out
 
 
+@pytest.mark.each_once("to")
 @pytest.mark.parametrize("to", FORMATS)
 def test_every_format(cli: Run, model: Path, to: str) -> None:
     done = cli("mab-eval", model, "--format", to, "-q")
@@ -376,6 +377,7 @@ def test_predictions_of_another_system(
     assert f"of the predictions in {path}." in said
 
 
+@pytest.mark.slow
 def test_sets_that_are_written_can_be_predicted_and_evaluated(cli: Run, tmp_path: Path) -> None:
     """Its file with three columns added is a file of predictions, whatever the articles."""
     assert cli("mab-eval", "--as-published", "--write", tmp_path).code == 0

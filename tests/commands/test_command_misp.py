@@ -360,6 +360,7 @@ def test_components_that_hold_the_difference_need_no_note(once: Run) -> None:
     assert "these components hold" not in once("misp").err
 
 
+@pytest.mark.each_once("method")
 @pytest.mark.parametrize("suffix", [".safetensors", ".txt", ".vec", ".bin"])
 @pytest.mark.parametrize("method", [(), ("--mhd",), ("--weights", "perm:4321")])
 def test_what_is_written_is_the_debiased_embedding(

@@ -79,6 +79,7 @@ def test_measures_without_a_picture_get_a_plain_table(
         assert f"<caption>{row['measure']}</caption>" in text
 
 
+@pytest.mark.slow
 def test_several_files_make_one_page_that_makes_itself_again(
     saved: Run, page: Run, tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ def test_a_word_that_is_split_is_missing(cli: Run, folder: Path) -> None:
     assert "model does not have: zqnurse" in done.err
 
 
+@pytest.mark.each_once("method")
 @pytest.mark.parametrize("method", ["hard", "leace", "inlp:rounds=2", "hard,misp", "half-sibling"])
 def test_debias_and_apply_write_one_thing(method: str, cli: Run, folder: Path) -> None:
     assert cli("debias", method, folder, "-o", "one", "--save-transform", "t.st").code == 0
@@ -207,6 +208,7 @@ def test_every_command_on_vectors_takes_the_folder(cli: Run, folder: Path) -> No
 _SKIP = "clustering,recoverability,gipe,weat,mab,map,neighbours,quality,sembias"
 
 
+@pytest.mark.slow
 def test_audit_takes_the_folder_as_vectors(folder: Path) -> None:
     assert model_among(folder) is None
     assert model_among(str(sentence_folder(Path("other")))) is None

@@ -116,7 +116,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def arguments(inputs: dict[str, Any], *more: Any) -> list[Any]:
     return [
         "sweep", inputs["nsp"], "--stereoset", inputs["gsss"], "--nli", inputs["nli"],
-        "--snli", inputs["snli"], "--lists", inputs["lists"], "--top", "0.5", *more,
+        "--snli", inputs["snli"], "--lists", inputs["lists"], "--top", "0.5,1", *more,
     ]  # fmt: skip
 
 
@@ -422,3 +422,13 @@ def test_help_needs_no_torch(process: Callable[..., Any]) -> None:
     done = process("sweep", "--help")
     assert done.code == 0
     assert "--stereoset FILE" in done.out
+
+
+def test_ranks_at_another_share_of_triples(swept: Swept, inputs: dict[str, Any], cli: Cli) -> None:
+    rows = [row for row in swept.report["rows"] if row["measure"] == "correlation"]
+    assert [(row["x"], row["y"]) for row in rows] == [("S, 0.5", "S, 1"), ("D, 0.5", "D, 1")]
+    assert all(-1 <= row["low"] <= row["value"] <= row["high"] <= 1 for row in rows)
+    for bad in ("0.5,0", "0.5,x", ","):
+        done = cli(*arguments(inputs)[:-1], bad)
+        assert done.code == 2
+        assert "share" in done.err

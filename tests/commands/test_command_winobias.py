@@ -163,6 +163,7 @@ def test_masked_sentences_are_encoded_and_probed(cli: Run, folder: Path, tmp_pat
     assert json.loads(done.out)["rows"][0]["measure"] == "compression"
 
 
+@pytest.mark.slow
 def test_real_sentences(cli: Run, shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "winobias"
     path = tmp_path / "found.json"

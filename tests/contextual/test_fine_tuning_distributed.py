@@ -158,7 +158,7 @@ def test_the_command_line(model: str, tmp_path: Path) -> None:
     pairs.write_text("".join(f"{labels[k]}\t{a}\t{b}\n" for k, (a, b) in rows))
     output = tmp_path / "tuned"
     given = [
-        "-m", "wordbias", "fine-tune", model, "--task", "nli", "--train", pairs, "--dev", pairs,
+        "-m", "wordbias", "fine-tune", model, "--head", "nli", "--train", pairs, "--dev", pairs,
         "-o", output, "--batch-size", 4, "--epochs", 2, "--device", "cpu",
     ]  # fmt: skip
     done = launch(*given)

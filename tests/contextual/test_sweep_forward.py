@@ -12,7 +12,7 @@ from tiny_encoders import FAMILIES, NORMS, ROTARY, build
 
 from wordbias.errors import WordbiasError
 from wordbias.models.hooks import Intervention
-from wordbias.models.sites import Site, locate
+from wordbias.models.sites import Site, locate, read_site
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")
@@ -116,7 +116,7 @@ def test_layers_are_run_as_often_as_the_plan_says(inputs: dict[str, Any]) -> Non
     # the fifth is entered, and the pass ended there before it computes
     assert dict(counting.tokens) == {1: tokens, 2: tokens, 3: tokens, 4: 2 * tokens, 5: tokens}
     counting.tokens.clear()
-    one_by_one(model, Plan.of(models, 5), inputs, ())
+    one_by_one(model, Plan.of(models, read_site(model)), inputs, ())
     assert set(counting.tokens.values()) == {75 * tokens}
 
 
@@ -181,11 +181,11 @@ def test_half_precision_stays_near(inputs: dict[str, Any]) -> None:
 @pytest.mark.parametrize("purpose", ["MaskedLM", "Model", "TokenClassification"])
 def test_models_without_a_head_that_reads_position_zero(purpose: str) -> None:
     with pytest.raises(WordbiasError, match="expected a model with a head for NextSentence"):
-        Forward(build("bert", purpose), Plan.of({"Base": []}, 3))
+        Forward(build("bert", purpose), Plan.of({"Base": []}, Site("cls", 3)))
 
 
 def test_subspaces_of_another_width_are_refused() -> None:
     model = build("bert")
     wide = Intervention(Site("cls", 3), Subspace(np.eye(5)[:1], np.ones(1)))
     with pytest.raises(WordbiasError, match="vectors of 16 values there, the subspace is of 5"):
-        Forward(model, Plan.of({"a": [wide]}, 3))
+        Forward(model, Plan.of({"a": [wide]}, Site("cls", 3)))

@@ -17,6 +17,7 @@ from wordbias.models.sites import Site, attention
 from wordbias.subspace import Subspace
 
 LAYERS = 5
+READ = Site("cls", LAYERS)
 
 
 def subspace(seed: int, dims: int) -> Subspace:
@@ -51,13 +52,13 @@ def described(steps: Sequence[Intervention]) -> list[tuple[object, ...]]:
 
 def test_the_74_settings_and_the_base_share_what_the_paper_s_levels_imply() -> None:
     """2 attentions; tokens: none, 4 without attention, 4 with; CLS: base and SENT, 4, 16, 16."""
-    plan = Plan.of(published(), LAYERS)
+    plan = Plan.of(published(), READ)
     assert [len(stage) for stage in plan.stages] == [2, 1 + 4 + 4, 1 + 4 + 16 + 16, 1 + 74]
 
 
 def test_the_steps_of_a_model_in_the_tree_are_its_interventions() -> None:
     models = published()
-    plan = Plan.of(models, LAYERS)
+    plan = Plan.of(models, READ)
     assert list(plan.names) == list(models)
     for i, steps in enumerate(models.values()):
         assert described(plan.steps_of(i)) == described(steps)
@@ -76,7 +77,7 @@ def test_any_models_come_out_as_they_went_in_and_no_state_twice(chosen: list[set
     models: Mapping[str, list[Intervention]] = {
         str(i): [POSSIBLE[k] for k in sorted(places)] for i, places in enumerate(chosen)
     }
-    plan = Plan.of(models, LAYERS)
+    plan = Plan.of(models, READ)
     for i, steps in enumerate(models.values()):
         assert described(plan.steps_of(i)) == described(steps)
     distinct = {tuple(described(steps)) for steps in models.values()}
@@ -87,10 +88,10 @@ def test_any_models_come_out_as_they_went_in_and_no_state_twice(chosen: list[set
 
 def test_layers_may_be_counted_from_the_end() -> None:
     step = Intervention(Site("tokens", -2), subspace(0, 1), True)
-    assert len(Plan.of({"a": [], "b": [step]}, LAYERS).stages[1]) == 2
+    assert len(Plan.of({"a": [], "b": [step]}, READ).stages[1]) == 2
 
 
 @pytest.mark.parametrize("site", ["tokens@3", "cls@4", "query@5", "tokens@5"])
 def test_other_places_are_refused(site: str) -> None:
     with pytest.raises(WordbiasError, match=f"site {site}: a sweep shares computation up to query"):
-        Plan.of({"a": [Intervention(Site.parse(site), subspace(0, 1))]}, LAYERS)
+        Plan.of({"a": [Intervention(Site.parse(site), subspace(0, 1))]}, READ)

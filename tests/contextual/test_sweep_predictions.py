@@ -45,6 +45,7 @@ def groups() -> Any:
     return np.array([int(one.group == "M") for one in TEXTS])
 
 
+@pytest.mark.each_once("family")
 @pytest.mark.parametrize("family", ["bert", "distilbert", "deberta-v2"])
 def test_predictions_are_those_of_a_whole_pass_with_hooks(family: str) -> None:
     task = swept(family)

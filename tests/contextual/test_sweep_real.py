@@ -21,9 +21,9 @@ from wordbias.contextual.sweep.forward import (  # noqa: E402
     one_by_one,
 )
 from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
-from wordbias.models.families import layer_count  # noqa: E402
 from wordbias.models.loading import load_pretrained  # noqa: E402
 from wordbias.models.sentence_pairs import sentence_pairs  # noqa: E402
+from wordbias.models.sites import read_site  # noqa: E402
 from wordbias.models.token_batches import TokenisedTexts  # noqa: E402
 from wordbias.nli.test_sets import build  # noqa: E402
 
@@ -35,7 +35,7 @@ def test_every_setting_of_a_real_model() -> None:
     loaded = load_pretrained("AutoModelForSequenceClassification", folder, "a classifier")
     model, tokenizer = loaded.model.eval().float(), loaded.tokenizer
     adapter = fit_adapter(model, tokenizer, sentence_pairs())
-    plan = Plan.of(models_of(adapter), layer_count(model))
+    plan = Plan.of(models_of(adapter), read_site(model))
     pairs = [tuple(pair) for pair in list(build("explicit"))[::300]]
     pairs = TokenisedTexts.of(loaded, pairs, truncate=False)
     forward = Forward(model, plan)

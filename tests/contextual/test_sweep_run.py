@@ -22,6 +22,7 @@ from wordbias.contextual.sweep import run  # noqa: E402
 from wordbias.contextual.sweep.forward import Forward, Plan  # noqa: E402
 from wordbias.contextual.sweep.run import ModelSource, Workers  # noqa: E402
 from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
+from wordbias.models.sites import Site  # noqa: E402
 from wordbias.models.token_batches import TokenisedTexts  # noqa: E402
 
 
@@ -61,7 +62,7 @@ def model(source: ModelSource) -> Any:
 def plan(model: Any) -> Plan:
     adapter = fit_adapter(model.model, model.tokenizer, FITTED)
     whole = models_of(adapter)
-    return Plan.of({name: whole[name] for name in list(whole)[::7]}, 2)
+    return Plan.of({name: whole[name] for name in list(whole)[::7]}, Site("cls", 2))
 
 
 @pytest.fixture
@@ -152,7 +153,9 @@ def test_a_file_of_another_sweep_is_refused(
     other = TokenisedTexts.of(model, PAIRS[:3], truncate=False)
     with pytest.raises(WordbiasError, match=r"is of another sweep: its texts"):
         outputs(source, model, plan, other, file=file)
-    fewer = Plan.of({name: plan.steps_of(i) for i, name in enumerate(plan.names[:2])}, 2)
+    fewer = Plan.of(
+        {name: plan.steps_of(i) for i, name in enumerate(plan.names[:2])}, Site("cls", 2)
+    )
     with pytest.raises(WordbiasError, match="its interventions"):
         outputs(source, model, fewer, pairs, file=file)
     with torch.no_grad():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 
 from wordbias.formats.decimal import PAD, BadNumber, parse_decimals
 
@@ -45,7 +46,7 @@ printed = st.builds(lambda form, x: form.format(x), st.sampled_from(FORMS), sing
 written = st.from_regex(WRITTEN, fullmatch=True).filter(in_range)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.lists(printed | written, min_size=1, max_size=30))
 @example(["0.0", "-0.0", "-0", "+0.0", "00.5", "000012.50", "5.", ".5", "-.5", "+.5e1"])
 @example(["9.99999999999999", "0.00000000000001", "1.123456789012345", "7.0000000000000000001"])
@@ -111,7 +112,7 @@ def is_decimal(text: str) -> bool:
         return False
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 @given(st.text("0159.-+eE/:_;x\x00\xb2", max_size=20))
 def test_exactly_the_decimals_are_accepted(text: str) -> None:
     if is_decimal(text) and in_range(text):

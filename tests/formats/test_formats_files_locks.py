@@ -35,6 +35,7 @@ def _come_and_go(folder: Path, times: int) -> int:
     return together
 
 
+@pytest.mark.slow
 def test_no_two_processes_are_inside(tmp_path: Path) -> None:
     with get_context("spawn").Pool(3) as pool:
         found = pool.starmap(_come_and_go, [(tmp_path, 200)] * 3)

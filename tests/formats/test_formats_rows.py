@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 from safetensors.numpy import save_file
 
 from wordbias.columns import Column
@@ -341,7 +342,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, make: Make) -> None:
         open_rows(path).vectors()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_any_damage_is_a_clear_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -12,6 +12,7 @@ import pytest
 import static_folders
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from wordbias import WordbiasError
@@ -126,7 +127,7 @@ ODD = st.text(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sets(ODD, min_size=1, max_size=8), st.booleans(), st.sampled_from([None, True, False]))
 def test_what_survives_bert_s_normaliser_is_told_as_the_library_does(
     tmp_path_factory: pytest.TempPathFactory, words: set[str], lower: bool, strip: bool | None

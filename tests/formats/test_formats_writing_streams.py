@@ -104,6 +104,7 @@ def test_what_is_streamed_equals_what_memory_gives(tmp_path: Path, people: Any, 
     assert np.allclose(streamed.vectors, whole.vectors, rtol=0, atol=bound(people[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [64, 1000])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_chunks_and_threads_do_not_change_order(

@@ -297,6 +297,7 @@ def test_an_adapter_of_an_earlier_version(
 # probe
 
 
+@pytest.mark.slow
 def test_one_command_probes_what_encode_and_probe_do(
     cli: Callable[..., Any], folder: Path, stored: Path, table: Path
 ) -> None:

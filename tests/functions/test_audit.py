@@ -195,6 +195,7 @@ def test_cleaned_files_are_columns_of_the_common_words(small: Embedding, tmp_pat
     assert list(page.inputs) == ["sample", "after: cleaned", "after: sample"]
 
 
+@pytest.mark.slow
 def test_draws_are_columns_like_any_other(small: Embedding, tmp_path: Path) -> None:
     """Each is what the other commands measure of the same removal, and has a paired change."""
     given: dict[str, Any] = {"skip": SKIP, "chance": False}

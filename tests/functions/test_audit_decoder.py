@@ -282,6 +282,7 @@ def test_the_written_decoder_has_the_figures_of_the_column(
     assert again.code == 1
 
 
+@pytest.mark.each_once("method")
 @pytest.mark.parametrize("method", ["leace", "tokens@1", "concept-scrubbing"])
 def test_what_is_not_exact_in_weights_is_written_as_an_adapter(
     folder: Path, tmp_path: Path, loaded: tuple[Any, Any], method: str

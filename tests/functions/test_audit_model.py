@@ -191,6 +191,7 @@ def planted_folder(page: Page) -> str:
     return str(page.inputs["planted"]["path"])
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_the_function_returns(
     cli: Cli, folder: Path, tmp_path: Path
 ) -> None:
@@ -207,6 +208,7 @@ def test_the_command_writes_what_the_function_returns(
     assert again.heading == [line.replace(str(folder), folder.name) for line in called.heading]
 
 
+@pytest.mark.slow
 def test_a_loaded_model_is_audited_as_its_folder(folder: Path) -> None:
     from transformers import AutoModel, AutoTokenizer
 
@@ -240,6 +242,7 @@ def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
     assert "is there already" in again.err or "exists" in again.err
 
 
+@pytest.mark.slow
 def test_an_interrupted_audit_goes_on(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

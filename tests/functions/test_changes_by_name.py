@@ -135,6 +135,7 @@ def test_the_figure_has_the_values_of_both_results(tmp_path: Path) -> None:
     assert all(f"glove ({when})" in shown for when in ("old", "new"))
 
 
+@pytest.mark.slow
 def test_audits_of_two_files_are_paired(tmp_path: Path) -> None:
     parts = "midb clustering recoverability gipe sembias map neighbours quality mab occupations"
     paths = [tmp_path / "old.json", tmp_path / "new.json"]

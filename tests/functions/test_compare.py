@@ -34,6 +34,7 @@ def reports(three: list[Embedding]) -> list[Report]:
     return [measure(one, only=["midb", "direct-bias"], chance=False) for one in three]
 
 
+@pytest.mark.slow
 def test_reports_are_compared_as_their_files(
     cli: Run, reports: list[Report], tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def _rows(made: Embedding) -> Any:
     return json.loads(json.dumps(made.report.to_dict()["rows"]))
 
 
+@pytest.mark.slow
 def test_rows_and_vectors_are_those_of_the_command(
     cli: Run, few: Embedding, tmp_path: Path
 ) -> None:
@@ -182,6 +183,7 @@ def test_the_help_names_all_measures() -> None:
     )
 
 
+@pytest.mark.slow
 def test_measures_have_intervals_over_redrawn_lists_as_measure_gives_them() -> None:
     sample = wb.Embedding.sample()
     words = [word for word in sample.words[:600] if word.isalpha()]

@@ -37,7 +37,7 @@ def test_the_folder_is_a_model_with_a_report(
     pairs = folder / "pairs.tsv.gz"
     trained = fine_tune(
         folder / "encoder",
-        task="nli",
+        head="nli",
         train=pairs,
         dev=pairs,
         output=tmp_path / "o",
@@ -46,7 +46,7 @@ def test_the_folder_is_a_model_with_a_report(
         epochs=1,
     )
     assert os.fspath(trained) == str(tmp_path / "o")
-    given = ("--task", "nli", "--train", pairs, "--dev", pairs, "-o", tmp_path / "o", "--head-only")
+    given = ("--head", "nli", "--train", pairs, "--dev", pairs, "-o", tmp_path / "o", "--head-only")
     done = cli(
         "fine-tune", folder / "encoder", *given, "--limit", 40, "--epochs", 1, "--format", "json"
     )
@@ -61,7 +61,7 @@ def test_the_folder_is_a_model_with_a_report(
 @pytest.mark.slow
 def test_a_loaded_model_is_left_as_it_is(folder: Path, tmp_path: Path) -> None:
     pairs, source = folder / "pairs.tsv.gz", str(folder / "encoder")
-    made = {"task": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40}
+    made = {"head": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40}
     named = fine_tune(source, output=tmp_path / "named", epochs=1, **made)
     model = transformers.AutoModel.from_pretrained(source)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
@@ -83,7 +83,7 @@ def test_the_recipe_is_the_one_that_was_given(folder: Path, tmp_path: Path) -> N
         "weight_decay": 0.125,
     }
     given |= {"every": 2, "seed": 3}
-    made = {"task": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40, **given}
+    made = {"head": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40, **given}
     with wb.config(precision="bfloat16"):
         trained = fine_tune(folder / "encoder", output=tmp_path / "o", **made)
     recipe = json.loads((Path(trained) / "training.json").read_text("utf-8"))["recipe"]
@@ -94,9 +94,9 @@ def test_the_recipe_is_the_one_that_was_given(folder: Path, tmp_path: Path) -> N
 
 
 def test_mistakes_in_pythons_words(folder: Path, tmp_path: Path) -> None:
-    given: dict[str, Any] = {"task": "nli", "train": "a", "dev": "b", "output": tmp_path / "o"}
-    with pytest.raises(UsageError, match="task=: expected one of nli, nsp, got 'nil'"):
-        fine_tune("m", **{**given, "task": "nil"})
+    given: dict[str, Any] = {"head": "nli", "train": "a", "dev": "b", "output": tmp_path / "o"}
+    with pytest.raises(UsageError, match="head=: expected one of nli, nsp, got 'nil'"):
+        fine_tune("m", **{**given, "head": "nil"})
     with pytest.raises(UsageError, match="lr=: expected a number above 0, got 0"):
         fine_tune("m", **given, lr=0)
     with pytest.raises(UsageError, match="warmup=: expected a finite number from 0 on, got nan"):

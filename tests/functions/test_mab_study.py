@@ -36,6 +36,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Templates, "premises", lambda _: premises)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_embeddings_in_memory(tmp_path: Path) -> None:
     sample = Embedding.sample()

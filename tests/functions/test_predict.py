@@ -96,6 +96,7 @@ BAD = [
     ("texts.tsv", "texts.tsv", "texts.tsv"),
     ("empty.tsv", "out.tsv", "empty.tsv: holds no text"),
     ("none.tsv", "out.tsv", "none.tsv"),
+    ("blank.tsv", "out.tsv", "blank.tsv: line 3: has no text; .*--skip-bad"),
 ]
 
 
@@ -107,6 +108,7 @@ def test_files_that_cannot_be_used(
     (tmp_path / "plain.txt").write_text("a cup .\n")
     (tmp_path / "done.tsv").write_text("text\tpredicted\na cup .\tnurse\n")
     (tmp_path / "empty.tsv").write_text("text\n")
+    tiny_tasks.table(tmp_path / "blank.tsv", [ROWS[0], ROWS[1]._replace(text=" "), ROWS[2]])
     done = cli("predict", folder / "model", tmp_path / texts, "-o", tmp_path / output)
     assert done.code in (1, 2)
     assert "Traceback" not in done.err
@@ -133,3 +135,18 @@ def test_another_head_than_that_of_the_fit_is_refused(folder: Path, tmp_path: Pa
     with pytest.raises(WordbiasError, match="was fitted on another model"):
         wb.predict(other, ["a cup ."], adapter=adapter)
     assert wb.predict(other, ["a cup ."], adapter=adapter, force=True).predicted
+
+
+def test_texts_without_words_are_dropped(cli: Callable[..., Any], folder: Path) -> None:
+    kept = [ROWS[0], ROWS[2]]
+    source, out = tiny_tasks.table(folder / "kept.tsv", kept), folder / "kept_out.tsv"
+    blank = tiny_tasks.table(folder / "b.tsv", [ROWS[0], ROWS[1]._replace(text=" "), ROWS[2]])
+    wb.predict(folder / "model", source, output=out)
+    done = cli("predict", folder / "model", blank, "--skip-bad", "-o", folder / "b_out.tsv")
+    assert done.code == 0
+    assert "1 row dropped, the first: line 3: has no text" in " ".join(
+        (done.out + done.err).split()
+    )
+    assert (folder / "b_out.tsv").read_text() == out.read_text()
+    with pytest.raises(WordbiasError, match="row 2: has no text"):
+        wb.predict(folder / "model", ["she sat .", ""])

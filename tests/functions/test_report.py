@@ -49,6 +49,7 @@ def measured() -> Report:
     return measure(Embedding.sample(), only=["midb"], chance=False)
 
 
+@pytest.mark.slow
 def test_files_and_reports_make_the_page_of_the_command(
     cli: Run, old: Path, measured: Report, tmp_path: Path
 ) -> None:

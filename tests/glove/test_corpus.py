@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias.errors import WordbiasError
 from wordbias.glove.corpus import END, Corpus, count_words
@@ -28,7 +29,7 @@ def lines_of(corpus: Corpus) -> list[list[str]]:
     return [line for line in lines if line]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(text=TEXT, size=st.integers(1, 9), cased=st.booleans())
 @example(text="a\n\nb c", size=1, cased=True)
 def test_tokens_are_those_of_each_line_whatever_the_chunks(

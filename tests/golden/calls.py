@@ -495,9 +495,30 @@ _ENCODERS = (
     ),
     Call(
         "fine-tune-json",
-        "fine-tune bert-base-cased --task nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
+        "fine-tune bert-base-cased --head nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
         " --limit 32 --epochs 1 --batch-size 16 --every 1 -o out --format json",
         (*ENCODER, "accelerate"),
+        trained=True,
+    ),
+    Call(
+        "coref-train-json",
+        "coref-train train.conll --dev dev.conll --test test.conll --model bert-base-cased"
+        " --epochs 1 --hidden 20 --segment-length 32 --draws 20 -o out --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "coref-study-json",
+        "coref-study train.conll --dev dev.conll --test test.conll --winobias winobias/"
+        " --model bert-base-cased --strategies none --seed 0 --epochs 1 --hidden 20"
+        " --segment-length 32 --no-baselines -o study --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "coref-predict-json",
+        "coref-predict coref/ dev.conll -o clusters.conll --format json",
+        ENCODER,
         trained=True,
     ),
 )

@@ -23,6 +23,7 @@ KEEP = "WORDBIAS_KEEP_GOLDEN"
 """Set by tools/byte_equal.py: a folder for everything that the calls print and write."""
 
 SLOW = {
+    "audit-draws-json",
     "audit-html",
     "audit-json",
     "audit-sample-md",
@@ -30,12 +31,20 @@ SLOW = {
     "debias-draws-json",
     "debias-gender-preserving-json",
     "debias-half-sibling-json",
+    "debias-hard-json",
+    "debias-null-table",
+    "mab-eval-predictions-json",
     "measure-gipe-sembias-json",
     "measure-json",
+    "measure-lists-json",
+    "misp-draws-json",
     "misp-draws-table",
     "misp-file-table",
+    "misp-religion-latex",
+    "misp-sample-json",
+    "sweep-task-json",
 }
-"""Calls over a second; the command of each has others."""
+"""Calls over half a second; the command of each has others."""
 
 
 @pytest.fixture(scope="session")

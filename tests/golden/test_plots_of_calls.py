@@ -20,13 +20,14 @@ __all__ = ["folder", "store"]
 
 NOTHING_TO_DRAW = (
     *("apply", "cache", "convert", "encode", "fetch", "fine-tune", "lists", "nli-train", "push"),
-    *("predict", "rewrite", "train-vectors"),
+    *("coref-predict", "coref-train", "predict", "rewrite", "train-vectors"),
 )
 """Commands whose rows count what was done, and do not measure."""
 _NAMED = {call.name: call for call in CALLS}
 PLOTTED = {
     "audit": _NAMED["audit-sample-md"],
     "bios": _NAMED["bios-json"],
+    "coref-study": _NAMED["coref-study-json"],
     "ceat": _NAMED["ceat-published-table"],
     "changes": _NAMED["changes-table"],
     "choose": _NAMED["choose-table"],

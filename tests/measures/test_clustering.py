@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 from sklearn.cluster import KMeans
 from sklearn.metrics import v_measure_score
 from threadpoolctl import threadpool_info
@@ -39,7 +40,7 @@ def _expand(cells: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return flat // 2, flat % 2
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(cells=st.lists(st.integers(0, 60), min_size=4, max_size=4).filter(any))
 def test_v_measure_is_that_of_scikit_learn(cells: list[int]) -> None:
     labels, clusters = _expand(cells)

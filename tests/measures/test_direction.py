@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
@@ -207,7 +208,7 @@ def test_each_side_comes_with_its_most_biased_word_first() -> None:
     assert chosen.labels.tolist() == [True, True, False, False]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 60))
 def test_no_other_word_leans_more(seed: int, n: int) -> None:
     lean = np.random.default_rng(seed).normal(size=n)

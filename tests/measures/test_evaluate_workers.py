@@ -33,6 +33,7 @@ def here(panels: list[Panel]) -> list[Row]:
     return evaluate_panels(panels, FAMILIES)
 
 
+@pytest.mark.slow
 def test_rows_are_those_of_the_table(panels: list[Panel], here: list[Row]) -> None:
     expected = [row for panel in panels for row in evaluate(panel, FAMILIES)]
     assert evaluate_panels(panels, FAMILIES, chance=False) == expected

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
@@ -71,7 +72,7 @@ def _ours(
     return gipe(beta, rows, found, len(original), theta, isolated=alone).value
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(4, 25),
@@ -96,7 +97,7 @@ def test_it_is_the_papers_formula(
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), dims=st.integers(1, 3))
 def test_beta_comes_from_the_explicit_projection(seed: int, dims: int) -> None:
     rng = np.random.default_rng(seed)

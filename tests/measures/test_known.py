@@ -149,9 +149,11 @@ def test_too_few_known_words_are_not_compared(sample: Embedding) -> None:
         if row.get("coverage", 1) < COVERED and not one.is_same(cosines)
     ]
     assert lacking
-    for name, known in lacking:
-        row = Row("sample", known["measure"], 0.5, known)
-        assert name not in placed(replace(row, details={**known, "coverage": 1.0}), panel)
+    rows = [
+        Row("sample", known["measure"], 0.5, {**known, "coverage": 1.0}) for _, known in lacking
+    ]
+    for (name, _), row in zip(lacking, with_known_values(rows, [panel]), strict=True):
+        assert name not in values_of(row)
 
 
 def test_gipe_is_compared_only_among_as_many_words(sample: Embedding) -> None:

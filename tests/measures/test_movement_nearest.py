@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 
 from wordbias import devices
 from wordbias.measures import movement as module
@@ -40,7 +41,7 @@ def _find(x: Any, k: int, queries: Any = None) -> Neighbours:
     return nearest(x, np.arange(len(x)) if queries is None else np.array(queries, np.intp), k)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
 def test_it_is_the_full_sort(data: st.DataObject, seed: int) -> None:
     """Of whole numbers, whose products are exact: ties, duplicates and zeros in plenty."""

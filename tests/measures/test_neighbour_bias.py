@@ -120,6 +120,7 @@ def test_what_has_no_value_says_why(panels: list[Panel]) -> None:
     assert "has no pairs" in row.details["reason"]
 
 
+@pytest.mark.slow
 def test_everything_but_the_function_and_the_entry_is_of_the_pipeline(panels: list[Panel]) -> None:
     """Chance, removals at random, redrawn lists, seeds, paired changes, page and verdict."""
     before, name = panels[0].embedding, "neighbour-bias"

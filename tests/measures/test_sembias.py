@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 from safetensors.numpy import load_file
 
 from wordbias import Attribute, Embedding
@@ -74,7 +75,7 @@ def _questions(rng: np.random.Generator, count: int, words: Any = WORDS) -> SemB
     return SemBias(tuple(tuple(zip(w[::2], w[1::2], strict=True)) for w in drawn))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 60))
 def test_it_is_the_count_of_a_loop(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 from scipy.stats import permutation_test
 
 import wordbias as wb
@@ -89,7 +90,7 @@ def test_one_sided_p_is_scipys(n: int, m: int, seed: int) -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_two_sided_p_does_not_see_which_set_is_first(seed: int, n: int, m: int) -> None:
     x, y = _scores(seed, n, m)
     one, other = (p_value(*pair, _rng(), alternative="two-sided").p for pair in ((x, y), (y, x)))
@@ -98,7 +99,7 @@ def test_two_sided_p_does_not_see_which_set_is_first(seed: int, n: int, m: int) 
 
 
 @given(st.integers(0, 10**6), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_p_and_d_do_not_change_with_origin_and_scale(seed: int, shift: float, scale: float) -> None:
     x, y = (np.round(s, 3) for s in _scores(seed, 4, 5))
     moved = (scale * x + shift, scale * y + shift)
@@ -170,7 +171,7 @@ def test_s_and_d_are_those_of_the_definition() -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_s_does_not_see_rotation_nor_length(seed: int) -> None:
     sets = _sets(seed)
     rng = _rng(seed)
@@ -183,7 +184,7 @@ def test_s_does_not_see_rotation_nor_length(seed: int) -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_d_changes_sign_when_either_pair_is_swapped(seed: int) -> None:
     x, y, a, b = _sets(seed)
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 from scipy.linalg import orthogonal_procrustes
 
 from wordbias import Attribute, Embedding, WordbiasError
@@ -56,14 +57,14 @@ def _error(W: Matrix, first: Matrix, second: Matrix) -> float:
     return float(np.linalg.norm(first @ W - second))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SEEDS, st.integers(1, 12), st.integers(1, 8))
 def test_the_map_is_orthogonal(seed: int, n: int, d: int) -> None:
     W = align(*_pairs(seed, n, d)).W
     np.testing.assert_allclose(W @ W.T, np.eye(d), rtol=0, atol=20 * d * EPS)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SEEDS, st.integers(1, 12), st.integers(1, 8))
 def test_no_orthogonal_map_errs_less(seed: int, n: int, d: int) -> None:
     first, second = _pairs(seed, n, d)
@@ -74,7 +75,7 @@ def test_no_orthogonal_map_errs_less(seed: int, n: int, d: int) -> None:
     assert _error(align(first, second).W, first, second) ** 2 <= expected**2 + slack
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SEEDS, st.integers(0, 5), st.integers(1, 6))
 def test_as_many_pairs_as_dimensions_leave_no_choice(seed: int, more: int, d: int) -> None:
     first, second = _pairs(seed, d + more, d)
@@ -89,7 +90,7 @@ def test_as_many_pairs_as_dimensions_leave_no_choice(seed: int, more: int, d: in
     np.testing.assert_allclose(found.W, expected, rtol=0, atol=bound)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(SEEDS, st.integers(1, 5), st.integers(2, 8))
 def test_of_all_that_err_least_it_is_the_nearest_to_the_identity(seed: int, n: int, d: int) -> None:
     assume(n < d)
@@ -109,7 +110,7 @@ def test_of_all_that_err_least_it_is_the_nearest_to_the_identity(seed: int, n: i
         assert np.linalg.norm(other - np.eye(d)) >= near - 50 * d * EPS
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(SEEDS, st.integers(1, 3), st.integers(7, 9))
 def test_vectors_orthogonal_to_all_pairs_do_not_change(seed: int, n: int, d: int) -> None:
     first, second = _pairs(seed, n, d)
@@ -122,7 +123,7 @@ def test_vectors_orthogonal_to_all_pairs_do_not_change(seed: int, n: int, d: int
     np.testing.assert_allclose(rest @ W, rest, rtol=0, atol=100 * d * EPS * condition)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(SEEDS, st.integers(1, 12), st.integers(1, 8))
 def test_equal_sides_are_aligned_by_the_identity(seed: int, n: int, d: int) -> None:
     first, _ = _pairs(seed, n, d)

@@ -12,6 +12,7 @@ import sklearn.cluster  # noqa: F401  only libraries that are loaded are bound t
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 
 from wordbias import Attribute, Embedding, WordbiasError, devices
 from wordbias.methods import double_hard
@@ -323,7 +324,7 @@ def _random(seed: int, n: int, d: int) -> Matrix:
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 60), st.integers(1, 6))
 def test_two_means_end_where_every_vector_is_nearest_to_its_own_mean(
     seed: int, n: int, d: int
@@ -337,7 +338,7 @@ def test_two_means_end_where_every_vector_is_nearest_to_its_own_mean(
     assert (own <= distance.min(1) + n * d * EPS * np.abs(x).max()).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 60), st.integers(1, 6))
 def test_two_means_are_no_worse_than_the_split_they_start_from(seed: int, n: int, d: int) -> None:
     x = _random(seed, n, d)

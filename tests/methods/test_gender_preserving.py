@@ -149,6 +149,7 @@ def test_the_unit_of_the_vectors_plays_no_part(small: Embedding) -> None:
     assert losses[1] == pytest.approx(16**2 * losses[0], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_more_pretraining_reconstructs_better(small: Embedding) -> None:
     few, more = (fit(small, **{**FEW, "pretrain_epochs": epochs}) for epochs in (2, 20))
     losses = [_value(found, "reconstruction-loss", stage="before") for found in (few, more)]
@@ -200,6 +201,7 @@ def test_another_attribute(sample: Embedding) -> None:
         assert _rows(found, "classifier-accuracy", group=group)
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_goes_on(
     small: Embedding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

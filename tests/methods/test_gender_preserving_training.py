@@ -308,6 +308,7 @@ def _interrupted_at(phase: type, call: int, method: str = "step") -> Iterator[No
 STEPS = {Autoencoding: 3, Classifying: 70, Debiasing: 30}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("when", ["in the second epoch", "at the last epoch's end"])
 def test_an_interrupted_training_goes_on_bit_for_bit(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from quick_cases import examples
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
@@ -53,7 +54,7 @@ def test_applying_needs_no_torch(monkeypatch: pytest.MonkeyPatch, step: TanhEnco
     np.testing.assert_array_equal(debiased.vectors, step(embedding.vectors))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(arrays(np.float64, (3, 2, 4), elements=st.floats(-50, 50)))
 def test_the_formula(x: Any) -> None:
     weight, bias = np.random.default_rng(0).normal(size=(4, 5)), np.arange(5.0)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from quick_cases import examples
 from sklearn.metrics import roc_auc_score
 
 from wordbias import Attribute, Embedding
@@ -101,7 +102,7 @@ def test_the_parts_share_no_memory_with_the_vectors(gendered: Embedding) -> None
     np.testing.assert_array_equal(gendered.vectors, before)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     arrays(np.float64, st.tuples(st.integers(0, 3), st.integers(1, 3), st.just(4))), st.booleans()
 )
@@ -130,7 +131,7 @@ def test_applying_twice_is_applying_once() -> None:
 # The check
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     arrays(np.int64, st.integers(1, 9), elements=st.integers(-3, 3)),
     arrays(np.int64, st.integers(1, 9), elements=st.integers(-3, 3)),

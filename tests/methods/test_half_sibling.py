@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.methods.fitted import Fitted
@@ -73,7 +74,7 @@ def test_it_leaves_the_residuals_of_ridge_regression(sample: Embedding, fitted: 
     np.testing.assert_allclose(exact, expected, rtol=0, atol=bound)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 12),
@@ -93,7 +94,7 @@ def test_it_is_its_formula(seed: int, m: int, d: int, alpha: float) -> None:
     np.testing.assert_allclose(got, _residuals(definition, x, alpha), rtol=0, atol=bound)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.floats(1e-9, 1e-3))
 def test_towards_alpha_0_it_is_the_orthogonal_projection(seed: int, m: int, alpha: float) -> None:
     definition, x = _random(seed, m, 8), _random(seed + 1, 5, 8)
@@ -104,7 +105,7 @@ def test_towards_alpha_0_it_is_the_orthogonal_projection(seed: int, m: int, alph
     assert gap <= (alpha / (smallest**2 + alpha) + slack) * np.linalg.norm(x, 2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.floats(1e2, 1e6))
 def test_towards_alpha_infinite_it_changes_nothing(seed: int, m: int, alpha: float) -> None:
     definition, x = _random(seed, m, 8), _random(seed + 1, 5, 8)

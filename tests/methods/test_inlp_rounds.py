@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
+from quick_cases import examples
 from scipy.linalg import orth
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
@@ -199,7 +200,7 @@ def test_an_unknown_classifier_is_refused(real: tuple[Matrix, LabelledWords]) ->
         _learn(real, classifier="forest")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(2, 7), st.floats(0, 1))
 def test_the_information_weight_runs_from_chance_to_certainty(
     classes: int, accuracy: float

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from quick_cases import examples
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
@@ -157,7 +158,7 @@ def test_turning_the_space_turns_the_hyperplanes() -> None:
 numbers = st.floats(-8, 8, allow_subnormal=False, width=32)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     arrays(np.float64, st.just((12, 2)), elements=numbers),
     st.floats(0.125, 5),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 from scipy import stats
 
 import wordbias as wb
@@ -154,7 +155,7 @@ def test_random_directions_move_words_as_far_as_the_method(sample: Embedding, me
     affine=st.booleans(),
     by_covariance=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_removal_has_random_ones_that_move_rows_as_far(
     seed: int, d: int, normalised: bool, affine: bool, by_covariance: bool
 ) -> None:
@@ -211,6 +212,7 @@ def test_where_no_random_removal_moves_words_as_far_that_is_said(sample: Embeddi
     assert f"as far: there are none: {reason}" in " ".join(report.render("table").split())
 
 
+@pytest.mark.slow
 def test_debias_says_what_misp_says(
     cli: Callable[..., Any], sample: Embedding, tmp_path: Path
 ) -> None:

@@ -76,6 +76,7 @@ def rows(n: int = 200, d: int = 12) -> tuple[Floats, NDArray[np.str_]]:
     return x + 2 * codes[:, None] * rng.normal(size=d), np.array(["female", "male"])[codes]
 
 
+@pytest.mark.usefixtures("short_probes")
 @pytest.mark.parametrize(("name", "given"), CALLS)
 def test_of_rows_and_of_erase(name: str, given: dict[str, Any]) -> None:
     x, y = rows()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import examples
 
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.methods.fitted import Fitted
@@ -114,7 +115,7 @@ def test_of_two_directions_the_nearer_is_taken_and_turned_to_the_same_side() -> 
     assert (chosen.component, chosen.v1.tolist()) == (1, [0, 1, 0])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(SEEDS, st.integers(3, 12), st.integers(2, 6))
 def test_directions_of_a_concept_are_the_axes_of_its_variance(seed: int, n: int, d: int) -> None:
     x = np.random.default_rng(seed).normal(size=(n, d)) + 5

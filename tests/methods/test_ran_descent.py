@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
@@ -137,7 +138,7 @@ def _signed_mean(objective: Objective, x: Any, w: Any, s: Any) -> Any:
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.001, 1))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_the_signs_are_those_of_the_current_vectors(seed: int, stride: float) -> None:
     """Wherever X walks, the pull is what a look at the whole set gives."""
     rng = np.random.default_rng(seed)

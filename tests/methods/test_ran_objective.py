@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias.methods.ran.optimise import Objective, Pull
 
@@ -49,7 +50,7 @@ def _case(seed, published, weights=(0.2, 0.5, 0.3)):
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_gradient_is_the_finite_difference(seed, published) -> None:
     objective, x, w, sets = _case(seed, published)
     slope = _slope(objective, x, w, sets)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
@@ -108,7 +109,7 @@ def test_copies_and_zero_vectors_have_empty_repelling_sets(space: Space) -> None
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.001, 1.5), st.integers(2, 6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_proofs_change_no_set(seed: int, theta: float, d: int) -> None:
     """With and without them the sets are the same, also where the direction is strong."""
     rng = np.random.default_rng(seed)
@@ -128,7 +129,7 @@ UNIT = st.floats(-1, 1)
 
 
 @given(UNIT, UNIT, UNIT, st.floats(0.001, 2))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_no_biased_neighbour_is_nearer_than_the_bound(
     p: float, q: float, turn: float, theta: float
 ) -> None:

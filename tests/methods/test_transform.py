@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
+from quick_cases import examples
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
@@ -62,7 +63,7 @@ def test_normalise_where_squares_leave_the_range(scale: float) -> None:
     np.testing.assert_allclose(Normalise()(x), expected, rtol=1e-5)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     arrays(
         np.float64,
@@ -168,7 +169,7 @@ def test_the_second_direction_is_rotated_to_90_degrees_and_the_first_stays(
         np.testing.assert_allclose(step(sign * v1), sign * v1, rtol=0, atol=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(SEEDS, DEGREES, st.integers(2, 6))
 def test_it_is_the_four_cases(seed: int, degrees: float, d: int) -> None:
     v1, v2, _ = _plane(degrees, d, seed)
@@ -192,7 +193,7 @@ def test_with_the_angles_swapped_as_released_it_would_not_be_90_degrees(
     assert _angles(u, GradedRotation(v1, v2)(v2)) == pytest.approx(np.pi / 2, abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(SEEDS, DEGREES, st.integers(2, 8))
 def test_lengths_are_kept_and_what_is_orthogonal_to_the_plane_stays(
     seed: int, degrees: float, d: int
@@ -235,7 +236,7 @@ def test_each_side_is_stretched_evenly(degrees: float) -> None:
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SEEDS, DEGREES, st.floats(1e-100, 1e100), st.sampled_from([-1, 1]))
 def test_it_is_odd_and_homogeneous(seed: int, degrees: float, size: float, sign: int) -> None:
     factor = sign * size
@@ -246,7 +247,7 @@ def test_it_is_odd_and_homogeneous(seed: int, degrees: float, size: float, sign:
     np.testing.assert_allclose(step(factor * x), factor * step(x), rtol=0, atol=slack)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SEEDS, DEGREES, st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_it_depends_on_two_lines_not_on_signs_or_lengths(
     seed: int, degrees: float, one: float, other: float
@@ -315,7 +316,7 @@ def test_the_basis_is_orthonormal_for_a_first_direction_along_an_axis(d: int) ->
             assert basis[1] @ v2 > 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SEEDS, st.floats(-5.5, 0), st.floats(-150, 150), st.integers(2, 6))
 def test_the_basis_is_orthonormal_for_nearly_parallel_directions_of_any_length(
     seed: int, apart: float, scale: float, d: int
@@ -369,7 +370,7 @@ def test_it_is_a_step_that_its_fields_make_again() -> None:
         step.v1[0] = 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(SEEDS, st.floats(1e-12, np.pi))
 def test_angles_are_exact_where_an_arc_cosine_is_not(seed: int, angle: float) -> None:
     v, w, _ = _plane(np.degrees(angle), 4, seed)

@@ -65,6 +65,7 @@ def biased(family: str) -> Any:
     return model
 
 
+@pytest.mark.each_once("hard", "tied")
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("hard", [True, False])
 def test_folding_equals_hooking(family: str, hard: bool, tied: bool) -> None:
@@ -168,6 +169,7 @@ def test_weights_keep_their_type_and_memory_of_their_own(family: str) -> None:
     }
 
 
+@pytest.mark.each_once("tied")
 @pytest.mark.parametrize("tied", [True, False])
 def test_an_exported_folder_computes_the_same(family: str, tied: bool, tmp_path: Path) -> None:
     model = build_decoder(family, VOCABULARY, tie_word_embeddings=tied).double()

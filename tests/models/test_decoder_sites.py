@@ -204,6 +204,7 @@ def test_the_first_layer_that_a_removal_changes(family: str) -> None:
         assert same == [True] * first + [False] * (3 - first), site
 
 
+@pytest.mark.each_once("hard")
 @pytest.mark.parametrize("hard", [True, False])
 def test_a_removal_is_that_of_plain_hooks(family: str, hard: bool) -> None:
     model, ids = decoder(family), texts()
@@ -259,6 +260,7 @@ def test_generating_is_the_same_with_and_without_the_cache(family: str) -> None:
     assert not torch.allclose(plain[1][:, 0], logits[:, 0], 0, 1e-6)
 
 
+@pytest.mark.each_once("left")
 @pytest.mark.parametrize("left", [True, False])
 def test_padding_changes_nothing_on_either_side(family: str, left: bool) -> None:
     model, ids = can_be_padded(family), texts(1, 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,23 @@ SPANS = [find_word(text, word) or (0, 0) for text, word in zip(TEXTS, WORDS, str
 WITH_WORD = [i for i, word in enumerate(WORDS) if word]
 
 
+Loaded = Callable[[str], Encoder]
+
+
+@pytest.fixture(scope="module")
+def loaded(encoder_folder: Callable[[str], Path]) -> Loaded:
+    """Load the encoder of a family, which is not to be changed."""
+    return cache(lambda family: Encoder.load(encoder_folder(family), device="cpu"))
+
+
 @pytest.fixture(params=FAMILIES)
-def encoder(request: pytest.FixtureRequest, encoder_folder: Callable[[str], Path]) -> Encoder:
-    return Encoder.load(encoder_folder(request.param), device="cpu")
+def encoder(request: pytest.FixtureRequest, loaded: Loaded) -> Encoder:
+    return loaded(request.param)
 
 
 @pytest.fixture
-def bert(encoder_folder: Callable[[str], Path]) -> Encoder:
-    return Encoder.load(encoder_folder("bert"), device="cpu")
+def bert(loaded: Loaded) -> Encoder:
+    return loaded("bert")
 
 
 def alone(
@@ -93,6 +103,7 @@ def assert_rounded(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=rounding)
 
 
+@pytest.mark.each_once("pooling")
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 def test_a_batch_does_not_change_the_vectors_of_its_texts(encoder: Encoder, pooling: str) -> None:
     some = Settings(pooling=pooling)
@@ -105,6 +116,7 @@ def test_a_batch_does_not_change_the_vectors_of_its_texts(encoder: Encoder, pool
     assert differ > 100 * FLOAT32  # or nothing was compared
 
 
+@pytest.mark.each_once("subword")
 @pytest.mark.parametrize("subword", ["mean", "first", "last"])
 def test_a_batch_does_not_change_the_vectors_of_words(encoder: Encoder, subword: str) -> None:
     texts, spans = ([x[i] for i in WITH_WORD] for x in (TEXTS, SPANS))
@@ -125,6 +137,7 @@ def test_a_word_of_several_tokens_has_a_first_a_last_and_a_mean(bert: Encoder) -
     assert min(gaps) > 100 * FLOAT32
 
 
+@pytest.mark.each_once("special")
 @pytest.mark.parametrize("special", ["seen", "counted", "none"])
 def test_special_tokens_are_seen_counted_or_left_out(encoder: Encoder, special: str) -> None:
     texts = [text for text in TEXTS if text]  # with none, an empty text has no token
@@ -158,6 +171,7 @@ def test_layer_0_does_not_depend_on_other_tokens(bert: Encoder) -> None:
     assert np.ptp(found[1], axis=0).max() > 100 * FLOAT32
 
 
+@pytest.mark.each_once("tokens")
 @pytest.mark.parametrize("tokens", [1, 50, 10_000])
 def test_batches_do_not_matter(encoder: Encoder, tokens: int) -> None:
     some = Settings(pooling="mean")

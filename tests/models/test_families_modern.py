@@ -11,7 +11,7 @@ from test_folding import bound, subspace_for
 from tiny_encoders import build
 
 from wordbias.errors import WordbiasError
-from wordbias.models.families import PARTS, logits_of, text_head_of
+from wordbias.models.families import PARTS, first_token_head_of, logits_of
 from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.folding import fold, reasons_against
 from wordbias.models.hooks import Intervention, applied, recording
@@ -139,8 +139,8 @@ def test_a_head_that_reads_a_mean(family: str, pooling: str, inputs: dict[str, A
         torch.testing.assert_close(logits_of(model, first), plain.logits, rtol=0, atol=1e-12)
         return
     assert reason == f"the head of this {type(model).__name__} reads a mean of the tokens"
-    with pytest.raises(WordbiasError, match=r"reads a mean of the tokens .*'mean' in its config"):
-        text_head_of(model)
+    with pytest.raises(WordbiasError, match="reads the mean of the tokens, and here the first"):
+        first_token_head_of(model)
     with applied(model, [step("cls@3")]):
         assert not torch.allclose(run(model, inputs).logits, plain.logits, 0, 1e-6)
 
@@ -149,8 +149,8 @@ def test_a_head_that_takes_the_mean_of_logits_has_no_sentence(inputs: dict[str, 
     model = build("eurobert", classifier_pooling="late").double()
     with pytest.raises(WordbiasError, match=r"'late' in its config\): there is no vector of the"):
         locate(model, Site("sentence"))
-    with pytest.raises(WordbiasError, match=r"give a model that pools 'bos'"):
-        text_head_of(model)
+    with pytest.raises(WordbiasError, match="one vector of the text has to be read"):
+        first_token_head_of(model)
     steps = [step(f"{part}@2") for part in PARTS]
     with applied(model, steps):
         expected = run(model, inputs).logits

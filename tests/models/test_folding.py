@@ -44,6 +44,7 @@ def bound(x: Any) -> float:
     return 1e-12 * max(1.0, float(x.abs().max()))
 
 
+@pytest.mark.each_once("hard")
 @pytest.mark.parametrize("hard", [True, False])
 @pytest.mark.parametrize(("family", "purpose"), HEADS)
 def test_folding_equals_hooking(

@@ -74,6 +74,7 @@ def test_a_hard_intervention_leaves_nothing_along_the_directions(
         assert float(subspace.like(x).coordinates(x).abs().max()) <= bound(x), site
 
 
+@pytest.mark.each_once("hard")
 @pytest.mark.parametrize("hard", [True, False])
 def test_what_passes_on_is_what_misp_and_mhd_make_of_it(
     classifier: Any, inputs: dict[str, Any], hard: bool

@@ -197,6 +197,7 @@ def test_a_note_without_its_file_is_ignored(bert: Encoder, out: Path) -> None:
     assert names(out) == ["bios.st"]
 
 
+@pytest.mark.slow
 def test_progress_is_noted_while_it_works(
     bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

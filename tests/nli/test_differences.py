@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 from scipy import stats
 
 from wordbias.nli.differences import (
@@ -42,7 +43,7 @@ def _drawn(seed: int, n: int, shift: float = 0.0) -> list[float]:
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 9))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_difference_is_that_of_scipys_paired_tests(seed: int, n: int) -> None:
     before, after = _drawn(seed, n), _drawn(seed + 1, n, 0.05)
     (found,) = paired_differences([*_rows("a", before), *_rows("b", after)])
@@ -65,7 +66,7 @@ def test_a_difference_is_that_of_scipys_paired_tests(seed: int, n: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 9))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_an_excluded_effect_is_rejected_by_both_one_sided_tests(seed: int, n: int) -> None:
     """At that effect the larger of both p is .05; a smaller effect is not excluded."""
     before, after = _drawn(seed, n), _drawn(seed + 1, n, 0.05)

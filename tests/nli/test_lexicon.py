@@ -117,6 +117,7 @@ def test_an_unknown_word_has_the_same_vector_in_every_embedding() -> None:
     np.testing.assert_array_equal(one.vectors[1], one.vectors[2])
 
 
+@pytest.mark.slow
 def test_unknown_vectors_are_the_same_in_every_process() -> None:
     code = (
         "from wordbias.nli.lexicon import unknown_vectors; import sys; "

@@ -12,6 +12,7 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 from torch import Generator, Tensor
 
 from wordbias.nli.files import shapes
@@ -137,7 +138,7 @@ def test_the_small_model_separates_pairs() -> None:
 LENGTHS = st.lists(st.tuples(st.integers(1, 13), st.integers(1, 13)), min_size=1, max_size=5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(LENGTHS, st.tuples(st.integers(0, 4), st.integers(0, 4)), st.booleans())
 def test_padding_never_changes_a_result(
     lengths: list[tuple[int, int]], more: tuple[int, int], intra: bool

@@ -9,6 +9,7 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 from torch import Generator, Tensor
 
 from wordbias.nli import model as network
@@ -33,7 +34,7 @@ def _within_rounding(found: Tensor, exact: Tensor, bound: Tensor, terms: int) ->
 
 
 @available
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.integers(1, 3), WIDTHS, WIDTHS, WIDTHS, st.booleans(), st.booleans(), st.booleans(),
     st.integers(0, 99),
@@ -54,7 +55,7 @@ def test_a_product_is_that_of_the_formula(
     _within_rounding(found, exact.relu() if relu else exact, size, inputs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 3), WIDTHS, WIDTHS, WIDTHS, st.booleans(), st.integers(0, 99))
 def test_gradients_of_a_linear_map_are_those_of_the_formulas(
     models: int, rows: int, inputs: int, outputs: int, has_bias: bool, seed: int

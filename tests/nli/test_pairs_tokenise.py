@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias.nli.pairs import tokenise
 
@@ -48,7 +49,7 @@ def straight(text: str) -> str:
     return re.sub("''", '"', re.sub("[“”]", '"', re.sub("[’‘´`]", "'", text)))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(TEXT)
 def test_tokenising_tokens_changes_nothing(text: str) -> None:
     tokens = tokenise(text)
@@ -56,7 +57,7 @@ def test_tokenising_tokens_changes_nothing(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(TEXT)
 def test_nothing_is_lost_and_nothing_added(text: str) -> None:
     tokens = tokenise(text)

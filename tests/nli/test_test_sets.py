@@ -236,6 +236,7 @@ def test_rows_describe_their_sentences(built: TestSet) -> None:
         assert kind.count("-") == 1
 
 
+@pytest.mark.slow
 def test_the_order_does_not_depend_on_the_hash_seed() -> None:
     code = (
         "import hashlib; from wordbias.nli.test_sets import build\n"

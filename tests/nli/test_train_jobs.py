@@ -295,6 +295,7 @@ def test_a_stack_that_was_killed_between_two_files_is_resumed_from_its_checkpoin
     assert not list(tmp_path.rglob("*.checkpoint"))
 
 
+@pytest.mark.slow
 def test_a_model_that_is_not_wanted_is_trained_with_its_stack_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +311,7 @@ def test_a_model_that_is_not_wanted_is_trained_with_its_stack_only(
     assert [job.output.exists() for job in alone] == [False, True]
 
 
+@pytest.mark.slow
 def test_new_models_do_not_join_a_stack_that_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,6 +333,7 @@ def test_the_checkpoint_of_a_finished_stack_is_removed(
     assert not jobs[0].checkpoint.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupted_training_is_resumed(
     processes: int, trained: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias.errors import WordbiasError
 from wordbias.outcomes.records import RecordFile
@@ -22,7 +23,9 @@ from wordbias.outcomes.scrub import Scrubber
 
 CELLS = st.text(alphabet="ahe ,\"'\u00e9\t.", max_size=12)
 SLOW = settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 
 

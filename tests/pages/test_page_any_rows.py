@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias.measures.registry import LISTED
 from wordbias.pages import components, entailment, words
@@ -68,7 +69,7 @@ class Balanced(HTMLParser):
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(ROWS, max_size=8), ABOUT)
 def test_any_rows_make_a_sound_page(rows: list[dict[str, Any]], about: dict[str, Any]) -> None:
     documents = [Document.of({**about, "rows": rows})]

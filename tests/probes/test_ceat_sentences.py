@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 from wordbias.errors import WordbiasError
 from wordbias.probes.ceat.sentences import (
@@ -25,7 +26,7 @@ from wordbias.probes.ceat.sentences import (
 )
 from wordbias.wordlists.queries import as_queries
 
-SMALL = settings(deadline=None, max_examples=60)
+SMALL = settings(deadline=None, max_examples=examples(60))
 
 
 def _scan(text: str, *words: str) -> dict[str, str]:

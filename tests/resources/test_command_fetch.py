@@ -293,7 +293,7 @@ def test_the_published_vocabulary_has_to_be_fetched(cli: Run, call: str, tmp_pat
         (["encode", "nowhere", "bios-train", "-o", "x.safetensors"], "bios-train"),
         (["bios", "--model", "nowhere", "--data", "bios-train", "-o", "x"], "bios-train"),
         (
-            ["fine-tune", "x", "--task", "nli", "--train", "snli-train", "--dev", "d", "-o", "y"],
+            ["fine-tune", "x", "--head", "nli", "--train", "snli-train", "--dev", "d", "-o", "y"],
             "snli-train",
         ),
         (["ceat", "nowhere", "--sentences", "snli-train"], "snli-train"),

@@ -16,6 +16,7 @@ import pytest
 from hub_server import TOKEN, Hub
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick_cases import examples
 
 import wordbias as wb
 from wordbias import WordbiasError
@@ -59,7 +60,7 @@ part = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,8}", fullmatch=True).filter(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     st.sampled_from(["model", "dataset"]),
     part,

@@ -191,7 +191,7 @@ def test_a_gated_model_says_so(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Non
         ("likelihood", "MODEL", "--perplexity", "TEXTS"),
         ("ceat", "MODEL", "--sentences", "TEXTS", "--query", "QUERY"),
         ("sweep", "MODEL", "--nli", "x/y", "--stereoset", "DATA", "--snli", "SNLI"),
-        ("fine-tune", "MODEL", "--task", "nsp", "--train", "DATA", "--dev", "DATA", "-o", "out"),
+        ("fine-tune", "MODEL", "--head", "nsp", "--train", "DATA", "--dev", "DATA", "-o", "out"),
         ("mab-eval", "MODEL"),
         ("bios", "--model", "MODEL", "-o", "out"),
     ],

@@ -34,7 +34,7 @@ UTF8 = "safetensors and tokenizers read and write no path that is not UTF-8"
 _KNOWN: tuple[tuple[str, str, str, str], ...] = (
     # functions, parameters, values, and why the fault is left
     ("convert load", "source", "frame", FRAMES),
-    ("fine_tune", "output", "lone surrogate", UTF8),
+    ("coref_train fine_tune", "output", "lone surrogate", UTF8),
     ("GenderPreserving", "checkpoint", "lone surrogate", UTF8),
     ("compare", "rows", "empty list", "says what to give, not which argument"),
     ("train_vectors", "lr", "one of numpy", "diverges; the counts are kept for the next call"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,7 +38,7 @@ from wordbias.biographies.encoding import (
     sha256_of,
     unwrapped,
 )
-from wordbias.biographies.plan import RANDOM_INIT, Job, Plan
+from wordbias.biographies.plan import RANDOM_INIT, Plan
 from wordbias.biographies.removals import (
     check_adapters,
     digest_of_adapter,
@@ -46,46 +46,37 @@ from wordbias.biographies.removals import (
     is_removal,
     remove,
 )
-from wordbias.biographies.results import AFTER, BASELINES, BEFORE, REPRESENTATION, UNTRAINED
-from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, Prepared, prepare
+from wordbias.biographies.strategies import Prepared, prepare
+from wordbias.calls import note
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
-from wordbias.formats.files import check_output_folder, output_folder
-from wordbias.measures.held_out_probes import BEST, PROBES, read_groups
-from wordbias.measures.registry import ideal
+from wordbias.formats.files import check_output_folder
 from wordbias.models.representations import Representations
 from wordbias.outcomes.balance import copies
 from wordbias.outcomes.confusion import Confusion
 from wordbias.outcomes.fairness import ALL, fairness_rows
 from wordbias.outcomes.inputs import shares_for
 from wordbias.outcomes.metrics import Settings
-from wordbias.probes.ceat.measure import MEASURE as CEAT
-from wordbias.probes.ceat.measure import Settings as CeatSettings
-from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.ceat.sentences import Sentences, find_sentences
 from wordbias.probes.mdl import (
-    ACCURACY,
-    CODELENGTH,
-    COMPRESSION,
     CONTROL,
-    FRACTIONS,
-    PUBLISHED,
-    UNIFORM,
-    needed,
-    online_code,
-    share_compression,
-    to_published,
 )
 from wordbias.results import Row
-from wordbias.statistics import majority_share
-from wordbias.store import Entry, Store, resumable
+from wordbias.retraining.arms import NONE, ORIGINAL, OWN, Job
+from wordbias.retraining.jobs import REMEDY, run_jobs
+from wordbias.retraining.measuring import (
+    Run,
+    career_query,
+    career_words,
+    coded_rows,
+    read_rows,
+    word_rows,
+)
+from wordbias.retraining.results import AFTER, BASELINES, BEFORE, UNTRAINED
+from wordbias.store import Entry, Store
 from wordbias.training import read_checkpoint, write_checkpoint
-from wordbias.wordlists.queries import Query
 from wordbias.workers import Workers
 
-LEAST_BLOCKS = 5
-"""Smallest number of blocks of the code of a single occupation."""
-_MEASURES = (COMPRESSION, PUBLISHED, CODELENGTH, UNIFORM, ACCURACY)
 _ADAPTER = "adapter"
 """Fact of an arm of vectors: a hash of what its adapter removes, empty without one."""
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
@@ -107,41 +98,51 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
     check_jobs(plan)
     encoder = plan.encoding.load(plan.model)
     plan = replace(plan, model_sha256=sha256_of(encoder))
-    jobs, pooling = plan.jobs(), plan.encoding.pooling
+    jobs = plan.jobs()
     check_adapters(plan.strategies, unwrapped(encoder))
     del encoder
 
-    def done() -> str:
-        return f"{sum(store.get(*job) is not None for job in jobs)} of {len(jobs)} jobs are done"
-
-    path, remedy = plan.results, "name another folder"
-    with output_folder(plan.folder), resumable(path, plan.folder, keep=True, done=done):
-        store = Store(path, plan.about(), Job._fields, what="study", remedy=remedy, draws=False)
-        removals = [job for job in jobs if is_removal(job.strategy)]
-        for job in removals:
-            known, adapter = store.get(*job), digest_of_adapter(job.strategy, pooling)
-            if known is None and not plan.trained_file(job.seed).exists():
-                store.entries.pop(Job(NONE, job.seed), None)  # trained again, and its model kept
-            elif known is not None and known.facts.get(_ADAPTER, "") != adapter:
-                raise WordbiasError(
-                    f"{path}: {job} was measured with another adapter of this name; {remedy}, or "
-                    "give the adapter another name"
-                )
+    def begin(store: Store) -> None:
+        _check_removals(plan, store, [job for job in jobs if is_removal(job.strategy)])
         if not workers.in_process:
             for job in jobs:
                 if store.get(*job) is None:
                     encode_ahead(plan, job)
-        store.complete(
-            [job for job in jobs if job not in removals],
-            _timed,
-            workers,
-            shared=(plan,),
-            what="experiment",
-            finished=lambda job: plan.checkpoint(job).unlink(missing_ok=True),
+
+    return run_jobs(
+        plan.folder,
+        plan.about(),
+        jobs,
+        _timed,
+        workers,
+        shared=(plan,),
+        is_later=is_removal,
+        begin=begin,
+        finished=lambda job: plan.checkpoint(job).unlink(missing_ok=True),
+    )
+
+
+def _check_removals(plan: Plan, store: Store, removals: Sequence[Job]) -> None:
+    """Refuse arms with another adapter; let jobs of `NONE` run again that did not keep their model.
+
+    They were run without arms of vectors.
+    """
+    path, pooling, again = plan.results, plan.encoding.pooling, []
+    for job in removals:
+        known, adapter = store.get(*job), digest_of_adapter(job.strategy, pooling)
+        if known is None and not plan.trained_file(job.seed).exists():
+            if store.entries.pop(Job(NONE, job.seed), None) is not None:
+                again.append(str(job.seed))
+        elif known is not None and known.facts.get(_ADAPTER, "") != adapter:
+            raise WordbiasError(
+                f"{path}: {job} was measured with another adapter of this name; {REMEDY}, or "
+                "give the adapter another name"
+            )
+    if again:
+        note(
+            f"{NONE} is trained again, with the seeds {', '.join(again)}: {path} was made without "
+            "arms of vectors, and its last layers were not stored"
         )
-        if removals:
-            store.complete(removals, _timed, workers, shared=(plan,), what="arms of vectors")
-    return [row for job in jobs for row in store.entries[job].rows]
 
 
 def _timed(plan: Plan, job: Job) -> Entry:
@@ -207,7 +208,8 @@ def _train_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
         vectors = data.vectors(source)
     rows = [*_vector_rows(data, source, vectors), *_prediction_rows(data, vectors, fitted.head)]
     if job.strategy == NONE and any(map(is_removal, plan.strategies)):
-        rows += probe_rows(data.run(OWN), prepared.views[OWN].probe, vectors[OWN])
+        probe = prepared.views[OWN].probe
+        rows += read_rows(data.run(OWN), vectors[OWN].of(probe), probe.gender_names())
         _keep_trained(plan, job.seed, fitted.head, None if plan.frozen else vectors[OWN])
     return rows, {"training": {"dev_accuracy": fitted.accuracy, "best_round": fitted.round}}
 
@@ -247,7 +249,7 @@ def _remove_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
     run, probed = data.run(OWN), after.of(view.probe)
     rows = [
         *gender_rows(run, view.probe, probed, balanced=plan.balanced_probe),
-        *probe_rows(run, view.probe, after),
+        *read_rows(run, after.of(view.probe), view.probe.gender_names()),
         *_prediction_rows(data, {OWN: after}, head),
     ]
     return rows, {_ADAPTER: digest_of_adapter(job.strategy, pooling)}
@@ -350,7 +352,7 @@ class JobData:
         view = self.prepared.views.get(ORIGINAL, self.prepared.views[OWN])
         texts = (one for text in view.probe.texts for one in _SENTENCE_ENDS.split(text))
         try:
-            return find_sentences(texts, self.plan.words(), what="the test part")
+            return find_sentences(texts, career_words(), what="the test part")
         except WordbiasError as error:
             return str(error)
 
@@ -371,7 +373,7 @@ def _vector_rows(
         found = vectors[name].of(view.probe)
         yield from gender_rows(data.run(name), view.probe, found, balanced=plan.balanced_probe)
     words = data.contexts(source)
-    yield from word_rows(data.run(OWN), words, plan.query(), plan.draws, plan.sentences_from)
+    yield from word_rows(data.run(OWN), words, career_query(), plan.draws, plan.sentences_from)
 
 
 def _prediction_rows(
@@ -398,19 +400,6 @@ def _prediction_rows(
             )
 
 
-@dataclass(frozen=True)
-class Run:
-    """A strategy under a seed, measured on one view of the texts."""
-
-    subject: str
-    view: str
-    seed: int
-
-    def details(self, stage: str) -> dict[str, Any]:
-        """Return the details that all rows have."""
-        return {"stage": stage, "view": self.view, "seed": self.seed}
-
-
 def gender_rows(
     run: Run, probe: Biographies, vectors: NDArray[np.float32], *, balanced: bool = False
 ) -> list[Row]:
@@ -429,70 +418,17 @@ def gender_rows(
     """
     even = np.flatnonzero(copies(probe.labels, probe.genders, "subsample", run.seed))
     everyone = even if balanced else np.arange(len(probe))
-    rows = list(_coded(run, ALL, everyone, probe, vectors))
+
+    def coded(part: str, rows: Codes) -> list[Row]:
+        return coded_rows(run, part, vectors[rows], probe.genders[rows], what="biographies")
+
+    rows = coded(ALL, everyone)
     known = conditional_entropy(probe.labels[everyone], probe.genders[everyone])
     control = {CONTROL: 1 / known if known else None}
     rows[0] = replace(rows[0], details={**rows[0].details, **control})
     for i, name in enumerate(probe.classes):
-        rows += _coded(run, name, even[probe.labels[even] == i], probe, vectors)
+        rows += coded(name, even[probe.labels[even] == i])
     return rows
-
-
-def probe_rows(run: Run, probe: Biographies, vectors: Vectors) -> list[Row]:
-    """Read the gender of people with the best of several probes, tested on other people.
-
-    As of `wordbias.erase`: no probe is trained on the people that a removal was fitted to.
-    """
-    about = {**run.details(REPRESENTATION), "set": ALL}
-    try:
-        found = read_groups(vectors.of(probe), probe.gender_names(), seed=run.seed)
-    except WordbiasError as error:  # too few people
-        reason = {**about, **ideal(BEST), "reason": f"undefined: {error}"}
-        return [Row(run.subject, measure, None, reason) for measure in (BEST, *PROBES)]
-    return found.rows(run.subject, about)
-
-
-def _coded(
-    run: Run, part: str, rows: Codes, probe: Biographies, vectors: NDArray[np.float32]
-) -> Iterator[Row]:
-    """Code the gender of some people; undefined for too few, or for one gender."""
-    fractions = usable_fractions(len(rows))
-    about = {**run.details(REPRESENTATION), "set": part, "n": len(rows)}
-    genders, code = probe.genders[rows], None
-    reason = f"{len(rows)} biographies are too few for a code of {LEAST_BLOCKS} blocks"
-    if fractions:
-        try:
-            code = online_code(vectors[rows], genders, seed=run.seed, fractions=fractions)
-        except WordbiasError as error:  # one gender only
-            reason = f"undefined: {error}"
-    if code is None:
-        for measure in _MEASURES:
-            yield Row(run.subject, measure, None, {**about, "reason": reason})
-        return
-    neutral = share_compression(genders, code.first / code.n)
-    published = to_published(neutral, code.first / code.n)
-    tested = {"n": code.blocks[-1].n, **ideal(ACCURACY, majority_share(genders))}
-    values: tuple[tuple[float, dict[str, Any]], ...] = (
-        (code.compression, ideal(COMPRESSION, neutral)),
-        (code.compression_as_published, ideal(PUBLISHED, published)),
-        (code.codelength, ideal(CODELENGTH, code.uniform / neutral)),
-        (code.uniform, ideal(UNIFORM)),
-        (code.accuracy, tested),
-    )
-    for measure, (value, details) in zip(_MEASURES, values, strict=True):
-        yield Row(run.subject, measure, value, {**about, **details})
-
-
-def usable_fractions(n: int) -> tuple[float, ...]:
-    """Return the published ends of blocks, without the first ones that `n` texts do not fill.
-
-    Empty if fewer than `LEAST_BLOCKS` would be left.
-    """
-    published = FRACTIONS["published"]
-    for start in range(len(published) - LEAST_BLOCKS + 1):
-        if needed(published[start:]) <= n:
-            return published[start:]
-    return ()
 
 
 def conditional_entropy(labels: Codes, genders: Codes) -> float:
@@ -501,30 +437,6 @@ def conditional_entropy(labels: Codes, genders: Codes) -> float:
     np.add.at(counts, (labels, genders), 1)
     shares = counts[counts > 0] / np.broadcast_to(counts.sum(1)[:, None], counts.shape)[counts > 0]
     return float(-(counts[counts > 0] * np.log2(shares)).sum() / max(1, len(labels))) + 0.0
-
-
-def word_rows(
-    run: Run, found: Representations | str, query: Query, draws: int, sentences: str
-) -> list[Row]:
-    """Return CEAT of one query; see `wordbias.probes.ceat`.
-
-    Parameters
-    ----------
-    found
-        Vectors of its words in context, or why there are none.
-    sentences
-        Source of the sentences.
-    """
-    about = run.details(REPRESENTATION)
-    try:
-        if isinstance(found, str):
-            raise WordbiasError(found)
-        named = replace(found, name=sentences)
-        (row,) = ceat(named, [query], CeatSettings(draws, seed=run.seed))
-    except WordbiasError as error:
-        reason = {"set": query.name, "reason": f"undefined: {error}"}
-        return [Row(run.subject, CEAT, None, {**about, **reason})]
-    return [Row(run.subject, CEAT, row.value, {**row.details, **about})]
 
 
 def gap_rows(

@@ -7,18 +7,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from wordbias import __version__, classifier_training
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.encoding import EncodingSettings, VectorCache
 from wordbias.biographies.removals import check_removals, is_removal
-from wordbias.biographies.results import BASELINES
-from wordbias.biographies.strategies import NONE, OVERSAMPLE, SCRUB, SUBSAMPLE, check_strategy
+from wordbias.biographies.strategies import OVERSAMPLE, SCRUB, SUBSAMPLE, check_strategy
 from wordbias.errors import WordbiasError
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import Sentences
-from wordbias.wordlists.queries import Query, load_queries
+from wordbias.retraining.arms import NONE, Job
+from wordbias.retraining.jobs import RESULTS
+from wordbias.retraining.measuring import CAREER
+from wordbias.retraining.results import BASELINES
 
 _NEVER = 10**9
 
@@ -60,25 +62,7 @@ HEAD = Recipe(rate=1e-3)
 FROZEN = Recipe(epochs=300, rate=1e-3)
 """Settings for the last layer only, on a pretrained encoder that stays as it is."""
 PUBLISHED_STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB)
-CAREER = "weat6"
-"""The stimulus that Orgad et al. (2022) measure: names of men and women, career and family."""
 RANDOM_INIT = 0
-RESULTS = "results.jsonl"
-
-
-class Job(NamedTuple):
-    """Unit of work: a strategy, or one of `BASELINES`, under a seed."""
-
-    strategy: str
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.strategy}, seed {self.seed}"
-
-    @property
-    def file_name(self) -> str:
-        """Name of the job's files."""
-        return f"{self.strategy}-{self.seed}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,15 +151,6 @@ class Plan:
     def retraining_of(self, job: Job) -> Recipe:
         """Return the settings with which a job's last layer is trained again."""
         return replace(self.retraining or (FROZEN if self.frozen else HEAD), seed=job.seed)
-
-    def query(self) -> Query:
-        """Return the query of CEAT."""
-        return next(query for query in load_queries() if query.name == CAREER)
-
-    def words(self) -> list[str]:
-        """Return the words of that query."""
-        query = self.query()
-        return [word for _, some in (*query.targets, *query.attributes) for word in some]
 
     def checkpoint(self, job: Job) -> Path:
         """Return the file with the state of a job's fine-tuning, kept until the job is done."""

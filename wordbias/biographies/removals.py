@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.biographies.data import Biographies
-from wordbias.biographies.strategies import NONE, OVERSAMPLE, RANDOM, STRATEGIES, SUBSAMPLE
+from wordbias.biographies.strategies import OVERSAMPLE, STRATEGIES, SUBSAMPLE
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import Erasure
 from wordbias.methods.methods import arguments_of
@@ -41,6 +41,7 @@ from wordbias.models.hooks import Intervention, sha256_of
 from wordbias.models.sites import Site, written
 from wordbias.outcomes.balance import copies
 from wordbias.resources.hub import is_address
+from wordbias.retraining.arms import NONE, RANDOM
 from wordbias.settings import only_method
 
 

@@ -25,15 +25,13 @@ from wordbias.outcomes.balance import copies
 from wordbias.outcomes.rewrite import Change
 from wordbias.outcomes.scrub import Scrubber, gendered_words
 from wordbias.outcomes.swap import Swapper
+from wordbias.retraining.arms import NONE, ORIGINAL, OWN, RANDOM, is_random
 
-NONE, SCRUB, SCRUB_PUBLISHED, SWAP = "none", "scrub", "scrub-as-published", "swap"
+SCRUB, SCRUB_PUBLISHED, SWAP = "scrub", "scrub-as-published", "swap"
 SUBSAMPLE: Literal["subsample"] = "subsample"
 OVERSAMPLE: Literal["oversample"] = "oversample"
 STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB, SCRUB_PUBLISHED, SWAP)
 """Parts of a strategy; several are joined by a plus sign."""
-RANDOM = "random-"
-"""Beginning of the name of a strategy's random change."""
-OWN, ORIGINAL = "own", "original"
 
 
 class View(NamedTuple):
@@ -116,29 +114,6 @@ def prepare(parts: Parts, strategy: str, seed: int) -> Prepared:
             train, dev = (_balanced(part, how, seed, at_random) for part in (train, dev))
     views = {OWN: own} if rewrite is None else {OWN: own, ORIGINAL: original}
     return Prepared(strategy, seed, train, dev, views)
-
-
-def is_random(strategy: str) -> bool:
-    """Return whether a strategy is the random change of another."""
-    return strategy.startswith(RANDOM)
-
-
-def with_random_changes(strategies: Iterable[str]) -> tuple[str, ...]:
-    """Return strategies, followed by the random change of each that changes something.
-
-    Raises
-    ------
-    WordbiasError
-        If none changes anything.
-    """
-    asked = tuple(strategies)
-    random = [f"{RANDOM}{name}" for name in asked if name != NONE and not is_random(name)]
-    if not random:
-        raise WordbiasError(
-            "--random-changes compares strategies with changes of the same size, and no strategy "
-            "given changes anything; give more with --strategies, or leave it out"
-        )
-    return tuple(dict.fromkeys([*asked, *random]))
 
 
 def check_strategy(strategy: str) -> None:

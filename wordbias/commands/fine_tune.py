@@ -12,7 +12,7 @@ from wordbias.functions.fine_tune import fine_tune, tells
 command: click.Command = shell(
     fine_tune,
     argument("model", required=True),
-    option("task", type=click.Choice(TASKS)),
+    option("head", type=click.Choice(TASKS)),
     option("dev", metavar="FILE"),
     option("output", "-o", "--output", metavar="DIR"),
     option("warmup", type=FiniteRange(0, 1)),
@@ -20,10 +20,10 @@ command: click.Command = shell(
     tells=tells,
     plot=False,
     examples="""
-        wordbias fine-tune bert-base-uncased --task nli --train snli_train.jsonl
+        wordbias fine-tune bert-base-uncased --head nli --train snli_train.jsonl
           --dev snli_dev.jsonl -o bert-nli
-        wordbias fine-tune ./minilm --task nsp --train wiki.txt --dev wiki_dev.txt
+        wordbias fine-tune ./minilm --head nsp --train wiki.txt --dev wiki_dev.txt
           --head-only -o minilm-nsp
-        accelerate launch --multi_gpu -m wordbias fine-tune bert-base-uncased --task nli …
+        accelerate launch --multi_gpu -m wordbias fine-tune bert-base-uncased --head nli …
     """,
 )

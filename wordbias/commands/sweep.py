@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import NAMES, SEEDS, FiniteRange
+from wordbias.commands.types import NAMES, SEEDS, SHARES, FiniteRange
 from wordbias.contextual.fitting import TOKENS
 from wordbias.functions.sweep import sweep
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
@@ -26,6 +26,7 @@ command: click.Command = shell(
     option("nli", metavar="MODEL2"),
     option("tokens", type=click.Choice(TOKENS)),
     option("limit", type=click.IntRange(2)),
+    option("top", type=SHARES),
     option("drop", type=FiniteRange(0, 1)),
     option("best", metavar="CSV"),
     option("model_seeds", type=SEEDS),

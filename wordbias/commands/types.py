@@ -92,10 +92,22 @@ def _fractions(text: str) -> str | tuple[float, ...]:
         ) from None
 
 
+def _shares(text: str) -> float | list[float]:
+    """Return a share, or several separated by commas, such as ``.1,.25``."""
+    try:
+        shares = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError("expected a share above 0 and at most 1, or several: .1,.25") from None
+    if not all(0 < share <= 1 for share in shares):
+        raise ValueError(f"expected shares above 0 and at most 1, found {text}")
+    return shares if len(shares) > 1 else shares[0]
+
+
 NAMES = Text(_names)
 SEEDS = Text(_numbers)
 LAYERS = Text(_layers)
 FRACTIONS = Text(_fractions)
+SHARES = Text(_shares)
 SIZE = Text(parse_size)
 TEMPLATE = Text(lambda text: text.replace("\\n", "\n"))
 """A template of texts; ``\\n`` in it is a new line."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from wordbias.devices import native_threads
 from wordbias.distributed import SINGLE, Processes, joined, launched
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_new, locked, new_folder
-from wordbias.models.families import base_of, family_of, logits_of, text_head_of
+from wordbias.models.families import base_of, family_of, first_token_head_of, logits_of
 from wordbias.models.loading import LoadedModel, load_pretrained, weights_sha256
 from wordbias.models.model_like import ModelLike, in_folder, name_of, need_transformers, silent
 from wordbias.models.token_batches import TokenisedTexts, Tokens, batches
@@ -40,6 +40,7 @@ _READ = 4096
 WHOLE = Recipe()
 HEAD_ONLY = Recipe(epochs=10, rate=1e-3, head_only=True)
 CLASSIFIER = "AutoModelForSequenceClassification"
+_RESULTS = ("dev_accuracy", "best_round", "rounds")
 _NEXT_SENTENCE = "AutoModelForNextSentencePrediction"
 
 
@@ -128,13 +129,20 @@ def is_finished(folder: str | Path) -> bool:
     return (Path(folder) / ABOUT).is_file()
 
 
-def store(headed: Headed, folder: str | Path, about: Mapping[str, Any]) -> None:
+def store(
+    trained: LoadedModel,
+    folder: str | Path,
+    about: Mapping[str, Any],
+    write: Callable[[Path], None] | None = None,
+) -> None:
     """Write a model's folder, which takes its name only when it is complete.
 
     Parameters
     ----------
     about
         Content of the file ``training.json``.
+    write
+        Function that writes more files into the folder.
 
     Raises
     ------
@@ -143,15 +151,24 @@ def store(headed: Headed, folder: str | Path, about: Mapping[str, Any]) -> None:
     """
     text = json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     with new_folder(folder) as part, silent(need_transformers()):
-        headed.model.save_pretrained(part)
-        headed.tokenizer.save_pretrained(part)
+        trained.model.save_pretrained(part)
+        trained.tokenizer.save_pretrained(part)
+        if write is not None:
+            write(part)
         (part / ABOUT).write_text(text, "utf-8")
 
 
-def read_about(folder: str | Path, about: Mapping[str, Any]) -> dict[str, Any]:
+def read_about(
+    folder: str | Path, about: Mapping[str, Any], results: Sequence[str] = _RESULTS
+) -> dict[str, Any]:
     """Read ``training.json`` of a finished model, if its training is that of `about`.
 
     Paths of files are not compared, only their content.
+
+    Parameters
+    ----------
+    results
+        Keys that it must have besides those of `about`.
 
     Raises
     ------
@@ -160,7 +177,7 @@ def read_about(folder: str | Path, about: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         found = json.loads((Path(folder) / ABOUT).read_text("utf-8"))
-        _ = found["dev_accuracy"], found["best_round"], found["rounds"]
+        _ = [found[name] for name in results]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise WordbiasError(
             f"{folder}: exists already, and its {ABOUT} cannot be read; name a new folder"
@@ -236,7 +253,7 @@ def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> H
             loaded, places = _with_classifier(loaded, names), tuple(range(len(names)))
         elif own:
             _name_outputs(loaded.model.config, names)
-    text_head_of(loaded.model)  # refuses other heads
+    first_token_head_of(loaded.model)  # refuses other heads
     loaded = replace(loaded, model=loaded.model.float(), precision="float32")
     return Headed(**vars(loaded), places=places)
 

@@ -16,13 +16,13 @@ from wordbias.arrays import unit
 from wordbias.devices import blas_threads, native_threads
 from wordbias.errors import WordbiasError, need
 from wordbias.methods.pairs import subspace_of_pairs
-from wordbias.models.adapters import Adapter, depth
-from wordbias.models.families import PARTS, is_decoder
+from wordbias.models.adapters import READ, Adapter, depth
+from wordbias.models.families import PARTS, is_decoder, texts_of
 from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.hooks import check_plain, of_heads, recording
 from wordbias.models.model_like import evaluating
 from wordbias.models.sentence_pairs import SentencePair
-from wordbias.models.sites import PUBLISHED_SITES, Site, locate, locate_all
+from wordbias.models.sites import Site, locate, locate_all, published_sites, read_site
 from wordbias.models.token_batches import PURPOSE, Tokens, batches, encode
 from wordbias.progress import progress
 from wordbias.statistics import percentile_interval, resamples
@@ -89,7 +89,8 @@ def fit_adapter(
     pairs
         Sentences that differ in a gender only.
     wanted
-        Sites; by default the four published ones, their layers counted from the end.
+        Sites; by default the published ones, of which that behind the last layer is where the head
+        reads.
     source
         Origin of the pairs, stored in the adapter.
 
@@ -128,7 +129,10 @@ def fit_adapters(
     """
     check_plain(model)
     recipe = recipe or Recipe()
-    places = locate_all(model, PUBLISHED_SITES if wanted is None else wanted)
+    places = locate_all(model, published_sites(model) if wanted is None else wanted)
+    read: dict[str, str] = {}
+    if wanted is None and (site := read_site(model)).kind != "cls":
+        read = {READ: str(site)}
     chosen = sorted({place.site for place in places}, key=depth)
     if recipe.tokens == "cls" and is_decoder(model):
         raise WordbiasError(
@@ -140,12 +144,12 @@ def fit_adapters(
         where = positions(encoded, recipe.tokens)
         tokens = encoded.first + encoded.second
         vectors = observe(model, tokenizer, tokens, where, chosen, batch)
-    adapters = [_adapter(model, chosen, vectors, encoded, recipe, {"source": source})]
+    adapters = [_adapter(model, chosen, vectors, encoded, recipe, {"source": source, **read})]
     for redraw, pairs in enumerate(lists[1:], 1):
         kept, drawn = encoded.redrawn(pairs)
         rows = [*kept, *(len(encoded.pairs) + i for i in kept)]
         taken = {site: values[rows] for site, values in vectors.items()}
-        about = {"source": source, "redraw": redraw}
+        about = {"source": source, **read, "redraw": redraw}
         try:
             adapters.append(_adapter(model, chosen, taken, drawn, recipe, about))
         except WordbiasError as error:
@@ -195,7 +199,8 @@ def fit_site(
         For each site what `observe` returns: the first texts of the pairs, then the second ones.
     """
     n = len(encoded.pairs)
-    aligned = site.kind not in ("sentence", "cls") and recipe.tokens not in ("cls", "last")
+    whole = site.kind in ("sentence", "cls") or locate(model, site).last
+    aligned = not whole and recipe.tokens not in ("cls", "last")
     kept = encoded.even() if aligned else list(range(n))
     if len(kept) < 2:
         raise _too_few(site, len(kept), encoded)
@@ -338,7 +343,7 @@ def observe(
         The texts, `n` of them.
     chosen
         For each text the positions whose vectors are averaged, at sites that have a vector for
-        every token.
+        every token, but for those of which the model's head reads the last token.
     wanted
         The sites, all observed in one pass.
 
@@ -351,6 +356,7 @@ def observe(
     padding = tokenizer.pad_token_id or 0
     device = next(model.parameters()).device
     found: dict[Site, list[Any]] = {site: [None] * len(tokens) for site in wanted}
+    of_last = {site for site in wanted if locate(model, site).last}
     torch.set_num_threads(native_threads())
     with (
         evaluating(model),
@@ -359,12 +365,14 @@ def observe(
         progress("reading sentences", len(tokens), "sentence") as bar,
     ):
         for places, inputs in batches(tokens, batch, padding):
-            model(**{name: x.to(device) for name, x in inputs.items()})
+            inputs = {name: x.to(device) for name, x in inputs.items()}
+            model(**inputs)
             shares = np.zeros(tuple(inputs["attention_mask"].shape), np.float32)
             for row, i in zip(shares, places, strict=True):
                 row[list(chosen[i])] = 1 / len(chosen[i])
             for site, x in values.items():
-                rows = x.float().cpu().numpy()
+                read = texts_of(model, x, inputs) if site in of_last else x
+                rows = read.float().cpu().numpy()
                 means = rows if rows.ndim == 2 else np.einsum("bt,btd->bd", shares, rows)
                 for i, vector in zip(places, means, strict=True):
                     found[site][i] = vector

@@ -27,6 +27,9 @@ ADAPTER = "wordbias adapter 1"
 ADAPTER_OF_LABELS = "wordbias adapter 2"
 """Adapter with removals that were fitted to labels, which earlier versions do not know."""
 CHECKPOINT = "training"
+COREFERENCE = "coreference"
+COREFERENCE_SETTINGS = "coreference.json"
+"""File with the settings of a coreference model, in its folder."""
 NLI_MODEL = "nli"
 REPRESENTATIONS = "representations"
 SUBSPACE = "subspace"
@@ -35,6 +38,11 @@ TRANSFORM = "transform"
 _KINDS = {
     ADAPTER: ("an ", "adapter", "make one with: wordbias project MODEL -o ADAPTER"),
     ADAPTER_OF_LABELS: ("an ", "adapter", "make one with: wordbias project MODEL -o ADAPTER"),
+    COREFERENCE: (
+        "a ",
+        "head of a coreference model",
+        "train one with: wordbias coref-train",
+    ),
     CHECKPOINT: ("a ", "checkpoint", "remove it, or name another output"),
     NLI_MODEL: ("an ", "NLI model", "train one with: wordbias nli-train"),
     REPRESENTATIONS: ("", "representations", "write such a file with: wordbias encode"),
@@ -105,6 +113,11 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
         return SUBSPACE
     kinds = (ADAPTER, NLI_MODEL, REPRESENTATIONS, TRANSFORM)
     return next((kind for kind in kinds if kind in metadata), None)
+
+
+def is_coreference(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder holds a coreference model."""
+    return (Path(folder) / COREFERENCE_SETTINGS).is_file()
 
 
 @contextmanager

@@ -40,7 +40,9 @@ _CHINESE = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
-"""Characters that the normaliser of BERT sets apart, each as a word."""
+_IS_CHINESE = re.compile("[" + "".join(f"{chr(a)}-{chr(b)}" for a, b in _CHINESE) + "]")
+"""A character that the normaliser of BERT sets apart, as a word."""
+_ASCII_PUNCTUATION = re.compile("[!-/:-@\\[-`{-~]")
 _PREFIX = "continuing_subword_prefix"
 Spell = Callable[[str], str | None]
 
@@ -335,11 +337,11 @@ def _survives(stored: Mapping[str, Any]) -> Callable[[str], bool]:
             return False
         if len(word) == 1:
             return True
-        if splits & {"BertPreTokenizer", "Punctuation"} and any(map(_is_punctuation, word)):
+        if splits & {"BertPreTokenizer", "Punctuation"} and _has_punctuation(word):
             return False
         if "Whitespace" in splits and re.fullmatch(r"\w+|[^\w\s]+", word) is None:
             return False
-        return not (apart and any(map(_is_chinese, word)))
+        return not (apart and _IS_CHINESE.search(word))
 
     return survives
 
@@ -362,15 +364,12 @@ def _normalisers(stage: Mapping[str, Any]) -> Iterator[Callable[[str], str]]:
 
 
 def _without_accents(text: str) -> str:
+    if text.isascii():
+        return text
     return "".join(one for one in text if unicodedata.category(one) != "Mn")
 
 
-def _is_punctuation(character: str) -> bool:
-    code = ord(character)
-    if 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126:
+def _has_punctuation(text: str) -> bool:
+    if _ASCII_PUNCTUATION.search(text):
         return True
-    return unicodedata.category(character).startswith("P")
-
-
-def _is_chinese(character: str) -> bool:
-    return any(first <= ord(character) <= last for first, last in _CHINESE)
+    return not text.isascii() and any(unicodedata.category(one)[0] == "P" for one in text)

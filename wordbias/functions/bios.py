@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,6 @@ from typing import Any, Literal
 from wordbias.arguments import seeds_of
 from wordbias.biographies.data import Biographies, load_biographies, sample
 from wordbias.biographies.removals import is_removal
-from wordbias.biographies.strategies import RANDOM, is_random, with_random_changes
-from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
 from wordbias.columns import TableLike
@@ -23,19 +22,24 @@ from wordbias.draws import CONTROLS, NULL
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.arms import DRAWN
-from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
 from wordbias.models.model_like import ModelLike, in_folder
 from wordbias.nli.recipes import is_half
 from wordbias.outcomes.inputs import load_shares, shares_for
-from wordbias.pages.bios_plots import plot_compression_fairness
+from wordbias.pages.retraining_plots import plot_compression_fairness
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import find_sentences, read_sentences
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources import located
+from wordbias.retraining.arms import RANDOM, is_random, with_random_changes
+from wordbias.retraining.conclusions import conclusions
+from wordbias.retraining.measuring import career_words
+from wordbias.retraining.summary import Summary
+from wordbias.retraining.tables import tables
 from wordbias.workers import Workers
 
 POOLINGS = ("first", "mean", "last")
+_FEW = 6
 
 
 @public
@@ -216,7 +220,7 @@ def bios(
     if sentence_column is not None and path_of(sentences) is None:
         raise WordbiasError("--sentence-column names a column of --sentences; give that file too")
     order = seeds_of(seed)
-    chosen = _with_null(strategies, order)
+    chosen = with_null(strategies, order, is_removal)
     chosen = with_random_changes(chosen) if random_changes else chosen
     numbers = {"--max-length": (max_length, 3), "--draws": (draws, 2)}
     _check_early(numbers, output, keep_models, data=data, sentences=sentences, shares=shares)
@@ -271,7 +275,7 @@ def bios(
             where = path_of(sentences) or "the sentences given"
             if isinstance(sentences, (str, os.PathLike)):
                 sentences = read_sentences(os.fspath(sentences), sentence_column)
-            found = find_sentences(sentences, plan.words(), what=where)
+            found = find_sentences(sentences, career_words(), what=where)
             plan = replace(plan, sentences=found, sentences_from=where)
             inputs["sentences"] = {"path": where}
         if people.dropped:
@@ -284,7 +288,7 @@ def bios(
         "sha256": people.sha256,
         "n": len(people),
         "classes": list(people.classes),
-        "women": women_by_class(people),
+        "women": _women_by_class(people),
         "dropped": people.dropped,
     }
     summary = Summary.of(rows, correct=holm)
@@ -292,14 +296,16 @@ def bios(
         inputs={"biographies": facts, "model": {"path": called}, **inputs},
         rows=[*rows, *summary.rows()],
         tables=tables(summary, frozen=head_only),
-        heading=heading(people, called),
-        closing=closing(summary),
+        heading=[_heading(people, called)],
+        closing=_closing(summary),
         seed=order[0],
         picture=plot_compression_fairness,
     )
 
 
-def _with_null(strategies: Sequence[str], seeds: Sequence[int]) -> tuple[str, ...]:
+def with_null(
+    strategies: Sequence[str], seeds: Sequence[int], is_removal: Callable[[str], bool]
+) -> tuple[str, ...]:
     """Put the random removal of each arm of vectors in place of ``null:N``."""
     found: list[str] = []
     for name in strategies:
@@ -363,3 +369,40 @@ def _people(
         kind = type(data).__name__
         raise WordbiasError(f"--data: expected a file, a pandas frame or Biographies, found {kind}")
     return found if limit is None else sample(found, limit)
+
+
+def _heading(bios: Biographies, model: str) -> str:
+    """Return the line above the tables: the data and the encoder."""
+    shares = _women_by_class(bios)
+    women = bios.counts()[:, 0].sum() / max(1, len(bios))
+    listed = [
+        f"{name} {100 * shares[name]:.0f} %" for name in sorted(shares, key=shares.__getitem__)
+    ]
+    by_class = ", ".join(listed) if len(listed) <= _FEW else f"from {listed[0]} to {listed[-1]}"
+    return (
+        f"Occupation experiment on {bios.path}: {len(bios):,} biographies, {len(shares)} "
+        f"classes, {100 * women:.0f} % women ({by_class}). Encoder: {model}."
+    )
+
+
+def _women_by_class(bios: Biographies) -> dict[str, float]:
+    """Return the share of women in each class that is not empty; `--limit` can leave one empty."""
+    shares = zip(bios.classes, bios.shares().tolist(), strict=True)
+    return {name: share for name, share in shares if not math.isnan(share)}
+
+
+def _closing(found: Summary) -> list[str]:
+    """Return the lines below the tables: conclusions, and what the figures mean."""
+    conventions = (
+        "Gaps are F − M on equally many women and men of each class; 0 is fair. S: sum of absolute "
+        "gaps over classes; P: Pearson's r of the gap with the share of women. Compression, in "
+        "bits: 1 if gender cannot be read from the vectors and half of the people are women; "
+        "unequal shares alone give more. Higher: gender is easier to read."
+    )
+    removals = [name for name in found.runs.studied() if is_removal(name)]
+    vectors = (
+        f"{', '.join(removals)}: a removal stands before the last layer of {found.runs.base()}; "
+        "after retraining, a new layer reads what it leaves. Methods are fitted to the vectors of "
+        "the training set, and gender is probed in the test set."
+    )
+    return [*conclusions(found), *([vectors] * bool(removals)), conventions]

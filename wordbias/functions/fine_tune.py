@@ -33,7 +33,7 @@ _PURPOSE = "Fine-tuning an encoder"
 def fine_tune(
     model: ModelLike,
     *,
-    task: str,
+    head: str,
     train: PairsLike,
     dev: PairsLike,
     output: str | os.PathLike[str],
@@ -64,8 +64,8 @@ def fine_tune(
     ----------
     model : path, name on the hub, or (model, tokenizer)
         Encoder to train; the original is not changed.
-    task : str
-        Task: inference or next sentence.
+    head : str
+        Head to train: for inference (nli) or the next sentence (nsp).
     train : path, fetched name, or for nli a frame or rows of label, premise and hypothesis
         Training pairs.
     dev : path, fetched name, frame or rows
@@ -107,12 +107,12 @@ def fine_tune(
     --------
     >>> import wordbias as wb
     >>> trained = wb.fine_tune(  # doctest: +SKIP
-    ...     "bert-base-uncased", task="nli", train="train.jsonl", dev="dev.jsonl", output="bert-nli"
+    ...     "bert-base-uncased", head="nli", train="train.jsonl", dev="dev.jsonl", output="bert-nli"
     ... )
     >>> wb.project(trained)  # doctest: +SKIP
     """
     how = current_config()
-    check_choice("--task", task, TASKS)
+    check_choice("--head", head, TASKS)
     check_number("--lr", lr, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
     need("torch", extra="contextual", purpose=_PURPOSE)
@@ -124,9 +124,9 @@ def fine_tune(
         set_quiet(True)
     folder = os.fspath(output)
     tuning.check_folder(folder)
-    read = partial(load_labelled, task, seed=seed)
-    data = read_named(read, "--train", _pairs("--train", train, task)).head(limit)
-    judged = read_named(read, "--dev", _pairs("--dev", dev, task))
+    read = partial(load_labelled, head, seed=seed)
+    data = read_named(read, "--train", _pairs("--train", train, head)).head(limit)
+    judged = read_named(read, "--dev", _pairs("--dev", dev, head))
     recipe = (tuning.HEAD_ONLY if head_only else tuning.WHOLE).with_changes(
         epochs=epochs,
         batch=batch_size,
@@ -138,13 +138,13 @@ def fine_tune(
         half=is_half(how.precision),
     )
     before = tuning.is_finished(folder)
-    tuned, headed = tuning.fine_tune(task, model, data, judged, recipe, folder, how.device)
+    tuned, headed = tuning.fine_tune(head, model, data, judged, recipe, folder, how.device)
     row = Row(
         Path(folder).name,
         "dev-accuracy",
         tuned.accuracy,
         {
-            "task": task,
+            "task": head,
             "seed": seed,
             "n": len(judged),
             "round": tuned.round,
@@ -154,7 +154,7 @@ def fine_tune(
         },
     )
     new = headed.new_parameters
-    head = f"a new head ({new:,} parameters)" if new else "its own head"
+    trained = f"a new head ({new:,} parameters)" if new else "its own head"
     together = f" In each of {count} processes, which train together." if count > 1 else ""
     settings = ", ".join(f"{key} {value}" for key, value in recipe.to_dict().items())
     report = Report(
@@ -162,7 +162,7 @@ def fine_tune(
         rows=[row],
         tables=[_table(row, majority_share(judged.labels))],
         heading=[
-            f"{headed.name} with {head}, trained on {len(data):,} pairs ({data.kind}), dev "
+            f"{headed.name} with {trained}, trained on {len(data):,} pairs ({data.kind}), dev "
             f"{len(judged):,}. Recipe: {settings}.{together}"
         ],
         closing=[
@@ -175,9 +175,9 @@ def fine_tune(
     return Written(folder, report)
 
 
-def _pairs(option: str, given: PairsLike, task: str) -> PairsLike:
+def _pairs(option: str, given: PairsLike, head: str) -> PairsLike:
     """Return the pairs: of next sentences a file, for inference in memory too."""
-    return given if task == "nli" else path_named(option, given)
+    return given if head == "nli" else path_named(option, given)
 
 
 def tells() -> bool:

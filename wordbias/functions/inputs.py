@@ -61,6 +61,8 @@ from wordbias.resources.hub import is_address, title
 EmbeddingsLike = EmbeddingLike | Sequence[EmbeddingLike] | Mapping[str, EmbeddingLike] | None
 """One embedding or several, also as a mapping from their names in results; none is the sample."""
 Facts = dict[str, Any]
+RECORDS = ".csv"
+"""Suffix of a table of records."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,13 @@ class Written:
 
     def __str__(self) -> str:
         return self.path
+
+
+def check_records(path: object, option: str = "-o") -> None:
+    """Refuse a name for a table of records that ends as that of another kind of file."""
+    name = path_of(path)
+    if name is not None and Path(name).suffix.lower() not in ("", RECORDS):
+        raise WordbiasError(f"{option}: {name}: expected a name that ends in {RECORDS}")
 
 
 def write_records(path: str | os.PathLike[str] | None, records: Sequence[Facts]) -> list[str]:

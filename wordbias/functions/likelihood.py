@@ -12,6 +12,7 @@ from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_outputs
 from wordbias.functions.adapters import AdapterLike, open_adapter
+from wordbias.functions.inputs import check_records
 from wordbias.functions.likelihood_decoder import Items, about_decoder, measure_decoder
 from wordbias.functions.likelihood_encoder import measure_encoder
 from wordbias.models.causal_model import CausalModel
@@ -167,6 +168,7 @@ def likelihood(
     read = {"--pairs": pairs, "--perplexity": perplexity, "--adapter": adapter}
     for one in [None, *given]:
         check_outputs({"-o": target}, {**read, "--data": one})
+    check_records(target)
     opened = open_adapter(adapter, setting, force=force)
     settings = Settings(top, rounding, absolute, as_published, seed, repair=True)
     sets = [load_text_set(one, as_published=as_published) for one in given]

@@ -6,7 +6,7 @@ import os
 from typing import Any, overload
 
 from wordbias.calls import path_of, public
-from wordbias.configuration import READS_VECTORS, uses
+from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.formats import stored
 from wordbias.functions.inputs import open_subject, reading
@@ -23,7 +23,7 @@ def load(
     source: EmbeddingLike | None = None,
 ) -> Embedding: ...
 @public
-@uses(*READS_VECTORS)
+@uses(*READS_VECTORS, "device")
 def load(
     source: EmbeddingLike | None = None,
 ) -> Any:
@@ -36,18 +36,19 @@ def load(
         safetensors. It is recognised by its content, and may be inside .gz, .bz2, .xz or .zip
         (``archive.zip::member``). Or the folder of a static model (model2vec, StaticEmbedding);
         only the tokens that are words are loaded. Or the name of vectors that `fetch` downloaded.
-        Or a file that wordbias wrote: a fitted method, an adapter, representations, an NLI model or
-        a subspace. Any of these may be on the hub, ``hf://owner/name``. By default the sample that
-        comes with wordbias.
+        Or a file that wordbias wrote: a fitted method, an adapter, representations, an NLI model, a
+        subspace, or the folder of coref-train. Any of these may be on the hub,
+        ``hf://owner/name``. By default the sample that comes with wordbias.
 
     Returns
     -------
-    Embedding, method, Pipeline, Adapter, Representations, Subspace or wordbias.nli.files.Model
+    Embedding, method, Pipeline, Adapter, Representations, Subspace, or a model
         For vectors an `Embedding`: words and float32 vectors, shape ``(n, d)``. For a file of an
         estimator's ``save`` or of ``debias --save-transform`` the fitted estimator, or a
         scikit-learn ``Pipeline`` of several. It is frozen: `clone`, cross-validation and ``fit(X,
         y)`` of a pipeline keep what was fitted, and ``set_params`` refuses. For a file of
-        ``project`` an `Adapter`; for one of ``encode`` `Representations`, memory-mapped.
+        ``project`` an `Adapter`; for one of ``encode`` `Representations`, memory-mapped. For a
+        folder of ``coref-train`` a function of tokens, which returns clusters.
 
     Raises
     ------
@@ -71,6 +72,10 @@ def load(
     if name is not None and (kind := stored.kind_of(place := located(name))) is not None:
         with renamed(place, name):
             return _read(kind, place)
+    if name is not None and stored.is_coreference(folder := located(name)):
+        from wordbias.coreference.resolver import Coreference
+
+        return Coreference.load(folder, device=current_config().device)
     return open_subject(source, reading()).embedding
 
 

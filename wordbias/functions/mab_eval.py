@@ -18,7 +18,7 @@ from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_outputs, check_writable, output_folder
 from wordbias.functions.adapters import AdapterLike, open_adapter
-from wordbias.functions.inputs import reading
+from wordbias.functions.inputs import check_records, reading
 from wordbias.functions.lists import templates_of
 from wordbias.functions.mab_parity import open_labelled, parity_report
 from wordbias.functions.nli_models import (
@@ -205,6 +205,7 @@ def mab_eval(
     read: dict[str, object] = {"MODEL": model, "--embedding": embedding, "--snli": snli}
     read |= {"--predictions": predictions, "--adapter": adapter, "--groups": groups}
     check_outputs({"-o": output}, read)
+    check_records(output)
     attribute, templates = other_than_gender(groups), templates_of(lists)
     known = marked_sets(attribute)
     chosen = known if set == ALL else (known[0] if set is None else set,)

@@ -116,6 +116,10 @@ def predict(
         read = _texts_of(file, records)
     else:
         read = load_texts(texts, Choice(text=text_column, keep=(), skip_bad=how.skip_bad))
+    empty = {i: "has no text" for i, text in enumerate(read.texts) if not text.strip()}
+    read = read.without(empty, how.skip_bad)
+    if records is not None:
+        records = [record for i, record in enumerate(records) if i not in empty]
     classifier = TextClassifier.load(model, device=how.device)
     with ExitStack() as stack:
         if opened.adapter is not None:

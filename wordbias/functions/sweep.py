@@ -15,6 +15,7 @@ from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import DROP, Parity, Viability
 from wordbias.contextual.sent_debias import LIMIT, TextLike
 from wordbias.contextual.sweep.comparison import comparison_tables, drawn_file
+from wordbias.contextual.sweep.shares import share_ranks
 from wordbias.contextual.table7 import (
     SENT_DEBIAS,
     best_by_level,
@@ -27,7 +28,7 @@ from wordbias.contextual.table7 import (
 from wordbias.draws import LISTS, NULL
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_outputs, check_writable
-from wordbias.functions.inputs import path_of, write_records
+from wordbias.functions.inputs import check_records, path_of, write_records
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
@@ -100,7 +101,7 @@ def sweep(
     groups: GroupsLike | None = None,
     next_label: str | None = None,
     label_order: Sequence[str] | None = None,
-    top: float = SHARE,
+    top: float | Sequence[float] = SHARE,
     rounding: Rounding = "nearest",
     repair: bool = True,
     parity: Parity = "mean",
@@ -200,8 +201,10 @@ def sweep(
     label_order : sequence of str, optional
         Order of the NLI model's outputs, such as neutral,entailment,contradiction, if its config
         does not say it.
-    top : float
+    top : float or sequence of float
         S and D are means over this share of the triples of ``stereoset``, the most extreme ones.
+        With several shares the ranks of the settings at the others are correlated with those at the
+        first.
     rounding : str
         Rounding of that share to a number of triples: nearest, down or up.
     repair : bool
@@ -290,7 +293,7 @@ def sweep(
         )
     check_choice("--tokens", tokens, TOKENS)
     check_number("--limit", limit, 2)
-    check_number("--top", top, 0, 1, above=True)
+    shares = _shares(top)
     check_number("--drop", drop, 0, 1)
     target = path_of(output)
     if task is not None:
@@ -308,6 +311,7 @@ def sweep(
             {"--task": task, "--test": test, "--retrain": retrain, "--best": best,
              "--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups},
         )  # fmt: skip
+        check_records(target)
         parts = ("classes", "retrained") if target else ()
         files = {name: Path(f"{target}.{name}.part") for name in parts}
         with resumable(target, *files.values()):
@@ -336,6 +340,7 @@ def sweep(
     read: dict[str, object] = {"--stereoset": stereoset, "--snli": snli, "--best": best}
     read |= {"--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups}
     check_outputs({"-o": target}, read)
+    check_records(target)
     named = [head for name in _MODELS for head in ([f"{name}.{seed}" for seed in order] or [name])]
     stores = {name: Path(f"{target}.{name}.part") for name in named if target}
     drawn = [drawn_file(file, kind) for kind in (NULL, LISTS) for file in stores.values()]
@@ -356,14 +361,14 @@ def sweep(
             f"the occupations and {pairs_name(snli)}."
         )
         heading += f" Means over {how_many(len(order), 'head')}." * (len(order) > 1)
-        extremes(len(gsss.triples), top, rounding)
+        extremes(len(gsss.triples), shares[0], rounding)
         chosen = _best_of(best, drop, relative)
         versions = {"original": gsss} | ({"repaired": gsss.repaired.gsss} if repair else {})
         data = study.Data(
             versions,
             build("parity", templates_of(lists), as_published=as_published),
             read_named(load_inferences, "--snli", snli),
-            Settings(top, rounding, seed=seed),
+            Settings(shares[0], rounding, seed=seed),
             parity,
             Viability(None, drop, relative),
         )
@@ -398,6 +403,7 @@ def sweep(
         compared = study.compare(
             names, heads, found, data, null or 0, order, workers=Workers(how.jobs, how.backend)
         )
+        ranked, rank_tables = share_ranks([one.items for one in found], shares, data.settings)
         inputs = {name: one.about for name, one in swept.items()}
         inputs["stereoset"] = {
             "path": gsss.path, "sha256": gsss.sha256, "triples": len(gsss.triples)
@@ -412,14 +418,24 @@ def sweep(
         written = write_records(target, records(entries))
     return Report(
         inputs=inputs,
-        rows=[*rows, *summary.rows, *compared],
-        tables=[*summary.tables, *comparison_tables(compared)],
+        rows=[*rows, *summary.rows, *compared, *ranked],
+        tables=[*summary.tables, *comparison_tables(compared), *rank_tables],
         heading=[heading],
         closing=[*summary.closing, *written],
         seed=seed,
         notes=notes,
         picture=partial(plot_strength_fairness, entries, drop=drop, relative=relative),
     )
+
+
+def _shares(top: float | Sequence[float]) -> list[float]:
+    """Return the shares of extreme triples, each once."""
+    shares = list(dict.fromkeys(top if isinstance(top, Sequence) else [top]))
+    for share in shares:
+        check_number("--top", share, 0, 1, above=True)
+    if not shares:
+        raise UsageError("--top: expected a share, or several, got none")
+    return shares
 
 
 def _check_of_paper(**given: object) -> None:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 Places = NDArray[np.intp]
 Values = NDArray[np.float64]
-RETRAINED = 5
-"""Number of random removals under which the last layer is trained anew."""
 SHOWN = ("tpr-gap", "fpr-gap", "separation", "sufficiency")
 _AFTER, _RETRAINED = "after", "retrained"
 _SAMPLED, _RANKED = 1, 2
@@ -294,7 +292,7 @@ def retrained_rows(
 
     name = sweep.chosen
     steps = sweep.found.adapters[name].interventions()
-    draws = range(sweep.seed, sweep.seed + min(RETRAINED, sweep.found.nulls.shape[1]))
+    draws = range(sweep.seed, sweep.seed + sweep.found.nulls.shape[1])
     arms: dict[str, list[Intervention]] = {BASE: [], name: steps}
     arms |= {f"{name} null {draw}": sweep.found.removals.drawn(steps, draw) for draw in draws}
     read = [*training.texts.texts, *(texts[i] for i in sweep.reported_on)]

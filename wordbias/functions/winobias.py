@@ -139,7 +139,7 @@ def winobias(
     notes: list[str] = []
     if clusters is not None:
         found = load_clusters(clusters, read, unit=span_unit, inclusive=inclusive)
-        shares = _usual(place) if shares is None else shares
+        shares = usual_shares(place) if shares is None else shares
         rows = _rows(read, found, settings, shares)
         about["clusters"] = {"path": found.path, "sha256": found.sha256}
         if (source := path_of(shares)) is not None:
@@ -172,7 +172,7 @@ def winobias(
     )
 
 
-def _usual(folder: str) -> str | None:
+def usual_shares(folder: str) -> str | None:
     """Return the file of shares that comes with the sentences, if it exists."""
     file = Path(folder) / SHARES
     return str(file) if file.is_file() else None

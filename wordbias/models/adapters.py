@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 SENTENCE = Site("sentence")
 Model = TypeVar("Model")
 _PARTS_OF_ERASURE = ("left", "right", "bias")
+READ = "read"
+"""Fact of an adapter with the published sites: the site of `cls@L`, where the head reads."""
 _OF_THE_FIT = ("sites", "sequential")
 """Facts about what was fitted at each site, which random directions do not have."""
 
@@ -334,7 +336,9 @@ class Adapter:
         for site in wanted:
             n, c = how.get(site.kind, (0, 0))
             dims = None if site.kind in PARTS else 1 + (c or 0)
-            found.append(self.intervention(site, dims, not n))
+            read = site.kind == "cls" and READ in self.facts
+            there = Site.parse(self.facts[READ]) if read else site
+            found.append(self.intervention(there, dims, not n))
         return found
 
     def intervention(self, site: Site, dims: int | None = None, hard: bool = True) -> Intervention:

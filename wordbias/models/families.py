@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 PARTS = ("query", "key", "value")
 OUTPUTS = ("attention-output", "mlp-output")
 """What a layer adds to the residual stream, in its order."""
+FIRST, LAST, MEAN, LATE = "first", "last", "mean", "late"
+"""What a head reads of the last layer: position 0, the last token that is no padding, or the mean
+of all tokens. The late kind reads each token, and takes the mean of their logits."""
 SentenceVector = Callable[[Any, "Tensor"], "Tensor"]
-"""Function of a model and its last layer's output at position 0, ``(n, d)``."""
+"""Function of a model and what its head reads of the last layer, ``(n, d)``."""
 RestOfLayer = Callable[[Any, "Tensor", "Tensor"], "Tensor"]
 """Function of a layer, the context vectors of its attention and its input, both ``(n, d)``."""
 
@@ -34,7 +37,7 @@ class Head:
     final
         The last linear layer; its input is the vector of the site `sentence`.
     dense
-        The first linear layer, which reads the last encoder layer at position 0.
+        The first linear layer, which reads the last layer.
     only_reader
         False if something else reads the last layer too, such as a second head.
     sentence
@@ -42,12 +45,10 @@ class Head:
         classifier of texts.
     dropout
         The dropout between `sentence` and `final`; empty if there is none.
-    pooling
-        The `classifier_pooling` of a config whose head reads position 0 alone; empty if it always
-        does.
-    late
-        The `classifier_pooling` of a config whose head reads every token and takes the mean of the
-        logits, so that there is no vector of the sentence; empty if there is none.
+    reads
+        What it reads of the last layer: `FIRST`, `LAST`, `MEAN` or `LATE`.
+    poolings
+        The same for each `classifier_pooling` of a config, where the config says it.
     """
 
     final: str
@@ -55,8 +56,8 @@ class Head:
     only_reader: bool = True
     sentence: SentenceVector | None = None
     dropout: str = ""
-    pooling: str = ""
-    late: str = ""
+    reads: str = FIRST
+    poolings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,11 @@ class Family:
     comes_with: Mapping[str, str] = field(default_factory=dict)
 
 
-# Sentence vectors: from position 0 of the last layer to the input of the final linear layer
+# Sentence vectors: from what is read of the last layer to the input of the final linear layer
+
+
+def _as_it_is(model: Any, x: Tensor) -> Tensor:
+    return x
 
 
 def _pooled(model: Any, x: Tensor) -> Tensor:
@@ -239,9 +244,13 @@ def _rotary(prefix: str) -> Family:
     )
 
 
+_LAST_TOKEN = {
+    "SequenceClassification": Head("score", "score", sentence=_as_it_is, reads=LAST),
+}
 _LLAMA = Family(
     "layers",
     ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    _LAST_TOKEN,
     causal=True,
     outputs=("self_attn", "mlp"),
     written_by=("self_attn.o_proj", "mlp.down_proj"),
@@ -343,7 +352,7 @@ FAMILIES: dict[str, Family] = {
                 "head.dense",
                 sentence=_modern,
                 dropout="drop",
-                pooling="cls",
+                poolings={"cls": FIRST, "mean": MEAN},
             ),
         },
         last="final_norm",
@@ -354,7 +363,10 @@ FAMILIES: dict[str, Family] = {
         ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
         {
             "SequenceClassification": Head(
-                "classifier", "dense", sentence=_activated, pooling="bos", late="late"
+                "classifier",
+                "dense",
+                sentence=_activated,
+                poolings={"bos": FIRST, "mean": MEAN, "late": LATE},
             ),
         },
         last="norm",
@@ -376,6 +388,7 @@ FAMILIES: dict[str, Family] = {
     "gpt2": Family(
         "h",
         ("attn.c_attn",) * 3,
+        _LAST_TOKEN,
         causal=True,
         outputs=("attn", "mlp"),
         written_by=("attn.c_proj", "mlp.c_proj"),
@@ -385,6 +398,7 @@ FAMILIES: dict[str, Family] = {
     "gpt_neox": Family(
         "layers",
         ("attention.query_key_value",) * 3,
+        _LAST_TOKEN,
         causal=True,
         interleaved=True,
         outputs=("attention", "mlp"),
@@ -437,8 +451,10 @@ def is_decoder(of: Family | str | Any) -> bool:
 
 
 def head_of(model: Any) -> Head | None:
-    """Return the head of a model by the names of its class and its base classes."""
+    """Return the head of a model: its own, or by the names of its class and its base classes."""
     heads = family_of(model).heads
+    if isinstance(own := getattr(model, "own_head", None), Head):
+        return own
     for cls in type(model).__mro__:
         head = heads.get(cls.__name__.partition("For")[2])
         if head is not None:
@@ -446,9 +462,12 @@ def head_of(model: Any) -> Head | None:
     return None
 
 
-def reads_first(model: Any, head: Head) -> bool:
-    """Return whether a head reads position 0 of the last layer alone."""
-    return not head.pooling or bool(model.config.classifier_pooling == head.pooling)
+def read_by_head(model: Any) -> str:
+    """Return what a model's head reads of the last layer; position 0 without a head."""
+    head = head_of(model)
+    if head is None:
+        return FIRST
+    return head.poolings.get(model.config.classifier_pooling, LATE) if head.poolings else head.reads
 
 
 def fused(family: Family) -> bool:
@@ -511,9 +530,32 @@ def sentence_of(model: Any, x: Tensor) -> Tensor:
     model
         A classifier of sentences, or BERT for next-sentence prediction.
     x
-        Output of the last layer at position 0, shape ``(n, d)``.
+        What the head reads of the last layer, shape ``(n, d)``; see `texts_of`.
     """
     return text_head_of(model)[1](model, x)
+
+
+def texts_of(model: Any, x: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
+    """Return what a model's head reads of vectors of tokens, as the model itself does, ``(B, d)``.
+
+    Parameters
+    ----------
+    x
+        Vectors of all tokens, shape ``(B, T, d)``.
+    inputs
+        Inputs of the model by name, shape ``(B, T)`` each.
+    """
+    reads = read_by_head(model)
+    if reads == FIRST:
+        return x[:, 0]
+    mask = inputs["attention_mask"].to(x.device)
+    if reads == MEAN:
+        found: Tensor = (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        return found.to(x.dtype)
+    padding = model.config.get_text_config().pad_token_id
+    real = mask if padding is None else (inputs["input_ids"] != padding).to(mask)
+    last = (mask.new_ones(mask.shape).cumsum(1) * real).argmax(1)
+    return x[range(len(x)), last]
 
 
 def final_of(model: Any) -> nn.Module:
@@ -523,7 +565,7 @@ def final_of(model: Any) -> nn.Module:
 
 
 def logits_of(model: Any, x: Tensor) -> Tensor:
-    """Return the model's logits for outputs of the last layer at position 0, ``(n, d)``."""
+    """Return the model's logits for what its head reads of the last layer, ``(n, d)``."""
     head, sentence_vector = text_head_of(model)
     sentence = sentence_vector(model, x)
     if head.dropout:
@@ -538,22 +580,38 @@ def text_head_of(model: Any) -> tuple[Head, SentenceVector]:
     Raises
     ------
     WordbiasError
-        If the head is not known to read position 0 only.
+        If it is no head that reads one vector of the text.
     """
     head = head_of(model)
-    if head is not None and not reads_first(model, head):
+    if head is not None and read_by_head(model) == LATE:
         raise WordbiasError(
-            f"{type(model).__name__}: its head reads a mean of the tokens (classifier_pooling "
-            f"{model.config.classifier_pooling!r} in its config), and here the first token alone "
-            f"has to be read; give a model that pools {head.pooling!r}, or measure settings one by "
-            "one"
+            f"{type(model).__name__}: its head reads every token and takes the mean of their "
+            f"logits (classifier_pooling {model.config.classifier_pooling!r} in its config), and "
+            "one vector of the text has to be read; give a model that pools another way"
         )
     if head is None or head.sentence is None:
         every = [item for family in FAMILIES.values() for item in family.heads.items()]
         purposes = dict.fromkeys(purpose for purpose, one in every if one.sentence is not None)
-        decoder = "; it is a decoder, which wordbias likelihood measures: give an encoder"
+        decoder = "; wordbias likelihood measures decoders that predict words"
         raise WordbiasError(
-            f"{type(model).__name__}: expected a model with a head for {' or '.join(purposes)}, "
-            f"which reads the first token alone{decoder if is_decoder(model) else ''}"
+            f"{type(model).__name__}: expected a model with a head for {' or '.join(purposes)}"
+            f"{decoder if is_decoder(model) else ''}"
         )
     return head, head.sentence
+
+
+def first_token_head_of(model: Any) -> Head:
+    """Return a model's head, which reads position 0 alone.
+
+    Raises
+    ------
+    WordbiasError
+        If it reads something else.
+    """
+    head, _ = text_head_of(model)
+    if (reads := read_by_head(model)) != FIRST:
+        raise WordbiasError(
+            f"{type(model).__name__}: its head reads the {reads} of the tokens, and here the first "
+            "token alone has to be read; give another encoder"
+        )
+    return head

@@ -18,6 +18,7 @@ from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import new_folder
 from wordbias.model_folder import copy_files
 from wordbias.models.families import (
+    FIRST,
     OUTPUTS,
     PARTS,
     base_of,
@@ -26,7 +27,7 @@ from wordbias.models.families import (
     is_decoder,
     language_head_of,
     layer_count,
-    reads_first,
+    read_by_head,
     width,
 )
 from wordbias.models.hooks import Intervention, check_plain
@@ -218,7 +219,7 @@ def _reason(model: Any, site: Site) -> str:
         return ""
     if site.layer != n:
         return f"only behind the last layer, {n}, is the CLS token read by a head alone"
-    if not reads_first(model, head):
+    if read_by_head(model) != FIRST:
         return f"the head of this {type(model).__name__} reads a mean of the tokens"
     return (
         "" if head.only_reader else f"{type(model).__name__} has a second head that reads the token"

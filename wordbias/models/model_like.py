@@ -12,7 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 from weakref import WeakKeyDictionary
 
 from wordbias.devices import find_device
@@ -124,8 +124,16 @@ class HoldsTransformer(Protocol):
 ModelLike = str | os.PathLike[str] | tuple[Any, Any] | HoldsModel | HoldsTransformer
 """A folder, a name on the hub, a pair (model, tokenizer), a pipeline, or a SentenceTransformer.
 
-A model may be a ``PeftModel``, or have adapters of PEFT in its layers.
+A model may be a ``PeftModel``, or have adapters of PEFT in its layers. As a classifier of texts
+also a pair of an encoder and a linear classifier of scikit-learn that is fitted to its vectors.
 """
+
+
+def has_head(source: object) -> TypeGuard[tuple[Any, Any]]:
+    """Return whether a model is a pair of an encoder and a classifier of scikit-learn."""
+    if not isinstance(source, tuple) or len(source) != 2:
+        return False
+    return hasattr(source[1], "predict") and not callable(source[1])
 
 
 def name_of(source: ModelLike) -> str:
@@ -140,6 +148,8 @@ def name_of(source: ModelLike) -> str:
     """
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
+    if has_head(source):
+        return name_of(source[0])
     model, _ = model_and_tokenizer(source)
     return str(getattr(model, "name_or_path", "") or type(model).__name__) + adapters_in_name(model)
 

@@ -9,6 +9,9 @@ from typing import Any
 
 from wordbias.errors import WordbiasError, need
 from wordbias.models.families import (
+    FIRST,
+    LAST,
+    LATE,
     OUTPUTS,
     PARTS,
     Family,
@@ -19,6 +22,7 @@ from wordbias.models.families import (
     layer_count,
     module_at,
     part_heads,
+    read_by_head,
     width,
 )
 from wordbias.models.sentence_transformers import read_modules
@@ -188,6 +192,18 @@ PUBLISHED_SITES = (*attention(-2), Site("tokens", -2), Site("cls", -1), Site("se
 """Sites of Dawkins et al. (2024), their layers counted from the end."""
 
 
+def published_sites(model: Any) -> tuple[Site, ...]:
+    """Return the sites of the paper in a model: its head may read other tokens than the first."""
+    read = read_site(model)
+    return tuple(read if site == Site("cls", -1) else site for site in PUBLISHED_SITES)
+
+
+def read_site(model: Any) -> Site:
+    """Return the site behind the last layer that a model's head reads."""
+    first = read_by_head(model) in (FIRST, LATE)
+    return Site("cls" if first else "tokens", -1).within(model)
+
+
 def first_layer(wanted: Iterable[Site], layers: int) -> int:
     """Return the first layer that removals change, of `layers`.
 
@@ -229,6 +245,8 @@ class Place:
         Take the module's input, not its output.
     first
         Take position 0 only.
+    last
+        Each token has a vector there, and the model's head reads that of the last one.
     heads
         Number of heads that share the last axis; 1 for whole vectors.
     call
@@ -242,6 +260,7 @@ class Place:
     width: int
     entering: bool = False
     first: bool = False
+    last: bool = False
     heads: int = 1
     call: int | None = None
     rewinds: Any = field(default=None, repr=False)
@@ -269,7 +288,8 @@ def locate(model: Any, site: Site) -> Place:
             f"in its {name}; write a folder that removes it with: wordbias apply "
             "ADAPTER MODEL -o FOLDER, or give the SentenceTransformer"
         )
-    if site.kind in (_OF_ENCODERS if family.causal else _OF_DECODERS):
+    classifies = site.kind == "sentence" and head_of(model) is not None
+    if site.kind in (_OF_ENCODERS if family.causal else _OF_DECODERS) and not classifies:
         what, own = "an encoder", "sentence, cls@L, tokens@L"
         if family.causal:
             what, own = "a decoder", f"{_listed(_OF_DECODERS)}, tokens@L"
@@ -292,7 +312,8 @@ def locate(model: Any, site: Site) -> Place:
     for layer, path in ((1, family.mixed), (layer_count(model), family.last)):
         behind = module_at(base, path) if path and site.layer == layer else None
         module = module if behind is None else behind
-    return replace(whole, module=module, first=site.kind == "cls")
+    last = site.layer == layer_count(model) and read_by_head(model) == LAST
+    return replace(whole, module=module, first=site.kind == "cls", last=last)
 
 
 def _part(model: Any, family: Family, whole: Place) -> Place:
@@ -340,16 +361,17 @@ def locate_all(model: Any, wanted: Iterable[Site]) -> list[Place]:
 
 def _sentence(model: Any, site: Site) -> Place:
     head, family = head_of(model), family_of(model)
-    if head is not None and head.late and model.config.classifier_pooling == head.late:
+    if head is not None and read_by_head(model) == LATE:
         raise WordbiasError(
             f"site sentence: the head of this {type(model).__name__} reads every token and takes "
-            f"the mean of their logits (classifier_pooling {head.late!r} in its config): there is "
+            f"the mean of their logits (classifier_pooling {LATE!r} in its config): there is "
             "no vector of the sentence; it has tokens@L and attention@L for the layers 1 to "
             f"{layer_count(model)}"
         )
     if head is not None:
         final = model.get_submodule(head.final)
-        return Place(site, final, final.in_features, entering=True)
+        last = read_by_head(model) == LAST
+        return Place(site, final, final.in_features, entering=True, last=last)
     pooled = getattr(model, family.pooled, None) if family.pooled else None
     if pooled is None:
         raise WordbiasError(

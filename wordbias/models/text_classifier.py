@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from wordbias.arguments import AUTO
 from wordbias.errors import WordbiasError, listed
+from wordbias.models.families import FAMILIES, LAST, read_by_head
 from wordbias.models.loading import LoadedModel, check_padding, load_pretrained
-from wordbias.models.model_like import ModelLike, to_device
+from wordbias.models.model_like import ModelLike, has_head, to_device
 from wordbias.models.token_batches import TokenisedTexts
 from wordbias.progress import progress
 
@@ -47,10 +48,24 @@ def load_classifier(source: ModelLike, device: str | None, purpose: str) -> Load
             f"model that was trained for {purpose}"
         )
     check_padding(loaded.tokenizer, loaded.name)
+    _check_last_token(loaded)
     if loaded.given and device not in (None, AUTO):
         to_device(loaded.model, device)
         loaded = replace(loaded, device=str(loaded.model.device))
     return loaded.on(device)
+
+
+def _check_last_token(loaded: LoadedModel) -> None:
+    """Refuse a decoder that takes padding for the last token, which its head reads."""
+    config = loaded.model.config
+    if config.model_type not in FAMILIES or read_by_head(loaded.model) != LAST:
+        return
+    padding, wanted = config.get_text_config().pad_token_id, loaded.tokenizer.pad_token_id
+    if padding != wanted:
+        raise WordbiasError(
+            f"{loaded.name}: its head reads the last token that is no padding, and pad_token_id in "
+            f"its config.json is {padding}, but {wanted} in its tokenizer; write {wanted} there"
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -74,7 +89,12 @@ class TextClassifier(LoadedModel):
         WordbiasError
             As that does, or if the model has one output, or two of one name.
         """
-        loaded = load_classifier(source, device, "classes of texts")
+        if has_head(source):
+            from wordbias.models.encoder_head import load_with_head  # imports torch
+
+            loaded = load_with_head(*source, device)
+        else:
+            loaded = load_classifier(source, device, "classes of texts")
         names = {int(i): str(name) for i, name in loaded.model.config.id2label.items()}
         classes = tuple(names.get(i, f"LABEL_{i}") for i in range(loaded.model.config.num_labels))
         if len(classes) < 2:

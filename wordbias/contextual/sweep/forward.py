@@ -2,15 +2,19 @@
 
 The plan is a tree of the interventions of many models, each computed once.
 
-The layers below all interventions run once, up to the last layer. Of its output only position 0 is
-read, so that it has one query and needs no keys and values of the tokens: with q the query of a
-head, k_t = W_k h_t + b_k and a the attention over tokens t,
+The layers below all interventions run once, up to the last layer. If only position 0 of its output
+is read, it has one query and needs no keys and values of the tokens: with q the query of a head,
+k_t = W_k h_t + b_k and a the attention over tokens t,
 
     q · k_t = (W_kᵀ q) · h_t + q · b_k,        Σ_t a_t v_t = W_v (Σ_t a_t h_t) + b_v,
 
 and q · b_k, the same for all t, does not change a. A removal P at the incoming tokens, a symmetric
 map, moves to where there is one vector a head: x · (P h_t) = (P x) · h_t, and
 Σ_t a_t P h_t = P Σ_t a_t h_t. So any number of removals cost one product with the same tokens.
+
+Where a head reads the last token, or the mean of all, the last layer is run whole for each removal
+below it. A removal behind the last layer, an affine map, then changes what is read of it: the mean
+of changed vectors is the changed mean.
 """
 
 from __future__ import annotations
@@ -28,16 +32,20 @@ from torch import Tensor, nn
 from wordbias.devices import torch_threads
 from wordbias.errors import WordbiasError
 from wordbias.models.families import (
+    FIRST,
     PARTS,
     Family,
     base_of,
     family_of,
     final_of,
     head_count,
+    is_decoder,
     layer_count,
     module_at,
+    read_by_head,
     sentence_of,
     text_head_of,
+    texts_of,
 )
 from wordbias.models.hooks import Calls, Intervention, Removal, applied, changing, recording
 from wordbias.models.sites import Place, Site, locate_layer
@@ -47,7 +55,7 @@ _Key = tuple[Site, bytes]
 Inputs = Mapping[str, Tensor]
 Chain = Sequence[Removal]
 """Removals, one applied after another."""
-ATTENTION, TOKENS, CLS, SENTENCE = range(4)
+ATTENTION, TOKENS, READ, SENTENCE = range(4)
 """Indices of the stages, in the order of a forward pass."""
 
 
@@ -83,8 +91,8 @@ class Plan:
     names
         Names of the models in their order.
     stages
-        Attention of the last layer but one; tokens behind it; position 0 behind the last layer;
-        the sentence's vector.
+        Attention of the last layer but one; tokens behind it; what the head reads behind the last
+        layer; the sentence's vector.
     leaves
         For each model an index into the states of the last stage.
 
@@ -108,25 +116,25 @@ class Plan:
         return found
 
     @classmethod
-    def of(cls, models: Mapping[str, Sequence[Intervention]], layers: int) -> Plan:
+    def of(cls, models: Mapping[str, Sequence[Intervention]], read: Site) -> Plan:
         """Plan the interventions of several models.
 
         Parameters
         ----------
         models
             Interventions of each model, in the order of a forward pass.
-        layers
-            Number of layers of the model.
+        read
+            Where the model's head reads, behind its last layer; see `read_site`.
 
         Raises
         ------
         WordbiasError
             If an intervention is at none of the four stages.
         """
-        split = [_split(steps, layers) for steps in models.values()]
+        split = [_split(steps, read) for steps in models.values()]
         places = [0] * len(split)
         stages = []
-        for k in range(len(_places(layers))):
+        for k in range(len(_places(read))):
             known: dict[tuple[int, tuple[_Key, ...]], int] = {}
             chosen: list[tuple[int, Steps]] = []
             for i, steps in enumerate(split):
@@ -140,18 +148,19 @@ class Plan:
         return cls(tuple(models), (first, second, third, last), tuple(places))
 
 
-def _places(layers: int) -> tuple[tuple[Site, ...], ...]:
+def _places(read: Site) -> tuple[tuple[Site, ...], ...]:
     """Return the sites of each stage."""
+    below = (read.layer or 1) - 1
     return (
-        tuple(Site(part, layers - 1) for part in PARTS) if layers > 1 else (),
-        (Site("tokens", layers - 1),) if layers > 1 else (),
-        (Site("cls", layers),),
+        tuple(Site(part, below) for part in PARTS) if below else (),
+        (Site("tokens", below),) if below else (),
+        (read,),
         (Site("sentence"),),
     )
 
 
-def _split(steps: Sequence[Intervention], layers: int) -> tuple[Steps, ...]:
-    places = _places(layers)
+def _split(steps: Sequence[Intervention], read: Site) -> tuple[Steps, ...]:
+    places, layers = _places(read), read.layer or 1
     for step in steps:
         site = step.site.counted(layers)
         if not any(site in stage for stage in places):
@@ -172,7 +181,7 @@ class Forward:
     Parameters
     ----------
     model
-        A transformers model with a head that reads position 0 only.
+        A transformers model with a head that reads one vector of a text.
     plan
         Plan for a model with as many layers.
 
@@ -224,18 +233,25 @@ class Forward:
             chains = [self.removals[TOKENS - 1][place] for place in places]
             hidden = attention(before, last)
             if self.quick is None:
-                found = whole_last_layer(last, hidden, chains)
+                found = self._whole_last_layer(inputs, last, hidden, chains)
             else:
                 mask = inputs["attention_mask"]
                 found = first_of_last_layer(self.model, self.quick, last, hidden, mask, chains)
             for place, row in zip(places, found, strict=True):
                 rows[place] = row
-        rows = self._next(rows, CLS)
+        rows = self._next(rows, READ)
         sentences = list(sentence_of(self.model, torch.cat(rows)).chunk(len(rows)))
         states = torch.stack(self._next(sentences, SENTENCE))
         leaves = list(self.plan.leaves)
         logits: Tensor = final_of(self.model)(states)
         return logits[leaves], states[[leaves[i] for i in models]]
+
+    def _whole_last_layer(
+        self, inputs: Inputs, last: Call, hidden: Tensor, chains: Sequence[Chain]
+    ) -> Tensor:
+        """Return what is read of the last layer, run whole for each chain, ``(V, B, d)``."""
+        whole = (last.again(removed(hidden, chain)) for chain in chains)
+        return torch.stack([texts_of(self.model, x, inputs) for x in whole])
 
     def _next(self, states: Sequence[Tensor], stage: int) -> list[Tensor]:
         """Return the states of a stage from those of the one before, ``(B, d)`` each."""
@@ -251,7 +267,8 @@ def one_by_one(
     for i in range(len(plan.names)):
         with applied(model, plan.steps_of(i)), recording(model, [sentence]) as values:
             logits.append(model(**inputs).logits)
-            vectors.append(values[sentence])
+            x = values[sentence]
+            vectors.append(texts_of(model, x, inputs) if x.ndim > 2 else x)
     return torch.stack(logits), torch.stack(vectors)[list(models)]
 
 
@@ -366,7 +383,7 @@ def enter(model: Any, inputs: Inputs) -> tuple[Call, Call]:
             handle = place.module.register_forward_pre_hook(hook, with_kwargs=True)
             stack.callback(handle.remove)
         with suppress(_Entered):
-            model(**inputs)
+            model(**inputs, **({"use_cache": False} if is_decoder(model) else {}))
     before_last, at_last = recorded
     return before_last, at_last
 
@@ -399,14 +416,15 @@ class Attention:
 def quick_family(model: Any) -> Family | None:
     """Return the family of a model whose last layer can be computed at position 0 only, or None.
 
-    It cannot be if the family has no `finish`, the model's attention scores depend on more than its
-    queries and keys, or a layer consists of several.
+    It cannot be if the head reads other tokens, the family has no `finish`, the model's attention
+    scores depend on more than its queries and keys, or a layer consists of several.
     """
     config, family = model.config, family_of(model)
     plain = getattr(config, "position_embedding_type", "absolute") in ("absolute", None)
     inner = getattr(config, "inner_group_num", 1) == 1
     causal = getattr(config, "is_decoder", False)
-    return family if family.finish is not None and plain and inner and not causal else None
+    first = read_by_head(model) == FIRST and not causal
+    return family if family.finish is not None and plain and inner and first else None
 
 
 def first_of_last_layer(
@@ -452,11 +470,6 @@ def first_of_last_layer(
     context = context if value.bias is None else context + value.bias
     assert family.finish is not None
     return family.finish(last.layer, context.flatten(0, 1), x.flatten(0, 1)).view(x.shape)
-
-
-def whole_last_layer(last: Call, hidden: Tensor, chains: Sequence[Chain]) -> Tensor:
-    """Return the same as `first_of_last_layer` by a whole run of the layer for each chain."""
-    return torch.stack([last.again(removed(hidden, chain))[:, 0] for chain in chains])
 
 
 def _by_head(linear: nn.Linear, heads: int) -> Tensor:

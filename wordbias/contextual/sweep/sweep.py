@@ -30,12 +30,12 @@ from wordbias.contextual.sweep.sequential import fit_in_sequence
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry
 from wordbias.draws import LISTS, NULL
 from wordbias.models.adapters import Adapter
-from wordbias.models.families import layer_count
 from wordbias.models.hooks import Intervention
 from wordbias.models.model_like import evaluating, name_of
 from wordbias.models.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.models.settings import SENT_DEBIAS as BASELINE
 from wordbias.models.settings import all_settings
+from wordbias.models.sites import read_site
 from wordbias.models.token_batches import TokenisedTexts
 from wordbias.nli.hugging_face import Classifier, as_written
 from wordbias.nli.scoring import softmax
@@ -359,7 +359,7 @@ def _probabilities(
     models, 3)``.
     """
     model = swept.load()
-    plan = Plan.of(models, layer_count(model.model))
+    plan = Plan.of(models, read_site(model.model))
     tokenised = TokenisedTexts.of(model, pairs, truncate=isinstance(model, Classifier))
     with evaluating(model.model):
         found = outputs(swept.source, model, plan, tokenised, file=swept.file, workers=workers)

@@ -27,9 +27,10 @@ from wordbias.methods.methods import arguments_of
 from wordbias.methods.rows import fit_rows
 from wordbias.methods.transform import Projection
 from wordbias.models.adapters import SENTENCE, Adapter, depth
-from wordbias.models.families import final_of, layer_count, text_head_of
+from wordbias.models.families import final_of, text_head_of
 from wordbias.models.hooks import Intervention
 from wordbias.models.model_like import evaluating
+from wordbias.models.sites import read_site
 from wordbias.models.text_classifier import TextClassifier
 from wordbias.models.token_batches import TokenisedTexts
 from wordbias.settings import Configured
@@ -66,7 +67,7 @@ class TaskModel:
         file: Path | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Return what is kept of texts under some removals; see `outputs`."""
-        plan = Plan.of(models, layer_count(self.model.model))
+        plan = Plan.of(models, read_site(self.model.model))
         tokenised = TokenisedTexts.of(self.model, [(text,) for text in texts], truncate=True)
         with evaluating(self.model.model):
             return outputs(

@@ -1,4 +1,4 @@
-"""Values of all runs of the occupation experiment, by strategy, stage and seed."""
+"""Values of all runs of an experiment, by strategy, stage and seed, and what each task measures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, RANDOM, is_random
 from wordbias.measures.held_out_probes import BEST
 from wordbias.measures.registry import column_title, ideal
 from wordbias.outcomes.fairness import ACCURACY, ALL, CORRELATION, DIVERGENCES, SUM
@@ -17,6 +16,8 @@ from wordbias.outcomes.fairness import GAPS as RATE_GAPS
 from wordbias.probes.mdl import ACCURACY as PROBE_ACCURACY
 from wordbias.probes.mdl import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
 from wordbias.results import Row
+from wordbias.retraining.arms import NONE, ORIGINAL, OWN, RANDOM, is_random
+from wordbias.stereotypes.winobias import ANTI, DIFFERENCE, F1, PRO
 
 WITHIN = "within"
 REPRESENTATION, BEFORE, AFTER, RESTORED = "representation", "before", "after", "restored"
@@ -24,6 +25,7 @@ REPRESENTATION, BEFORE, AFTER, RESTORED = "representation", "before", "after", "
 PRETRAINED, UNTRAINED = "pretrained", "untrained"
 BASELINES = (PRETRAINED, UNTRAINED)
 CEAT_MEASURE = "ceat"
+TEST, PRO_ANTI = "test", f"{PRO} − {ANTI}"
 _TOTALS = (ALL, SUM, CORRELATION, CONTROL, WITHIN, SELECTIVITY)
 Values = NDArray[np.float64]
 
@@ -34,6 +36,8 @@ _PARTS = {
     CORRELATION: " (P)",
     WITHIN: " within classes",
     CONTROL: " knowing the class alone",
+    TEST: " on the test set",
+    PRO_ANTI: " (pro − anti)",
 }
 
 
@@ -68,8 +72,81 @@ GAPS = (
     *(Metric(name, SUM) for name in DIVERGENCES),
 )
 """Extrinsic metrics in the order of the published tables."""
-REPRESENTATIVE = (GAPS[0], GAPS[3], GAPS[7], GAPS[8])
-"""Metrics of Table 1a (Orgad et al. 2022)."""
+F1_GAP = Metric(DIFFERENCE, PRO_ANTI)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is measured of the models of one task, and the published tables that show it.
+
+    Attributes
+    ----------
+    accurate
+        How good the models are at their task.
+    gaps
+        Extrinsic bias, in the order of the published tables.
+    main
+        The gap that verdicts are about.
+    short
+        Metrics of the short table.
+    drawn
+        Gaps that have a panel in the figure.
+    tables
+        Numbers of the tables of Orgad et al. (2022): short, all before, all after, frozen.
+    units, layers
+        What the models are trained on, and what is trained again.
+    at_random
+        What a random change does.
+    """
+
+    accurate: Metric
+    gaps: tuple[Metric, ...]
+    main: Metric
+    short: tuple[Metric, ...]
+    drawn: tuple[Metric, ...]
+    tables: tuple[str, str, str, str]
+    units: str
+    layers: str
+    at_random: str
+
+    @property
+    def of_predictions(self) -> tuple[Metric, ...]:
+        """All metrics of predictions."""
+        return self.accurate, *self.gaps
+
+    @property
+    def sums(self) -> tuple[Metric, ...]:
+        """Gaps that can be reduced and restored by a share."""
+        return tuple(metric for metric in self.gaps if metric.set in (SUM, PRO_ANTI))
+
+
+OCCUPATION = Task(
+    ACCURATE,
+    GAPS,
+    main=GAPS[1],
+    short=(ACCURATE, GAPS[0], GAPS[1], GAPS[3], GAPS[7], GAPS[8]),
+    drawn=tuple(GAPS[i] for i in (0, 1, 3, 5, 7, 8)),
+    tables=("Table 1a", "Table 3", "Table 4", "Table 5"),
+    units="biographies",
+    layers="the last layer",
+    at_random="A random change leaves out or repeats the same number of biographies, or replaces "
+    "the same number of words, without regard to gender. Or it removes random directions until the "
+    "vectors move as far.",
+)
+"""Classifiers of biographies; independence is not drawn, as it is close to separation."""
+COREFERENCE = Task(
+    Metric(F1, TEST),
+    (F1_GAP, *GAPS),
+    main=F1_GAP,
+    short=(Metric(F1, TEST), F1_GAP, GAPS[1], GAPS[3], GAPS[7], GAPS[8]),
+    drawn=(F1_GAP, *(GAPS[i] for i in (1, 3, 5, 7, 8))),
+    tables=("Table 1b", "Table 7", "Table 8", ""),
+    units="documents",
+    layers="all above the encoder",
+    at_random="A random change replaces or repeats as many words, without regard to gender. Or it "
+    "removes random directions until the vectors move as far.",
+)
+"""Models of coreference on WinoBias."""
 
 
 class Place(NamedTuple):

@@ -11,12 +11,13 @@ from made_up_runs import PUBLISHED_COMPRESSION, compression_rows, gap_rows, publ
 from scipy.stats import ttest_rel
 
 from wordbias.biographies.data import Biographies
-from wordbias.biographies.results import ACCURATE, AFTER, BEFORE, GAPS
-from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
-from wordbias.functions import bios_tables
+from wordbias.functions.bios import _closing, _heading
 from wordbias.rendering import Table, as_text
 from wordbias.results import Row
+from wordbias.retraining.results import ACCURATE, AFTER, BEFORE, GAPS
+from wordbias.retraining.summary import Summary
+from wordbias.retraining.tables import tables
 from wordbias.statistics import sign_flip_p
 
 LONG = ("none", "subsample", "oversample", "scrub", "scrub-as-published+oversample", "swap")
@@ -61,7 +62,7 @@ def column(table: Table, name: str) -> dict[str, str]:
 
 
 def tables_of(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) -> list[Table]:
-    return bios_tables.tables(Summary.of(rows, correct=correct), frozen=frozen)
+    return tables(Summary.of(rows, correct=correct), frozen=frozen)
 
 
 def titled(tables: Sequence[Table], start: str) -> list[Table]:
@@ -70,6 +71,7 @@ def titled(tables: Sequence[Table], start: str) -> list[Table]:
     return found
 
 
+@pytest.mark.each_once("frozen", "strategies")
 @pytest.mark.parametrize("classes", [2, 28])
 @pytest.mark.parametrize("seeds", [1, 3, 6])
 @pytest.mark.parametrize("strategies", [("scrub",), LONG])
@@ -195,18 +197,18 @@ def test_fewer_seeds_are_told() -> None:
 
 
 def test_the_heading_says_what_the_data_are() -> None:
-    (line,) = bios_tables.heading(synthetic(1000), "tiny")
+    line = _heading(synthetic(1000), "tiny")
     assert "synthetic biographies (seed 0, n=1,000): 1,000 biographies, 10 classes" in line
     assert "(from engineer 14 % to nurse 88 %). Encoder: tiny." in line
     two = Biographies.of("a.tsv", "abcd", "xxyy", "FMMM")
-    (line,) = bios_tables.heading(two, "tiny")
+    line = _heading(two, "tiny")
     assert line.endswith(
         "a.tsv: 4 biographies, 2 classes, 25 % women (y 0 %, x 50 %). Encoder: tiny."
     )
 
 
 def test_the_closing_reads_the_figures_and_says_the_conventions() -> None:
-    lines = bios_tables.closing(Summary.of(published_rows()))
+    lines = _closing(Summary.of(published_rows()))
     assert any(line.startswith("Does compression predict what retraining") for line in lines)
     assert "0 is fair" in lines[-1]
 
@@ -215,7 +217,7 @@ def test_one_job_alone_can_be_shown() -> None:
     rows = list(compression_rows({"none": [2.0]}))
     (table,) = tables_of(rows)
     assert table.title == "Gender in the vectors"
-    assert bios_tables.closing(Summary.of(rows))
+    assert _closing(Summary.of(rows))
 
 
 def test_ceat_has_its_own_squares_where_it_is_defined() -> None:
@@ -241,7 +243,7 @@ def test_ceat_has_its_own_squares_where_it_is_defined() -> None:
 def test_differences_from_no_debiasing_are_paired_by_seed() -> None:
     rows = runs(("none", "scrub"), 3)
     found = Summary.of(rows)
-    (table,) = (one for one in bios_tables.tables(found) if "paired by seed" in one.title)
+    (table,) = (one for one in tables(found) if "paired by seed" in one.title)
     assert table.title == "Differences from none, paired by seed"
     assert list(table.columns) == ["", "scrub"]
     cell = column(table, "scrub")["Compression"]
@@ -263,7 +265,7 @@ def test_differences_from_no_debiasing_are_paired_by_seed() -> None:
     assert cells["change_low"] == pytest.approx(d.mean() - half)
     assert cells["excluded"] > abs(cells["change"])
     assert "No stars" in table.note
-    one_seed = bios_tables.tables(Summary.of(runs(("none", "scrub"), 1)))
+    one_seed = tables(Summary.of(runs(("none", "scrub"), 1)))
     assert not [one for one in one_seed if "paired by seed" in one.title]
 
 

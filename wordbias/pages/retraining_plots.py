@@ -1,4 +1,4 @@
-"""Figure of the occupation experiment: gaps against compression, before and after retraining."""
+"""Figure of an experiment: gaps against compression, before and after retraining."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wordbias.biographies.results import (
-    AFTER,
-    BEFORE,
-    COMPRESSED,
-    GAPS,
-    REPRESENTATION,
-    Metric,
-    Runs,
-    Values,
-)
-from wordbias.biographies.summary import Summary
 from wordbias.errors import WordbiasError
 from wordbias.pages.panel import SERIES, SHAPES, Dot, Look, Panel, Path
 from wordbias.pages.plots import draw_legend, draw_panel, draw_panels
 from wordbias.rendering import how_many
+from wordbias.retraining.results import (
+    AFTER,
+    BEFORE,
+    COMPRESSED,
+    OCCUPATION,
+    REPRESENTATION,
+    Metric,
+    Runs,
+    Task,
+    Values,
+)
+from wordbias.retraining.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from wordbias.reports import Report
 
-_SHOWN = tuple(GAPS[i] for i in (0, 1, 3, 5, 7, 8))
-"""TPR gaps, and the sums of the others but independence, which is close to separation."""
 _PANEL = (3.4, 2.9)  # inches
 _COLUMNS = 3
 
 
-def plot_compression_fairness(report: Report, ax: Axes | None = None) -> Axes:
-    """Draw small multiples in the manner of Figure 3 (Orgad et al. 2022).
+def plot_compression_fairness(
+    report: Report, ax: Axes | None = None, *, task: Task = OCCUPATION
+) -> Axes:
+    """Draw small multiples in the manner of Figures 3 and 4 (Orgad et al. 2022).
 
     Each metric has a panel, unless it is undefined in all runs. Retraining the last layer does not
     change the vectors, so that the two marks of a run, empty before and filled after, have the same
@@ -46,8 +47,8 @@ def plot_compression_fairness(report: Report, ax: Axes | None = None) -> Axes:
     WordbiasError
         If no run has both a compression and a gap.
     """
-    found = Summary.of(report.rows)
-    shown = [metric for metric in _SHOWN if _has_points(found.runs, metric)]
+    found = Summary.of(report.rows, task)
+    shown = [metric for metric in found.task.drawn if _has_points(found.runs, metric)]
     if not shown:
         raise WordbiasError("no run has both a compression and a gap; nothing to draw")
     lines, beside = -(-len(shown) // _COLUMNS), min(len(shown), _COLUMNS)
@@ -60,7 +61,7 @@ def plot_compression_fairness(report: Report, ax: Axes | None = None) -> Axes:
         draw_legend(panels[0], [*looks.items()], below, outside=ax is None)
 
     size = max(_PANEL[0] * beside, 4.6), _PANEL[1] * lines + 0.5
-    title = f"bios: {how_many(len(looks), 'strategy', 'strategies')}"
+    title = f"{report.command}: {how_many(len(looks), 'strategy', 'strategies')}"
     return draw_panels(ax, size, title, draw, lines, beside)
 
 

@@ -1,4 +1,4 @@
-"""Summary of the occupation experiment: means over seeds, tests, verdicts and associations."""
+"""Summary of an experiment: means over seeds, tests, verdicts and associations."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordbias.biographies.results import (
-    ACCURATE,
+from wordbias.correlation import correlation
+from wordbias.draws import change_interval, seed_keys
+from wordbias.results import Row
+from wordbias.retraining.arms import ORIGINAL, OWN
+from wordbias.retraining.results import (
     AFTER,
     BEFORE,
     CEAT,
     COMPRESSED,
     COMPRESSED_AS_PUBLISHED,
     COMPRESSED_WITHIN,
-    GAPS,
+    OCCUPATION,
     PROBED,
     READ,
     REPRESENTATION,
@@ -26,12 +29,8 @@ from wordbias.biographies.results import (
     Metric,
     Runs,
     Spread,
+    Task,
 )
-from wordbias.biographies.strategies import ORIGINAL, OWN
-from wordbias.correlation import correlation
-from wordbias.draws import change_interval, seed_keys
-from wordbias.outcomes.fairness import SUM
-from wordbias.results import Row
 from wordbias.statistics import (
     LEAST_PAIRS,
     Interval,
@@ -45,15 +44,9 @@ NAME = "sign-flip permutation test of the mean difference over paired seeds, two
 INTRINSIC = (COMPRESSED, COMPRESSED_WITHIN, CEAT)
 STAGES = (BEFORE, AFTER, RESTORED)
 OF_VECTORS = (COMPRESSED, COMPRESSED_AS_PUBLISHED, COMPRESSED_WITHIN, PROBED, READ, CEAT)
-OF_PREDICTIONS = (ACCURATE, *GAPS)
 R_SQUARED = "r-squared"
 ALL_RUNS = "all runs"
-_STAGES = {REPRESENTATION: OF_VECTORS, BEFORE: OF_PREDICTIONS, AFTER: OF_PREDICTIONS}
 _KEPT = ("neutral", "better", "classes_measured")
-SUMS = tuple(metric for metric in GAPS if metric.set == SUM)
-"""Gaps that can be reduced and restored by a share."""
-MAIN = GAPS[1]
-
 
 Key = tuple[Metric, str, str, str]
 
@@ -92,6 +85,8 @@ class Summary:
 
     Attributes
     ----------
+    task
+        What is measured of the models.
     runs
         Values of the runs.
     cells
@@ -102,13 +97,14 @@ class Summary:
         True if tests are corrected for their number.
     """
 
+    task: Task
     runs: Runs
     cells: Mapping[Key, Cell] = field(repr=False)
     associations: Sequence[Association] = field(repr=False)
     is_corrected: bool = False
 
     @classmethod
-    def of(cls, rows: Sequence[Row], *, correct: bool = False) -> Summary:
+    def of(cls, rows: Sequence[Row], task: Task = OCCUPATION, *, correct: bool = False) -> Summary:
         """Summarise the rows of all jobs.
 
         Parameters
@@ -120,11 +116,20 @@ class Summary:
         """
         runs = Runs.of(rows)
         cells: dict[Key, Cell] = {}
-        for stage, metrics in _STAGES.items():
+        measured = {
+            REPRESENTATION: OF_VECTORS,
+            **dict.fromkeys((BEFORE, AFTER), task.of_predictions),
+        }
+        for stage, metrics in measured.items():
             for view in (OWN, ORIGINAL):
                 for cell in _cells(runs, metrics, stage, view, correct=correct):
                     cells[cell.metric, cell.strategy, stage, view] = cell
-        return cls(runs, cells, tuple(associations(runs)), correct)
+        return cls(task, runs, cells, tuple(associations(runs, task)), correct)
+
+    @property
+    def main(self) -> Metric:
+        """Gap that verdicts are about."""
+        return self.task.main
 
     @cached_property
     def returns(self) -> Sequence[Returned]:
@@ -151,12 +156,13 @@ class Summary:
         return [*means, *back, *(self._association_row(one) for one in self.associations)]
 
     def _returned_row(self, one: Returned) -> Row:
+        main = self.main
         details: dict[str, Any] = {
             "unit": "seeds",
             "stage": RESTORED,
             "view": OWN,
-            "set": MAIN.set,
-            "sd": self.runs.spread(MAIN, one.strategy, RESTORED).sd,
+            "set": main.set,
+            "sd": self.runs.spread(main, one.strategy, RESTORED).sd,
             "n": one.test.n,
             "seeds": list(self.runs.seeds),
             "neutral": 0,
@@ -165,7 +171,7 @@ class Summary:
             "verdict": one.verdict,
         }
         details |= {"correction": "holm"} if self.is_corrected else {}
-        return Row(one.strategy, MAIN.measure, one.test.difference, details)
+        return Row(one.strategy, main.measure, one.test.difference, details)
 
     def _row(self, cell: Cell) -> Row:
         metric, strategy, stage, view = cell.metric, cell.strategy, cell.stage, cell.view
@@ -344,17 +350,17 @@ def returns(found: Summary) -> Iterator[Returned]:
     The tests are those of the cells, before and after retraining against no debiasing and against
     the random change, and that of after against before; see `wordbias.verdicts.RETURNS_OVER_SEEDS`.
     """
-    runs, base = found.runs, found.runs.base()
+    runs, main, base = found.runs, found.main, found.runs.base()
     if base is None:
         return
-    names = [name for name in runs.debiased() if runs.spread(MAIN, name, RESTORED).n]
+    names = [name for name in runs.debiased() if runs.spread(main, name, RESTORED).n]
     tests = [
-        paired_test(*(runs.column(MAIN, name, stage) for stage in (AFTER, BEFORE)))
+        paired_test(*(runs.column(main, name, stage) for stage in (AFTER, BEFORE)))
         for name in names
     ]
     corrected = with_holm(tests) if found.is_corrected else tests
     for name, test in zip(names, corrected, strict=True):
-        before, after = (found.cell(MAIN, name, stage) for stage in (BEFORE, AFTER))
+        before, after = (found.cell(main, name, stage) for stage in (BEFORE, AFTER))
         if test is None or before.test is None or after.test is None:
             continue
         least, null = smallest_p(test.n), after.null_test
@@ -365,7 +371,7 @@ def returns(found: Summary) -> Iterator[Returned]:
                 Seeds(before.test.difference or 0.0, before.test.p, least),
                 Seeds(test.difference or 0.0, test.p, least),
                 Seeds(after.test.difference or 0.0, after.test.p, least, beyond),
-                restored_share(found, MAIN, name),
+                restored_share(found, main, name),
             ),
         )
         yield Returned(name, test, rule.verdict, rule.says)
@@ -451,7 +457,7 @@ def associate(
     return Association(x, y, stage, name, found.r, found.p, found.n, reason)
 
 
-def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
+def associations(runs: Runs, task: Task, view: str = OWN) -> Iterator[Association]:
     """Yield every association: over all runs, then within each strategy.
 
     Table 2 of Orgad et al. (2022, §4.3) is of squared Pearson correlations over all runs, a point
@@ -464,7 +470,7 @@ def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
     """
     for strategies in ((), *((name,) for name in runs.studied())):
         for x in INTRINSIC:
-            for y in GAPS:
+            for y in task.gaps:
                 for stage in STAGES:
                     every = runs.debiased() if stage == RESTORED else None
                     yield replace(

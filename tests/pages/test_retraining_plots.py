@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from wordbias import Report, WordbiasError
-from wordbias.biographies.results import AFTER, BEFORE, COMPRESSED, GAPS
-from wordbias.biographies.summary import Summary
-from wordbias.pages.bios_plots import compression_panel, plot_compression_fairness
+from wordbias.pages.retraining_plots import compression_panel, plot_compression_fairness
 from wordbias.results import Row
+from wordbias.retraining.results import AFTER, BEFORE, COMPRESSED, GAPS
+from wordbias.retraining.summary import Summary
 
 pytest.importorskip("matplotlib")
 X = {"none": [4.0, 4.5, 3.5], "scrub": [1.5, 1.7, 1.6]}

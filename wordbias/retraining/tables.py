@@ -1,31 +1,27 @@
-"""Tables of the occupation experiment, and the lines above and below them."""
+"""Tables of an experiment, in the layout of Orgad et al. (2022)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 
 from wordbias import cells
-from wordbias.biographies.conclusions import conclusions
-from wordbias.biographies.data import Biographies
-from wordbias.biographies.removals import is_removal
-from wordbias.biographies.results import (
-    ACCURATE,
+from wordbias.pivot import pivot, values
+from wordbias.rendering import Table, how_many
+from wordbias.results import Row
+from wordbias.retraining.arms import ORIGINAL, OWN
+from wordbias.retraining.results import (
     AFTER,
     BEFORE,
     CEAT,
     COMPRESSED,
     COMPRESSED_WITHIN,
-    GAPS,
     KNOWING_CLASS,
     READ,
     REPRESENTATION,
-    REPRESENTATIVE,
     Metric,
     spread,
 )
-from wordbias.biographies.strategies import ORIGINAL, OWN
-from wordbias.biographies.summary import (
+from wordbias.retraining.summary import (
     INTRINSIC,
     NAME,
     OF_VECTORS,
@@ -34,36 +30,11 @@ from wordbias.biographies.summary import (
     Summary,
     too_few,
 )
-from wordbias.pivot import pivot, values
-from wordbias.rendering import Table, how_many
-from wordbias.results import Row
 from wordbias.statistics import EXACT_PAIRS
 from wordbias.verdicts import LEVEL
 
 _PAPER = "as Orgad et al. 2022"
 _STAGES = {BEFORE: "before", AFTER: "after"}
-_FEW = 6
-_SHORT = (ACCURATE, *(metric for metric in GAPS if metric in (*REPRESENTATIVE, GAPS[1])))
-
-
-def heading(bios: Biographies, model: str) -> list[str]:
-    """Return the line above the tables: the data and the encoder."""
-    shares = women_by_class(bios)
-    women = bios.counts()[:, 0].sum() / max(1, len(bios))
-    listed = [
-        f"{name} {100 * shares[name]:.0f} %" for name in sorted(shares, key=shares.__getitem__)
-    ]
-    by_class = ", ".join(listed) if len(listed) <= _FEW else f"from {listed[0]} to {listed[-1]}"
-    return [
-        f"Occupation experiment on {bios.path}: {len(bios):,} biographies, {len(shares)} "
-        f"classes, {100 * women:.0f} % women ({by_class}). Encoder: {model}."
-    ]
-
-
-def women_by_class(bios: Biographies) -> dict[str, float]:
-    """Return the share of women in each class that is not empty; `--limit` can leave one empty."""
-    shares = zip(bios.classes, bios.shares().tolist(), strict=True)
-    return {name: share for name, share in shares if not math.isnan(share)}
 
 
 def tables(found: Summary, *, frozen: bool = False) -> list[Table]:
@@ -81,31 +52,17 @@ def tables(found: Summary, *, frozen: bool = False) -> list[Table]:
     return shown
 
 
-def closing(found: Summary) -> list[str]:
-    """Return the lines below the tables: conclusions, and what the figures mean."""
-    conventions = (
-        "Gaps are F − M on equally many women and men of each class; 0 is fair. S: sum of absolute "
-        "gaps over classes; P: Pearson's r of the gap with the share of women. Compression, in "
-        "bits: 1 if gender cannot be read from the vectors and half of the people are women; "
-        "unequal shares alone give more. Higher: gender is easier to read."
-    )
-    removals = [name for name in found.runs.studied() if is_removal(name)]
-    vectors = (
-        f"{', '.join(removals)}: a removal stands before the last layer of {found.runs.base()}; "
-        "after retraining, a new layer reads what it leaves. Methods are fitted to the vectors of "
-        "the training set, and gender is probed in the test set."
-    )
-    return [*conclusions(found), *([vectors] * bool(removals)), conventions]
-
-
 def _vectors_table(found: Summary) -> Table:
     """Return a line for each encoder: how much of the gender is in its vectors."""
     runs = found.runs
     subjects = [*runs.baselines, *runs.strategies]
-    is_read = any(metric == READ for metric, *_ in found.cells)
-    of_vectors = [metric for metric in OF_VECTORS if metric != READ or is_read]
+    measured = {metric for metric, *_ in found.cells}
+    measured |= {*OF_VECTORS} - {READ, COMPRESSED_WITHIN}
+    of_vectors = [metric for metric in OF_VECTORS if metric in measured]
     shown = [found.cell(metric, name, REPRESENTATION) for metric in of_vectors for name in subjects]
-    about = "Within classes: compression of equally many women and men of each class. "
+    about = ""
+    if COMPRESSED_WITHIN in measured:
+        about = "Within classes: compression of equally many women and men of each class. "
     known = spread(runs.every(KNOWING_CLASS, REPRESENTATION, subjects)).mean
     if known is not None:
         about += f"Knowing only the class gives a compression of {known:.3f}. "
@@ -121,15 +78,15 @@ def _vectors_table(found: Summary) -> Table:
 
 
 def _representative_tables(found: Summary) -> list[Table]:
-    """Return the metrics of Table 1a, before and after retraining."""
-    title = f"Before and after retraining the last layer ({_PAPER}, Table 1a)"
+    """Return the metrics of the short table, before and after retraining."""
+    title = f"Before and after retraining {found.task.layers} ({_PAPER}, {found.task.tables[0]})"
     return _by_strategy(found, title, _representative_lines(found))
 
 
 def _representative_lines(found: Summary) -> list[tuple[Metric, str, str]]:
-    """Return the metrics of Table 1a with their stages and titles."""
+    """Return the metrics of the short table with their stages and titles."""
     lines = [(metric, REPRESENTATION, metric.title) for metric in (COMPRESSED, READ, CEAT)]
-    for metric in _SHORT:
+    for metric in found.task.short:
         lines += [
             (metric, stage, f"{metric.title}, {_STAGES[stage]}") for stage in _stages_of(found)
         ]
@@ -140,19 +97,14 @@ def _difference_tables(found: Summary) -> list[Table]:
     """Return how far strategies are from no debiasing, and from random changes, seed by seed."""
     note = (
         "Mean difference and its 95 % interval over the seeds, by Student's t. It covers what "
-        "another seed may change, not other biographies."
-    )
-    null = (
-        "A random change leaves out or repeats the same number of biographies, or replaces the "
-        "same number of words, without regard to gender. Or it removes random directions until "
-        "the vectors move as far."
+        f"another seed may change, not other {found.task.units}."
     )
     kinds = (
         (f"Differences from {found.runs.base()}, paired by seed", lambda cell: cell.test, note),
         (
             "Differences from random changes of the same size, paired by seed",
             lambda cell: cell.null_test,
-            f"{note} {null}",
+            f"{note} {found.task.at_random}",
         ),
     )
     return [
@@ -193,17 +145,23 @@ def _by_subject(title: str, rows: Sequence[Row], cell: Callable[[Row], str], not
 
 
 def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
-    """Return all metrics of one stage: Tables 3, 4 or 5."""
+    """Return all metrics of one stage."""
+    _, as_tuned, again, as_frozen = found.task.tables
     if frozen and stage == AFTER:
         title = "Frozen encoder, last layer retrained on the original data"
     elif frozen:
-        title = f"Frozen encoder ({_PAPER}, Table 5)"
+        title = f"Frozen encoder ({_PAPER}, {as_frozen})"
     elif stage == BEFORE:
-        title = f"As fine-tuned ({_PAPER}, Table 3)"
+        title = f"As fine-tuned ({_PAPER}, {as_tuned})"
     else:
-        title = f"Last layer retrained ({_PAPER}, Table 4)"
-    lines = [(metric, stage, metric.title) for metric in (ACCURATE, *GAPS)]
+        title = f"{_capital(found.task.layers)} retrained ({_PAPER}, {again})"
+    lines = [(metric, stage, metric.title) for metric in found.task.of_predictions]
     return _by_strategy(found, title, lines)
+
+
+def _capital(layers: str) -> str:
+    name = layers.removeprefix("the ")
+    return f"{name[0].upper()}{name[1:]}"
 
 
 def _original_tables(found: Summary) -> list[Table]:
@@ -213,7 +171,7 @@ def _original_tables(found: Summary) -> list[Table]:
         for metric in (COMPRESSED, COMPRESSED_WITHIN)
         if found.runs.has(REPRESENTATION, ORIGINAL)
     ]
-    for metric in _SHORT:
+    for metric in found.task.short:
         lines += [
             (metric, stage, f"{metric.title}, {_STAGES[stage]}")
             for stage in (BEFORE, AFTER)
@@ -231,7 +189,7 @@ def _original_tables(found: Summary) -> list[Table]:
 def _association_tables(found: Summary) -> list[Table]:
     """Return squared correlations: over all runs, as Table 2, and within each strategy.
 
-    Where none is defined there is no table; `wordbias.biographies.summary` says why.
+    Where none is defined there is no table; `wordbias.retraining.summary` says why.
     """
     made = [_over_all(found, x) for x in INTRINSIC if _defined(found, x)]
     defined = _defined(found, COMPRESSED)
@@ -252,14 +210,14 @@ def _defined(found: Summary, x: Metric) -> list[Metric]:
     """Return the metrics whose correlation with `x` over all runs is defined at some stage."""
     return [
         y
-        for y in GAPS
+        for y in found.task.gaps
         if any(found.association(x, y, stage).r is not None for stage in _stages_of(found))
     ]
 
 
 def _over_all(found: Summary, x: Metric) -> Table:
     stages = _stages_of(found)
-    made = {(y, stage): found.association(x, y, stage) for y in GAPS for stage in stages}
+    made = {(y, stage): found.association(x, y, stage) for y in found.task.gaps for stage in stages}
     rows = [
         Row("", y.title, made[y, stage].r, {"stage": stage, "p": made[y, stage].p})
         for y in _defined(found, x)

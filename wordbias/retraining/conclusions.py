@@ -1,4 +1,4 @@
-"""Sentences about the results of the occupation experiment, computed from its summary."""
+"""Sentences about the results of an experiment, computed from its summary."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from itertools import combinations
 
 import numpy as np
 
-from wordbias.biographies.results import (
+from wordbias.retraining.arms import ORIGINAL
+from wordbias.retraining.results import (
     AFTER,
     BEFORE,
     COMPRESSED,
-    GAPS,
     REPRESENTATION,
     RESTORED,
     Metric,
 )
-from wordbias.biographies.strategies import ORIGINAL
-from wordbias.biographies.summary import MAIN, SUMS, Association, Summary, restored_share
+from wordbias.retraining.summary import Association, Summary, restored_share
 from wordbias.verdicts import LEVEL
 
 _FEWEST = 3  # strategies whose order says anything
@@ -49,10 +48,10 @@ def _beside_random_changes(found: Summary) -> Iterator[str]:
     """Say how far strategies differ from random changes of the same size, in the main gap."""
     parts = []
     for name in found.runs.debiased():
-        own, null = found.cell(MAIN, name, BEFORE), found.runs.random_change(name)
+        own, null = found.cell(found.main, name, BEFORE), found.runs.random_change(name)
         if null is None or own.null_test is None or own.spread.mean is None:
             continue
-        test, of_null = own.null_test, found.cell(MAIN, null, BEFORE).spread.mean
+        test, of_null = own.null_test, found.cell(found.main, null, BEFORE).spread.mean
         said = f"{name} {own.spread.mean:.3f}, at random {of_null:.3f}"
         if test.interval is not None:
             low, high = test.interval
@@ -61,10 +60,10 @@ def _beside_random_changes(found: Summary) -> Iterator[str]:
         parts.append(said)
     if parts:
         base = found.runs.base()
-        of_base = found.cell(MAIN, base or "", BEFORE).spread.mean
+        of_base = found.cell(found.main, base or "", BEFORE).spread.mean
         than = f" ({base}: {of_base:.3f})" if of_base is not None else ""
         yield (
-            f"{MAIN.title} compared with random changes of the same size{than}: "
+            f"{found.main.title} compared with random changes of the same size{than}: "
             f"{'; '.join(parts)}. A change that also comes from a random change is no effect of "
             "debiasing."
         )
@@ -77,19 +76,20 @@ def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:
 
 
 def _restored(found: Summary) -> Iterator[str]:
-    shares = {name: restored_share(found, MAIN, name) for name in found.runs.studied()}
+    shares = {name: restored_share(found, found.main, name) for name in found.runs.studied()}
     parts = []
     for name, share in shares.items():
         if share is not None:
             before, after = (
-                found.cell(MAIN, name, stage).spread.mean or 0.0 for stage in (BEFORE, AFTER)
+                found.cell(found.main, name, stage).spread.mean or 0.0 for stage in (BEFORE, AFTER)
             )
             parts.append(f"{name} {_percent(share)} ({before:.3f} → {after:.3f})")
     if parts:
-        base = found.cell(MAIN, found.runs.base() or "", BEFORE).spread.mean or 0.0
+        base = found.cell(found.main, found.runs.base() or "", BEFORE).spread.mean or 0.0
         yield (
-            f"Retraining the last layer on the original data brings back, of what a strategy took "
-            f"off the {MAIN.title} of {found.runs.base()} ({base:.3f}): {', '.join(parts)}."
+            f"Retraining {found.task.layers} on the original data brings back, of what a strategy "
+            f"took off the {found.main.title} of {found.runs.base()} ({base:.3f}): "
+            f"{', '.join(parts)}."
         )
 
 
@@ -103,7 +103,7 @@ def _returned(found: Summary) -> Iterator[str]:
             parts.append(f"{one.strategy}: {one.says} ({said})")
     if parts:
         yield (
-            f"Does the {MAIN.title} come back when the last layer is trained again? "
+            f"Does the {found.main.title} come back when {found.task.layers} is trained again? "
             f"{'; '.join(parts)}."
         )
 
@@ -116,19 +116,19 @@ def _on_original_texts(found: Summary) -> Iterator[str]:
     """Report the gaps of models of rewritten texts on the original texts."""
     for name in found.runs.rewritten():
         before, after = (
-            found.cell(MAIN, name, stage, ORIGINAL).spread.mean for stage in (BEFORE, AFTER)
+            found.cell(found.main, name, stage, ORIGINAL).spread.mean for stage in (BEFORE, AFTER)
         )
         if before is not None and after is not None:
             yield (
                 f"{name}: its original data are rewritten too. On texts as they were its "
-                f"{MAIN.title} is {before:.3f}, and {after:.3f} after retraining on them."
+                f"{found.main.title} is {before:.3f}, and {after:.3f} after retraining on them."
             )
 
 
 def _r2_after_retraining(found: Summary) -> Iterator[str]:
     pairs = [
         [found.association(COMPRESSED, metric, stage).r2 for stage in (BEFORE, AFTER)]
-        for metric in GAPS
+        for metric in found.task.gaps
     ]
     both = [(a, b) for a, b in pairs if a is not None and b is not None]
     if both:
@@ -141,7 +141,7 @@ def _r2_after_retraining(found: Summary) -> Iterator[str]:
 
 
 def _prediction(found: Summary) -> Iterator[str]:
-    made = [found.association(COMPRESSED, metric, RESTORED) for metric in SUMS]
+    made = [found.association(COMPRESSED, metric, RESTORED) for metric in found.task.sums]
     defined = [one for one in made if one.r is not None and one.p is not None]
     if not defined:
         yield (
@@ -176,7 +176,7 @@ def _said(one: Association) -> str:
 def _agreement(found: Summary) -> str:
     """Say whether strategies have the same order in both, which p over runs does not test."""
     compression = _means(found, COMPRESSED, REPRESENTATION)
-    restored = _means(found, MAIN, RESTORED)
+    restored = _means(found, found.main, RESTORED)
     names = [name for name in found.runs.debiased() if name in compression and name in restored]
     if len(names) < _FEWEST:
         return f"{len(names)} strategies are too few for their order to say anything."
@@ -187,8 +187,8 @@ def _agreement(found: Summary) -> str:
         return "All strategies have the same compression or gain alike."
     return (
         f"Of {pairs} pairs of strategies that differ in both, the one with more compression gains "
-        f"more {MAIN.title} by retraining in {concordant} (means over seeds). Runs of one strategy "
-        "are alike, so p is too small."
+        f"more {found.main.title} by retraining in {concordant} (means over seeds). Runs of one "
+        "strategy are alike, so p is too small."
     )
 
 

@@ -20,8 +20,10 @@ from made_up_runs import (
 )
 from scipy import stats
 
-from wordbias.biographies.conclusions import conclusions
-from wordbias.biographies.results import (
+from wordbias.rendering import as_json
+from wordbias.results import Row
+from wordbias.retraining.conclusions import conclusions
+from wordbias.retraining.results import (
     ACCURATE,
     AFTER,
     BEFORE,
@@ -30,14 +32,14 @@ from wordbias.biographies.results import (
     COMPRESSED_WITHIN,
     GAPS,
     KNOWING_CLASS,
+    OCCUPATION,
     REPRESENTATION,
     RESTORED,
     Runs,
 )
-from wordbias.biographies.summary import (
+from wordbias.retraining.summary import (
     ALL_RUNS,
     FEWEST,
-    MAIN,
     R_SQUARED,
     PairedTest,
     Summary,
@@ -47,8 +49,6 @@ from wordbias.biographies.summary import (
     too_few,
     with_holm,
 )
-from wordbias.rendering import as_json
-from wordbias.results import Row
 
 TPR_S, FPR_S = GAPS[1], GAPS[3]
 NUMBERS = st.floats(-100, 100).map(lambda x: round(x, 3))
@@ -308,8 +308,8 @@ def test_what_the_published_retraining_brings_back() -> None:
     before, after = ({k: v[2] for k, v in PUBLISHED[stage].items()} for stage in (BEFORE, AFTER))
     for name in ("subsample", "oversample", "scrub"):
         share = (after[name] - before[name]) / (before["none"] - before[name])
-        assert restored_share(found, MAIN, name) == pytest.approx(share)
-    assert restored_share(found, MAIN, "none") is None
+        assert restored_share(found, OCCUPATION.main, name) == pytest.approx(share)
+    assert restored_share(found, OCCUPATION.main, "none") is None
     said = conclusions(found)[1]
     assert "subsample 71 % (1.598 → 2.164)" in said  # superficial
     assert "oversample 182 % (2.145 → 2.593)" in said
@@ -349,7 +349,7 @@ def test_whether_the_gap_comes_back(
     changes = [(after - before) * y for y in GAP]
     assert returned.test.difference == pytest.approx(np.mean(changes), abs=1e-12)
     (line,) = [one for one in found.rows() if one.details.get("stage") == RESTORED
-               and one.measure == MAIN.measure]  # fmt: skip
+               and one.measure == OCCUPATION.main.measure]  # fmt: skip
     assert (line.details["verdict"], line.details["n"]) == (verdict, SEEDS)
     assert line.details["change_low"] <= line.value <= line.details["change_high"]
     (said,) = [one for one in conclusions(found) if "come back when" in one]

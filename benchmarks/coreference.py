@@ -1,0 +1,119 @@
+"""Time the training of a coreference model, beside spans that are put together one by one.
+
+    python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --documents 8
+
+The peer scores mentions as published code does: it builds the vector of every span, with a softmax
+over all word pieces of the document, and multiplies it by the first layer. Ours multiplies each
+piece once and adds up. Each runs in a process of its own, on the same documents, in turn. Prints a
+Markdown table: seconds of a training step and of prediction, peak memory beyond the loaded model,
+and the loss of the first document without dropout, which is the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import statistics
+import time
+from types import MethodType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from wordbias.coreference.documents import Document
+from wordbias.coreference.model import Settings, SpanRanker
+from wordbias.coreference.reading import read_documents
+from wordbias.coreference.resolver import Coreference
+from wordbias.coreference.segments import Segmented
+from wordbias.coreference.training import Recipe, Task
+from wordbias.devices import set_threads, threads
+from wordbias.progress import set_quiet
+
+NAMES = ("wordbias", "peer")
+
+
+def plain_scores(
+    ranker: SpanRanker, x: Tensor, document: Segmented, start: Any, end: Any, width: Tensor
+) -> Tensor:
+    """Score all spans by their whole vectors, as `SpanRanker.mention_scores` does by parts."""
+    first = torch.from_numpy(document.first[start])  # (S,)
+    last = torch.from_numpy(document.last[end - 1])  # (S,)
+    piece = torch.arange(len(x))  # (P,)
+    outside = (piece < first[:, None]) | (piece > last[:, None])  # (S, P)
+    logits = ranker.attention(x)[:, 0].expand(len(first), -1)  # (S, P)
+    head = logits.masked_fill(outside, -torch.inf).softmax(1) @ x  # (S, d)
+    g = torch.cat([x[first], x[last], head, width], 1)  # (S, g)
+    maps = ranker.mention_start, ranker.mention_end, ranker.mention_head, ranker.mention_width
+    weight = torch.cat([one.weight for one in maps], 1)  # (h, g)
+    hidden = torch.nn.functional.linear(g, weight, ranker.mention_start.bias).relu()  # (S, h)
+    prior = ranker.dropout(ranker.width_hidden(ranker.width_prior.weight).relu())  # (width, h)
+    of_width = ranker.width_score(prior)[:, 0]  # (width,)
+    score: Tensor = ranker.mention_score(ranker.dropout(hidden))[:, 0]  # (S,)
+    return score + of_width[torch.from_numpy(end - start - 1)]
+
+
+def measured(name: str, folder: str, documents: list[Document], hidden: int, count: int) -> Any:
+    """Return what a side takes: seconds of each step and prediction, MB, and the first loss."""
+    set_quiet(True)
+    set_threads(count)
+    torch.set_num_threads(count)
+    model = Coreference.new(folder, Settings(hidden=hidden), device="cpu")
+    ranker = model.ranker
+    if name == NAMES[1]:
+        ranker.mention_scores = MethodType(plain_scores, ranker)  # type: ignore[method-assign]
+    with torch.no_grad():
+        read = model.segmenter.cut(documents[0])
+        loss = float(ranker.loss(ranker(read), read.clusters))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    task = Task(model, list(ranker.named_parameters()), documents, documents[:1], Recipe(epochs=2))
+    ranker.train()
+    steps, start = [], time.perf_counter()
+    for epoch in range(2):
+        for one in task.losses(epoch):
+            task.optimizer.zero_grad(set_to_none=True)
+            one.sum().backward()  # type: ignore[no-untyped-call]
+            task.optimizer.step()
+            steps.append(time.perf_counter() - start)
+            start = time.perf_counter()
+    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    start = time.perf_counter()
+    model.predict(documents)
+    predicted = (time.perf_counter() - start) / len(documents)
+    return statistics.median(steps[len(documents) :]), predicted, peak, loss
+
+
+def main() -> None:
+    """Run both in turn and print what they took."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model")
+    parser.add_argument("data")
+    parser.add_argument("--documents", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--hidden", type=int, default=1000)
+    parser.add_argument("--threads", type=int)
+    given = parser.parse_args()
+    count = given.threads or threads()
+    documents = read_documents(given.data)[: given.documents]
+    found: dict[str, list[Any]] = {name: [] for name in NAMES}
+    context = multiprocessing.get_context("spawn")
+    for _ in range(given.rounds):
+        for name, several in found.items():
+            with context.Pool(1) as pool:
+                call = (name, given.model, documents, given.hidden, count)
+                several.append(pool.apply(measured, call))
+    ours, peer = (np.median(np.array(found[name]), axis=0) for name in NAMES)
+    tokens = sum(len(one.tokens) for one in documents) / len(documents)
+    print(f"{len(documents)} documents of {tokens:,.0f} tokens on average, {count} threads\n")
+    print("| | wordbias | peer | ratio |\n| --- | ---: | ---: | ---: |")
+    for i, title in enumerate(("training step of a document", "prediction of a document")):
+        print(f"| {title} | {ours[i]:.2f} s | {peer[i]:.2f} s | {peer[i] / ours[i]:.1f}× |")
+    print(f"| … tokens a second | {tokens / ours[1]:,.0f} | {tokens / peer[1]:,.0f} |  |")
+    print(f"| peak memory beyond the model | {ours[2]:,.0f} MB | {peer[2]:,.0f} MB |  |")
+    print(f"| loss of the first document | {ours[3]:.4f} | {peer[3]:.4f} |  |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""`wordbias coref-train` and `coref-predict`, from files to a folder and to files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_coreference import conll, encoder_folder, story
+
+import wordbias as wb
+from wordbias.coreference.reading import read_documents
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+Cli = Callable[..., Any]
+Refused = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("coref")
+    encoder_folder(made / "encoder")
+    (made / "train.conll").write_text(conll([story(i) for i in range(4)]))
+    (made / "dev.conll").write_text(conll([story(i) for i in range(10, 13)]))
+    return made
+
+
+def given(folder: Path, output: Path, *more: Any, **files: Any) -> list[Any]:
+    train, dev = (files.get(name, folder / f"{name}.conll") for name in ("train", "dev"))
+    return [
+        "coref-train", train, "--dev", dev, "--model", folder / "encoder", "-o", output,
+        "--epochs", 2, "--segment-length", 32, "--hidden", 20, "--lr", 1e-6, "--task-lr", 1e-6,
+        *more,
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_from_files_to_clusters(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "o"
+    more = ("--test", folder / "dev.conll", "--draws", 50)
+    done = cli(*given(folder, output, *more, "--format", "json"))
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    dev, test = report["rows"]
+    assert [dev["set"], test["set"]] == ["dev", "test"]
+    about = {"subject": "o", "measure": "conll-f1", "unit": "documents", "n": 3}
+    assert about.items() <= dev.items()
+    assert dev["low"] <= dev["value"] == test["value"] <= dev["high"]
+    about = json.loads((output / "training.json").read_text())
+    assert dev["value"] == pytest.approx(100 * about["dev_f1"])
+    assert about["settings"]["segment_length"] == 32
+    assert about["recipe"]["task_rate"] == 1e-6
+    for name in ("found.conll", "found.jsonl", "found.jsonl.gz"):
+        done = cli("coref-predict", output, folder / "dev.conll", "-o", tmp_path / name)
+        assert done.code == 0, done.err
+    written = read_documents(tmp_path / "found.conll")
+    assert [one.clusters for one in read_documents(tmp_path / "found.jsonl")] == [
+        one.clusters for one in written
+    ]
+    assert read_documents(tmp_path / "found.jsonl.gz") == read_documents(tmp_path / "found.jsonl")
+    made = wb.coref_predict(output, folder / "dev.conll").documents
+    assert [one.clusters for one in made] == [one.clusters for one in written]
+    assert any(one.clusters for one in made)
+    resolve = wb.load(output)
+    assert [resolve(one.sentences) for one in made] == [one.clusters for one in made]
+
+
+@pytest.mark.slow
+def test_a_finished_model_is_not_trained_again(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "o"
+    first = cli(*given(folder, output, "--format", "json"))
+    assert first.code == 0, first.err
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    again = cli(*given(folder, output, "--format", "json"))
+    assert json.loads(again.out)["rows"] == json.loads(first.out)["rows"]
+    table = cli(*given(folder, output))
+    assert f"{output} was already finished; nothing was trained." in " ".join(table.out.split())
+    assert all(len(line) <= 100 for line in table.out.splitlines())
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
+
+
+@pytest.mark.slow
+def test_as_a_process(forked: Cli, folder: Path, tmp_path: Path) -> None:
+    """Nothing but the tables on stdout, nothing at all on stderr."""
+    done = forked(*given(folder, tmp_path / "o", "--threads", 1))
+    assert done.code == 0, done.err
+    assert done.err == ""
+    assert "CoNLL F1, percent" in done.out
+
+
+@pytest.mark.slow
+def test_sentences_of_winobias(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    assert cli(*given(folder, tmp_path / "o")).code == 0
+    sentence = {"sentence": "Ann saw it.", "tokens": ["Ann", "saw", "it", "."]}
+    (tmp_path / "s.jsonl").write_text(json.dumps(sentence) + "\n")
+    done = cli("coref-predict", tmp_path / "o", tmp_path / "s.jsonl", "-o", tmp_path / "f.jsonl")
+    assert done.code == 0, done.err
+    (found,) = read_documents(tmp_path / "f.jsonl")
+    assert (found.name, found.tokens) == ("Ann saw it.", ("Ann", "saw", "it", "."))
+
+
+def test_refused_in_one_line(refused: Refused, folder: Path, tmp_path: Path) -> None:
+    def said(*more: Any, **files: Any) -> str:
+        line = refused(*given(folder, tmp_path / "o", *more, **files))
+        assert not (tmp_path / "o").exists()
+        return line
+
+    (tmp_path / "none.conll").write_text(conll([story(1).__class__("d", (("Ann",),))]))
+    none, text = tmp_path / "none.conll", tmp_path / "text.txt"
+    text.write_text("Ann saw the dog.\n")
+    for name in ("train", "dev"):
+        line = said(**{name: none})
+        assert f"{none}: no cluster of two mentions or more in 1 document; give documents" in line
+        assert "is no file of documents" in said(**{name: text})
+    line = said("--segment-length", 65)
+    assert f"--segment-length: {folder / 'encoder'} reads at most 64 word pieces, got 65" in line
+    assert "no such folder" in said("--model", tmp_path / "nowhere")
+    assert "lower the learning rate" in said("--lr", "1e30", "--task-lr", "1e30")
+    (tmp_path / "o.checkpoint").unlink(missing_ok=True)
+    line = refused("coref-predict", folder / "encoder", folder / "dev.conll")
+    assert f"{folder / 'encoder'}: holds no coreference model" in line
+    line = refused("coref-predict", folder / "encoder", folder / "dev.conll", "-o", "found.txt")
+    assert "found.txt: expected a name that ends in .conll or .jsonl" in line
+    (tmp_path / "other").mkdir()
+    assert "other: exists already; name a new folder" in refused(*given(folder, tmp_path / "other"))

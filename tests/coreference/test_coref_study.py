@@ -1,0 +1,262 @@
+"""The coreference experiment: rows computed by hand, arms of vectors, resuming, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_winobias
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_coreference import conll, encoder_folder, story
+
+import wordbias as wb
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.outcomes.conll import conll_f1
+from wordbias.retraining.results import AFTER, BEFORE, COREFERENCE
+from wordbias.stereotypes.winobias import load_winobias
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from wordbias.coreference import experiment  # noqa: E402
+from wordbias.coreference.experiment import (  # noqa: E402
+    Plan,
+    fit_removal,
+    mask_of,
+    predict_sentences,
+    profession_vectors,
+    run,
+    token_vectors,
+)
+from wordbias.coreference.model import Settings  # noqa: E402
+from wordbias.coreference.resolver import Coreference  # noqa: E402
+from wordbias.coreference.strategies import debias  # noqa: E402
+from wordbias.coreference.training import Recipe, tallies, train_model  # noqa: E402
+from wordbias.models.encoder import Encoder  # noqa: E402
+from wordbias.models.hooks import applied  # noqa: E402
+from wordbias.retraining.arms import Job  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+RECIPE = Recipe(epochs=1, rate=1e-4, task_rate=1e-3)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    """A study of two strategies and an arm of vectors."""
+    return Plan(
+        [story(i, 60) for i in range(3)],
+        [story(10)],
+        [story(20), story(21)],
+        load_winobias(small_winobias.write(tmp_path / "winobias")),
+        encoder_folder(tmp_path / "encoder"),
+        tmp_path / "study",
+        ("none", "swap", "leace", "random-leace"),
+        (0,),
+        RECIPE,
+        RECIPE,
+        Settings(segment_length=32, hidden=8),
+        baselines=False,
+        keep_models=True,
+    )
+
+
+def values(rows: list[Any], subject: str, stage: str) -> dict[tuple[str, str], float | None]:
+    return {
+        (row.measure, row.details["set"]): row.value
+        for row in rows
+        if (row.subject, row.details["stage"]) == (subject, stage)
+    }
+
+
+def test_rows_are_those_computed_by_hand(plan: Plan) -> None:
+    plan = replace(plan, strategies=("none", "swap", "leace"))
+    rows = run(plan)
+    kept = Coreference.load(plan.model_folder(Job("swap", 0)))
+    again = kept.with_new_head(0)
+    train_model(again, plan.train, plan.dev, replace(RECIPE, head_only=True))
+    for stage, model in ((BEFORE, kept), (AFTER, again)):
+        found = values(rows, "swap", stage)
+        f1 = conll_f1(tallies(plan.test, model.predict(plan.test)).sum(0))
+        assert found["conll-f1", "test"] == pytest.approx(100 * float(f1))
+        clusters = dict(
+            zip(
+                (one.text for one in plan.sentences),
+                map(list, predict_sentences(model, plan.sentences)),
+                strict=True,
+            )
+        )
+        scored = wb.winobias(plan.folder.parent / "winobias", clusters=clusters, draws=0)
+        for row in scored.rows:
+            if row.details.get("setting", "all") == "all":
+                assert found[row.measure, row.details["set"]] == row.value
+    removed, trained = (values(rows, name, BEFORE) for name in ("leace", "none"))
+    assert removed.keys() == trained.keys()
+    assert values(rows, "leace", "representation") != values(rows, "none", "representation")
+    assert {row.details["seed"] for row in rows} == {0}
+
+
+def test_a_removal_takes_the_difference_of_pronouns_and_a_random_one_goes_as_far(
+    plan: Plan,
+) -> None:
+    model = Coreference.new(plan.model, plan.sizes)
+    pronouns, genders, pieces = token_vectors(model, plan.train, 0)
+    words = [token for one in plan.train for token in one.tokens if token in ("she", "he")]
+    assert len(pronouns) == len(words)
+    assert genders.tolist() == [int(word == "he") for word in words]
+    with applied(model.encoder.model, experiment._interventions(plan, Job("leace", 0), model)):
+        removed, _, after = token_vectors(model, plan.train, 0)
+    means = [removed[genders == one].mean(0, dtype=np.float64) for one in (0, 1)]
+    old = [pronouns[genders == one].mean(0, dtype=np.float64) for one in (0, 1)]
+    assert np.linalg.norm(old[0] - old[1]) > 1e3 * np.linalg.norm(means[0] - means[1])
+    far = np.square(after - pieces).sum(1).mean()
+    (step,) = fit_removal("random-leace", pronouns, genders, pieces, 0)
+    assert np.square(step(pieces) - pieces).sum(1).mean() == pytest.approx(far, rel=1e-3)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10_000))
+def test_random_removals_differ_by_seed_and_move_pieces_as_far(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(60, 6)).astype(np.float32)
+    genders = (np.arange(60) % 2).astype(np.intp)
+    pronouns = x + genders[:, None] * rng.normal(size=6).astype(np.float32)
+    pieces = 2 * rng.normal(size=(200, 6)).astype(np.float32)
+    moved = []
+    for strategy in ("leace", "random-leace"):
+        (step,) = fit_removal(strategy, pronouns, genders, pieces, seed)
+        moved.append(np.square(step(pieces) - pieces).sum())
+    assert moved[1] == pytest.approx(moved[0], rel=1e-5)
+    (other,) = fit_removal("random-leace", pronouns, genders, pieces, seed + 1)
+    assert not np.allclose(other(pieces), step(pieces))
+
+
+def test_professions_are_probed_where_pronouns_are_masked(plan: Plan) -> None:
+    encoder = Encoder.load(plan.model)
+    vectors, genders, professions = profession_vectors(encoder, plan.sentences)
+    assert {*zip(professions, genders, strict=True)} == {
+        ("farmer", "M"), ("nurse", "F"), ("construction worker", "M"), ("sheriff", "M"),
+        ("teacher", "F"),
+    }  # fmt: skip
+    anti = [replace(one, stereotype="pro") for one in plan.sentences if one.stereotype == "anti"]
+    turned, other, _ = profession_vectors(encoder, anti)
+    assert np.array_equal(vectors, turned)
+    assert not (genders == other).any()
+
+
+def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = replace(plan, strategies=("none",), baselines=True)
+    rows = run(plan)
+    monkeypatch.setattr(experiment, "run_job", lambda *_: pytest.fail("a job is done again"))
+    assert [row.to_dict() for row in run(plan)] == [row.to_dict() for row in rows]
+    other = replace(plan, recipe=replace(plan.recipe, epochs=2))
+    with pytest.raises(WordbiasError, match=r"recipe.epochs: 1.* 2|epochs"):
+        run(other)
+
+
+def test_models_that_nothing_needs_are_not_kept(plan: Plan) -> None:
+    run(replace(plan, strategies=("none", "swap", "leace"), keep_models=False))
+    assert [one.name for one in (plan.folder / "models").iterdir() if one.is_dir()] == ["none-0"]
+
+
+def study(tmp_path: Path, **more: Any) -> wb.Report:
+    for name, stories in {"train": range(3), "dev": (10,), "test": (20, 21)}.items():
+        file = tmp_path / f"{name}.conll"
+        file.write_text(conll([story(i, 30 if name == "train" else 8) for i in stories]))
+    given: dict[str, Any] = {
+        "dev": tmp_path / "dev.conll",
+        "test": tmp_path / "test.conll",
+        "winobias": small_winobias.write(tmp_path / "winobias"),
+        "model": encoder_folder(tmp_path / "encoder"),
+        "strategies": ["none", "swap"],
+        "seed": [0, 1],
+        "epochs": 1,
+        "segment_length": 32,
+        "hidden": 8,
+        "baselines": False,
+        **more,
+    }
+    return wb.coref_study(tmp_path / "train.conll", **given)
+
+
+@pytest.mark.slow
+def test_tables_are_those_of_the_paper(tmp_path: Path) -> None:
+    report = study(tmp_path, output=tmp_path / "study")
+    titles = [table.title for table in report.tables]
+    paper = "as Orgad et al. 2022"
+    assert f"Before and after retraining all above the encoder ({paper}, Table 1b)" in titles
+    assert f"As fine-tuned ({paper}, Table 7)" in titles
+    assert f"All above the encoder retrained ({paper}, Table 8)" in titles
+    means = [row for row in report.rows if row.details.get("unit") == "seeds"]
+    measured = {(row.measure, row.details["set"]) for row in means}
+    assert {(one.measure, one.set) for one in COREFERENCE.of_predictions} <= measured
+    assert "Difference of CoNLL F1 (pro − anti)" in "\n".join(report.closing)
+    assert str(report).count("Gender in the vectors") == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"strategies": ["scrub"]}, "strategy 'scrub': expected none, anonymise, swap"),
+        ({"strategies": ["leace"]}, "methods for vectors change what the model of none reads"),
+        ({"strategies": ["none", "ran"]}, "strategy 'ran': is fitted to words"),
+        ({"strategies": ["none"], "random_changes": True}, "no strategy given changes anything"),
+        ({"strategies": ["none", "leace", "null:1"]}, "give null:2"),
+        ({"spacy": "en"}, "finds names for anonymise"),
+        ({"keep_models": True}, "writes to output=; name a folder"),
+        ({"lr": 0}, "lr"),
+        ({"strategies": []}, "nothing to study"),
+    ],
+)
+def test_bad_usage(tmp_path: Path, more: dict[str, Any], message: str) -> None:
+    with pytest.raises((WordbiasError, UsageError), match=message):
+        study(tmp_path, **more)
+
+
+def test_an_encoder_without_a_mask_is_refused(plan: Plan) -> None:
+    encoder = Encoder.load(plan.model)
+    encoder.tokenizer.mask_token = None
+    with pytest.raises(WordbiasError, match="has no mask token, which stands for pronouns"):
+        mask_of(encoder)
+
+
+def test_few_pronouns_are_refused(plan: Plan) -> None:
+    with pytest.raises(WordbiasError, match="is fitted to 20 of each or more"):
+        run(replace(plan, train=plan.train[:1], strategies=("none", "leace")))
+
+
+@pytest.mark.slow
+def test_the_command(cli: Callable[..., Any], tmp_path: Path) -> None:
+    report = study(tmp_path, output=tmp_path / "here")
+    done = cli(
+        "coref-study", tmp_path / "train.conll", "--dev", tmp_path / "dev.conll",
+        "--test", tmp_path / "test.conll", "--winobias", tmp_path / "winobias",
+        "--model", tmp_path / "encoder", "--strategies", "none,swap", "--seed", "0,1",
+        "--epochs", "1", "--segment-length", "32", "--hidden", "8", "--no-baselines",
+        "-o", tmp_path / "there", "--plot", tmp_path / "study.svg",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert [line for line in done.out.splitlines() if "Difference of CoNLL F1" in line] == [
+        line for line in str(report).splitlines() if "Difference of CoNLL F1" in line
+    ]
+    assert (tmp_path / "study.svg").stat().st_size > 10_000
+
+
+def test_strategies_reach_the_training(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    def stop(source: Any, data: Any, dev: Any, folder: Path, **_: Any) -> None:
+        seen[folder.name] = (data, dev)
+        raise WordbiasError("seen")
+
+    monkeypatch.setattr(experiment, "train_coreference", stop)
+    for strategy in ("swap", "random-swap"):
+        with pytest.raises(WordbiasError, match="seen"):
+            run(replace(plan, strategies=(strategy,), seeds=(4,)))
+        data, dev = seen[f"{strategy}-4"]
+        assert data == debias(plan.train, strategy, 4)
+        assert dev == plan.dev

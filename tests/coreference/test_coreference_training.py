@@ -1,0 +1,179 @@
+"""Training of coreference: it learns by heart, resumes to the same bytes, stores what it loads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_coreference import encoder_folder, learning_folder, story
+
+import wordbias as wb
+from wordbias.coreference.documents import Document
+from wordbias.errors import Interrupted, WordbiasError
+from wordbias.outcomes.conll import conll_f1
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from wordbias.coreference.model import Settings  # noqa: E402
+from wordbias.coreference.resolver import Coreference  # noqa: E402
+from wordbias.coreference.training import (  # noqa: E402
+    Recipe,
+    Task,
+    Trained,
+    facts,
+    tallies,
+    train_coreference,
+    train_model,
+)
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SIZE = Settings(segment_length=32, width=5, hidden=30)
+QUICK = Recipe(epochs=2, rate=1e-3, task_rate=3e-3)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return encoder_folder(tmp_path_factory.mktemp("coreference") / "encoder")
+
+
+def trained_in(encoder: str, folder: Path, **changes: Any) -> tuple[Trained, Coreference]:
+    data, dev = [story(i) for i in range(6)], [story(i) for i in range(10, 13)]
+    recipe = replace(QUICK, **changes)
+    return train_coreference(encoder, data, dev, folder, settings=SIZE, recipe=recipe, device="cpu")
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+@pytest.mark.slow
+def test_ten_documents_are_learned_by_heart_and_stored(tmp_path: Path) -> None:
+    documents, folder = [story(i) for i in range(10)], tmp_path / "o"
+    encoder = learning_folder(tmp_path / "encoder")
+    size = Settings(segment_length=32, width=5, hidden=100, kept=0.8, dropout=0.0)
+    recipe = Recipe(epochs=20, rate=1e-3, task_rate=1e-3)
+    found, model = train_coreference(
+        encoder, documents, documents, folder, settings=size, recipe=recipe, device="cpu"
+    )
+    assert found.f1 > 0.95
+    assert found.epochs[-1]["loss"] < found.epochs[0]["loss"] / 20
+    known = model.predict(documents)
+    assert float(conll_f1(tallies(documents, known).sum(0))) == found.f1
+    assert all(len(cluster) > 1 for one in known for cluster in one.clusters)
+    loaded = wb.load(folder)
+    assert loaded.predict(documents) == known
+    assert [loaded(one.sentences) for one in documents] == [one.clusters for one in known]
+    (flat,) = loaded.predict([Document("", (documents[0].tokens,))])
+    assert loaded(list(documents[0].tokens)) == flat.clusters
+    texts = ["Ann saw the dog ."]
+    assert not np.array_equal(wb.encode(folder, texts).vectors, wb.encode(encoder, texts).vectors)
+
+
+@pytest.mark.slow
+def test_a_frozen_encoder_stays_as_it_is(encoder: str, tmp_path: Path) -> None:
+    _, model = trained_in(encoder, tmp_path / "frozen", head_only=True)
+    _, whole = trained_in(encoder, tmp_path / "whole")
+    new = Coreference.new(encoder, SIZE, device="cpu")
+    for name, one in new.ranker.named_parameters():
+        same = torch.equal(one, dict(model.ranker.named_parameters())[name])
+        assert same == (name.startswith("encoder.") or not one.requires_grad) or "bias" in name
+    word = "embeddings.word_embeddings.weight"
+    trained = whole.encoder.model.state_dict()[word]
+    assert not torch.equal(trained, new.encoder.model.state_dict()[word])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head_only", [False, True])
+def test_an_interrupted_training_ends_with_the_same_bytes(
+    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head_only: bool
+) -> None:
+    straight, _ = trained_in(encoder, tmp_path / "straight", head_only=head_only)
+    real = Task.losses
+
+    def stop(task: Task, epoch: int) -> Any:
+        if epoch == 1:
+            raise KeyboardInterrupt
+        return real(task, epoch)
+
+    monkeypatch.setattr(Task, "losses", stop)
+    with pytest.raises(Interrupted, match="resumes after the last epoch"):
+        trained_in(encoder, tmp_path / "again", head_only=head_only)
+    assert (tmp_path / "again.checkpoint").exists()
+    assert not (tmp_path / "again").exists()
+    monkeypatch.setattr(Task, "losses", real)
+    with pytest.raises(WordbiasError, match=r"is of another training: its recipe\.rate"):
+        trained_in(encoder, tmp_path / "again", rate=1.0, head_only=head_only)
+    again, _ = trained_in(encoder, tmp_path / "again", head_only=head_only)
+    assert again == straight
+    assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "straight")
+    assert not (tmp_path / "again.checkpoint").exists()
+    log = (tmp_path / "again.log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in log] == [1, 2]
+
+
+def test_a_finished_folder_is_loaded(encoder: str, tmp_path: Path) -> None:
+    found, model = trained_in(encoder, tmp_path / "o", epochs=1)
+    again, same = trained_in(encoder, tmp_path / "o", epochs=1)
+    assert again == found
+    for name, one in model.ranker.state_dict().items():
+        assert torch.equal(one, same.ranker.state_dict()[name])
+    with pytest.raises(WordbiasError, match="holds another training: its recipe seed is 0, not 1"):
+        trained_in(encoder, tmp_path / "o", epochs=1, seed=1)
+
+
+def test_a_long_document_is_trained_in_windows(
+    encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    model = Coreference.new(encoder, SIZE, device="cpu")
+    real = model.ranker.encode
+
+    def encode(documents: Any) -> Any:
+        if torch.is_grad_enabled():
+            read.extend(len(one.segments) for one in documents)
+        return real(documents)
+
+    monkeypatch.setattr(model.ranker, "encode", encode)
+    train_model(model, [story(0, 100), story(1, 4)], [story(2)], replace(QUICK, window=3 * 32))
+    assert sorted(read) == [1, 1, 3, 3]
+
+
+def test_documents_together_are_as_by_themselves(encoder: str) -> None:
+    model = Coreference.new(encoder, SIZE, device="cpu")
+    documents = [story(i, 1 + i % 7) for i in range(40)]
+    together = model.predict(documents)
+    assert together == [model.predict([one])[0] for one in documents]
+
+
+def test_the_same_documents_have_the_same_facts() -> None:
+    one = story(3)
+    other = replace(one, name="other", speakers=("",) * len(one.sentences))
+    turned = replace(one, clusters=tuple(cluster[::-1] for cluster in one.clusters[::-1]))
+    assert facts([one]) == facts([other]) == facts([turned])
+    assert facts([one])["sha256"] != facts([replace(one, speakers=("A",))])["sha256"]
+    assert facts([one])["mentions"] == len(one.mentions)
+
+
+def test_what_cannot_be_trained_on(encoder: str, tmp_path: Path) -> None:
+    none = replace(story(1), clusters=(((0, 1),),))
+    for data, dev, said in (
+        (
+            [none],
+            [story(1)],
+            "the training data: no cluster of two mentions or more in 1 document;",
+        ),
+        ([story(1)], [none, none], "dev: no cluster of two mentions or more in 2 documents;"),
+        ([], [story(1)], "the training data: no cluster of two mentions or more in 0 documents"),
+    ):
+        with pytest.raises(WordbiasError, match=said):
+            train_coreference(encoder, data, dev, tmp_path / "o", settings=SIZE, device="cpu")
+    with pytest.raises(WordbiasError, match="holds no coreference model"):
+        Coreference.load(encoder)
+    with pytest.raises(WordbiasError, match="got a string; split it"):
+        Coreference.new(encoder, SIZE, device="cpu")("Ann left.")

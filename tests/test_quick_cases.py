@@ -1,0 +1,18 @@
+"""Which cases the quick run takes."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from quick_cases import each_once
+
+
+def test_every_value_occurs_and_no_more_combinations_than_of_the_others() -> None:
+    values = {"family": "abcde", "hard": (True, False), "layer": (3, 4)}
+    combinations = [dict(zip(values, one, strict=True)) for one in product(*values.values())]
+    quick = each_once(combinations, ["hard", "layer"])
+    assert [tuple(one.values()) for one, take in zip(combinations, quick, strict=True) if take] == [
+        ("a", True, 3), ("b", False, 3), ("c", True, 4), ("d", False, 4), ("e", True, 3),
+    ]  # fmt: skip
+    assert sum(each_once(combinations, ["family"])) == 4
+    assert all(each_once(combinations, []))

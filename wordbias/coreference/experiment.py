@@ -1,0 +1,467 @@
+"""The coreference experiment of Orgad et al. (2022): every strategy under every seed.
+
+A model is trained on documents that a strategy debiased. The usual gender of professions is probed
+in its encoder, and its F1 and its gaps on WinoBias are measured. Then all above the encoder is
+trained again, on the original documents, and predictions are measured once more.
+
+An arm of vectors keeps the model of the original documents. A removal is fitted to the vectors of
+*she* and *he* in the training documents, and stands behind the encoder; its random change removes
+random directions that move the vectors of all word pieces as far.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wordbias import __version__
+from wordbias.biographies.removals import random_removal
+from wordbias.coreference.documents import Clusters, Document
+from wordbias.coreference.model import Settings as Sizes
+from wordbias.coreference.resolver import Coreference
+from wordbias.coreference.strategies import PUBLISHED, check_strategy, debias
+from wordbias.coreference.training import (
+    Recipe,
+    facts,
+    tallies,
+    train_coreference,
+    train_model,
+)
+from wordbias.devices import native_threads
+from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
+from wordbias.methods.leace import Erasure
+from wordbias.methods.methods import arguments_of
+from wordbias.methods.rows import fit_rows
+from wordbias.methods.settings import METHODS, ROW_METHODS, ROW_SETTINGS
+from wordbias.methods.transform import Projection, Step
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import encode_spans
+from wordbias.models.hooks import Intervention, applied
+from wordbias.models.representations import Representations
+from wordbias.models.sites import Site
+from wordbias.outcomes.anonymise import Finder
+from wordbias.outcomes.conll import conll_f1
+from wordbias.outcomes.fairness import ALL
+from wordbias.outcomes.metrics import Settings
+from wordbias.probes.ceat.association import DRAWS
+from wordbias.probes.ceat.sentences import ContextSettings, Sentences, encode_contexts
+from wordbias.results import Row
+from wordbias.retraining.arms import NONE, OWN, RANDOM, Job, is_random
+from wordbias.retraining.jobs import run_jobs
+from wordbias.retraining.measuring import (
+    CAREER,
+    Run,
+    career_query,
+    coded_rows,
+    read_rows,
+    word_rows,
+)
+from wordbias.retraining.results import (
+    AFTER,
+    BASELINES,
+    BEFORE,
+    TEST,
+    UNTRAINED,
+)
+from wordbias.settings import only_method
+from wordbias.stereotypes.winobias import (
+    F1,
+    FEMALE,
+    MALE,
+    PRO,
+    PRONOUNS,
+    Sentence,
+    classification_rows,
+    f1_rows,
+    masked_rows,
+    tokens,
+)
+from wordbias.store import Entry
+from wordbias.workers import Workers
+
+RANDOM_INIT = 0
+ROWS = 20_000
+"""Number of vectors of word pieces, drawn at random, that a random removal moves as far."""
+_EITHER_GENDER = 20
+"""Fewest pronouns of each gender that a removal is fitted to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Settings of the experiment.
+
+    Attributes
+    ----------
+    train, dev, test
+        Documents with gold clusters. Strategies change those to train on; the best epoch is that
+        on `dev` as it is.
+    sentences
+        WinoBias, all `pro` sentences first.
+    model
+        An encoder's folder, or its name on the hub.
+    folder
+        Where results and models are written.
+    strategies, seeds
+        See `wordbias.coreference.strategies`; and methods for vectors, such as leace. A seed
+        decides the initial weights above the encoder and the order of training.
+    recipe, retraining
+        Training of a model, and of all above its encoder again.
+    sizes
+        Sizes of all above the encoder.
+    baselines
+        Also probe encoders that were not trained on documents: pretrained, and with random
+        weights.
+    shares, shares_from
+        Share of women in each profession, for correlations, and its source.
+    contexts
+        Sentences with the words of CEAT, or why there are none.
+    contexts_from
+        Their source.
+    draws
+        Samples of CEAT.
+    find, finder
+        Function that finds people's names, and its name; by default lists.
+    as_published
+        Gaps as the released code computes them; see `wordbias.outcomes.metrics.Settings`.
+    keep_models
+        Keep all models in the folder, not only those that arms of vectors need.
+    """
+
+    train: Sequence[Document] = field(repr=False)
+    dev: Sequence[Document] = field(repr=False)
+    test: Sequence[Document] = field(repr=False)
+    sentences: Sequence[Sentence] = field(repr=False)
+    model: str
+    folder: Path
+    strategies: Sequence[str] = PUBLISHED
+    seeds: Sequence[int] = (0, 1, 2)
+    recipe: Recipe = field(default_factory=Recipe)
+    retraining: Recipe = field(default_factory=Recipe)
+    sizes: Sizes = field(default_factory=Sizes)
+    baselines: bool = True
+    shares: Mapping[str, float] | None = None
+    shares_from: str = "the sentences"
+    contexts: Sentences | str = field(default="no sentences were given", repr=False)
+    contexts_from: str = ""
+    draws: int = DRAWS
+    find: Finder | None = field(default=None, repr=False)
+    finder: str = ""
+    device: str | None = None
+    as_published: bool = False
+    keep_models: bool = False
+    model_sha256: str = ""
+
+    def __post_init__(self) -> None:
+        for strategy in self.strategies:
+            if is_removal(strategy):
+                _method(strategy)
+            else:
+                check_strategy(strategy)
+        if any(map(is_removal, self.strategies)) and NONE not in self.strategies:
+            raise WordbiasError(
+                f"methods for vectors change what the model of {NONE} reads; give {NONE} with "
+                "--strategies too"
+            )
+        if not self.jobs():
+            raise WordbiasError("nothing to study: name strategies and seeds")
+
+    def jobs(self) -> list[Job]:
+        """Return all jobs, baselines first, seed by seed."""
+        subjects = [*BASELINES * self.baselines, *self.strategies]
+        return [
+            Job(subject, seed)
+            for seed in dict.fromkeys(self.seeds)
+            for subject in dict.fromkeys(subjects)
+        ]
+
+    def model_folder(self, job: Job) -> Path:
+        """Return the folder of a job's model."""
+        return self.folder / "models" / job.file_name
+
+    def keeps(self, strategy: str) -> bool:
+        """Return whether the models of a strategy stay in the folder."""
+        return self.keep_models or (strategy == NONE and any(map(is_removal, self.strategies)))
+
+    def about(self) -> dict[str, Any]:
+        """Return all that every job depends on beside its strategy and seed."""
+        contexts = self.contexts
+        if not isinstance(contexts, str):
+            contexts = json.dumps(dict(contexts.contexts))
+        return {
+            "wordbias": __version__,
+            "train": facts(self.train),
+            "dev": facts(self.dev),
+            "test": facts(self.test),
+            "winobias": _digest(repr(self.sentences)),
+            "model": self.model_sha256,
+            "recipe": self.recipe.to_dict(),
+            "retraining": self.retraining.to_dict(),
+            "sizes": self.sizes.to_dict(),
+            "ceat": {"query": CAREER, "draws": self.draws, "sentences": _digest(contexts)},
+            "shares": None if self.shares is None else dict(self.shares),
+            "names": self.finder,
+            "as_published": self.as_published,
+        }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
+    """Run the jobs that are not done yet; return the rows of all, in the order of the plan.
+
+    Raises
+    ------
+    WordbiasError
+        If documents, model or folder cannot be used, the folder is of another study, or another
+        process works on it.
+    """
+    encoder = Encoder.load(plan.model, device=plan.device)
+    mask_of(encoder)
+    plan = replace(plan, model_sha256=encoder.sha256())
+    del encoder
+    return run_jobs(
+        plan.folder,
+        plan.about(),
+        plan.jobs(),
+        run_job,
+        workers or Workers(),
+        shared=(plan,),
+        is_later=is_removal,
+    )
+
+
+def run_job(plan: Plan, job: Job) -> Entry:
+    """Run one job."""
+    torch.set_num_threads(native_threads())
+    job = Job(*job)
+    if job.strategy in BASELINES:
+        drawn = RANDOM_INIT if job.strategy == UNTRAINED else None
+        encoder = Encoder.load(plan.model, device=plan.device, random_init=drawn)
+        return Entry(list(_vector_rows(plan, job, encoder)))
+    trained = job if not is_removal(job.strategy) else Job(NONE, job.seed)
+    folder = plan.model_folder(trained)
+    folder.parent.mkdir(exist_ok=True)
+    result, model = train_coreference(
+        plan.model,
+        debias(plan.train, trained.strategy, job.seed, plan.find),
+        plan.dev,
+        folder,
+        settings=plan.sizes,
+        recipe=replace(plan.recipe, seed=job.seed),
+        device=plan.device,
+    )
+    changes = _interventions(plan, job, model) if is_removal(job.strategy) else ()
+    inside = applied(model.encoder.model, changes) if changes else nullcontext()
+    with inside:
+        rows = list(_vector_rows(plan, job, model.encoder))
+        rows += _prediction_rows(plan, job, model, BEFORE)
+        again = model.with_new_head(job.seed)
+        recipe = replace(plan.retraining, seed=job.seed, head_only=True)
+        train_model(again, plan.train, plan.dev, recipe, what=f"{job}, again")
+        rows += _prediction_rows(plan, job, again, AFTER)
+    if not plan.keeps(trained.strategy):
+        shutil.rmtree(folder)
+    return Entry(rows, facts={"training": {"dev_f1": result.f1, "best_epoch": result.epoch}})
+
+
+# arms of vectors
+
+
+def is_removal(strategy: str) -> bool:
+    """Return whether a strategy is a method for vectors, or the random removal of one."""
+    return strategy.removeprefix(RANDOM).partition(":")[0] in METHODS
+
+
+def _method(strategy: str) -> Any:
+    """Return the method of a strategy and its settings; refuse one that is fitted to words."""
+    name = strategy.removeprefix(RANDOM)
+    if name.partition(":")[0] not in ROW_METHODS:
+        raise WordbiasError(
+            f"strategy {strategy!r}: is fitted to words, and here are vectors of texts; expected "
+            f"one of {', '.join(ROW_METHODS)}"
+        )
+    return only_method(name, ROW_METHODS, ROW_SETTINGS)
+
+
+def _interventions(plan: Plan, job: Job, model: Coreference) -> list[Intervention]:
+    """Fit the removal of an arm of vectors, to stand behind the encoder of a model."""
+    pronouns, genders, pieces = token_vectors(model, plan.train, job.seed)
+    steps = fit_removal(job.strategy, pronouns, genders, pieces, job.seed)
+    site = Site("tokens", model.encoder.layers)
+    return [
+        Intervention(site, step.subspace, step.hard)
+        if isinstance(step, Projection)
+        else Intervention(site, step)
+        for step in steps
+        if isinstance(step, (Projection, Erasure))
+    ]
+
+
+def token_vectors(
+    model: Coreference, documents: Sequence[Document], seed: int
+) -> tuple[NDArray[np.float32], NDArray[np.intp], NDArray[np.float32]]:
+    """Return the vectors of gendered pronouns, their genders, and vectors of drawn word pieces.
+
+    Returns
+    -------
+    pronouns, genders, pieces
+        Shapes ``(n, d)``; ``(n,)``, 0 for *she* and 1 for *he*; and ``(ROWS, d)`` or fewer.
+
+    Raises
+    ------
+    WordbiasError
+        If a gender has fewer than 20 pronouns.
+    """
+    pronouns, genders, drawn = [], [], []
+    cut = [model.segmenter.cut(one) for one in documents]
+    total, rng = sum(one.pieces for one in cut), np.random.default_rng([seed, 1])
+    for document, segmented in zip(documents, cut, strict=True):
+        with torch.inference_mode():
+            (x,) = model.ranker.encode([segmented])  # (P, d)
+        vectors = x.float().cpu().numpy()
+        of = [PRONOUNS.get(token.lower()) for token in document.tokens]
+        places = [place for place, gender in enumerate(of) if gender is not None]
+        pronouns.append(vectors[segmented.first[places]])
+        genders += [(FEMALE, MALE).index(of[place]) for place in places if of[place] is not None]
+        drawn.append(vectors[rng.random(len(vectors)) < ROWS / total])
+    codes = np.array(genders, np.intp)
+    counts = np.bincount(codes, minlength=2)
+    if counts.min() < _EITHER_GENDER:
+        raise WordbiasError(
+            f"the training documents have {counts[0]} pronouns such as she and {counts[1]} such as "
+            f"he; a method for vectors is fitted to {_EITHER_GENDER} of each or more"
+        )
+    return np.concatenate(pronouns), codes, np.concatenate(drawn)
+
+
+def fit_removal(
+    strategy: str,
+    pronouns: NDArray[np.float32],
+    genders: NDArray[np.intp],
+    pieces: NDArray[np.float32],
+    seed: int,
+) -> Sequence[Step]:
+    """Fit a method to the vectors of pronouns, or draw directions that move `pieces` as far.
+
+    Raises
+    ------
+    WordbiasError
+        If there is nothing to remove.
+    """
+    method = _method(strategy)
+    settings = arguments_of(method, seed=seed)
+    steps = fit_rows(method.name, pronouns, genders, settings, inside=True).steps
+    if not steps:
+        raise WordbiasError(
+            f"{strategy} found no classifier better than chance, so that there is nothing to remove"
+        )
+    if is_random(strategy):
+        rng = np.random.default_rng([seed, *strategy.encode()])
+        return random_removal(steps, pieces, rng)
+    return steps
+
+
+# measuring
+
+
+def mask_of(encoder: Encoder) -> str:
+    """Return the mask token of an encoder, which stands for pronouns where professions are probed.
+
+    Raises
+    ------
+    WordbiasError
+        If it has none, as a decoder.
+    """
+    mask = encoder.tokenizer.mask_token
+    if mask is None:
+        raise WordbiasError(
+            f"{encoder.name}: its tokenizer has no mask token, which stands for pronouns where "
+            "professions are probed; take an encoder such as roberta-base"
+        )
+    return str(mask)
+
+
+def _vector_rows(plan: Plan, job: Job, encoder: Encoder) -> Iterator[Row]:
+    """Probe the usual gender of professions, and measure the associations of words."""
+    of = Run(job.strategy, OWN, job.seed)
+    vectors, genders, professions = profession_vectors(encoder, plan.sentences)
+    codes = (genders == MALE).astype(np.intp)
+    yield from coded_rows(of, ALL, vectors, codes, professions, what="professions in sentences")
+    yield from read_rows(of, vectors, genders, professions)
+    words: Representations | str = "no sentences"
+    if isinstance(plan.contexts, str):
+        words = plan.contexts
+    else:
+        words = encode_contexts(encoder, plan.contexts, ContextSettings()).representations
+    yield from word_rows(of, words, career_query(), plan.draws, plan.contexts_from)
+
+
+def profession_vectors(
+    encoder: Encoder, sentences: Sequence[Sentence]
+) -> tuple[NDArray[np.float32], NDArray[np.str_], NDArray[np.str_]]:
+    """Return the vectors of professions in sentences whose pronouns are masked.
+
+    Returns
+    -------
+    vectors, genders, professions
+        Shapes ``(n, d)``, ``(n,)`` and ``(n,)``. The gender of a profession is that of the pronouns
+        in `pro` sentences about it.
+    """
+    rows = list(masked_rows([one for one in sentences if one.stereotype == PRO], mask_of(encoder)))
+    texts = [row[0] for row in rows]
+    spans = [(int(row[1]), int(row[2])) for row in rows]
+    (vectors,) = encode_spans(encoder, texts, spans, [encoder.layers])
+    return vectors, np.array([row[4] for row in rows]), np.array([row[3] for row in rows])
+
+
+def _prediction_rows(plan: Plan, job: Job, model: Coreference, stage: str) -> list[Row]:
+    """Measure F1 on the test documents, and the gaps on WinoBias."""
+    about = Run(job.strategy, OWN, job.seed).details(stage)
+    settings = Settings(as_published=plan.as_published, draws=0, seed=job.seed)
+    f1 = 100 * conll_f1(tallies(plan.test, model.predict(plan.test, f"{job}, test")).sum(0))
+    of_test = {"set": TEST, "n": len(plan.test), "scale": "percent", "neutral": None, **ideal(F1)}
+    found = predict_sentences(model, plan.sentences, f"{job}, WinoBias")
+    of_pairs = f1_rows(plan.sentences, found, job.strategy, settings)
+    rows = [
+        Row(job.strategy, F1, float(f1), of_test),
+        *(row for row in of_pairs if row.details["setting"] == ALL),
+        *classification_rows(
+            plan.sentences,
+            found,
+            job.strategy,
+            settings,
+            shares=plan.shares,
+            shares_from=plan.shares_from,
+        ),
+    ]
+    return [replace(row, details={**row.details, **about}) for row in rows]
+
+
+def predict_sentences(
+    model: Coreference, sentences: Sequence[Sentence], what: str = "WinoBias"
+) -> list[Clusters]:
+    """Return the clusters that a model finds in sentences, in characters."""
+    split = [tokens(one.text) for one in sentences]
+    documents = [
+        Document(str(i), (tuple(token for token, _ in some),)) for i, some in enumerate(split)
+    ]
+    return [
+        tuple(
+            tuple((some[start][1][0], some[end - 1][1][1]) for start, end in cluster)
+            for cluster in found.clusters
+        )
+        for some, found in zip(split, model.predict(documents, what), strict=True)
+    ]

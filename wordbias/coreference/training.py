@@ -1,0 +1,300 @@
+"""Training of a coreference model: one document a step, best epoch on dev, folder of the result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from wordbias.classifier_training import decaying, schedule
+from wordbias.contextual.fine_tuning import beside, check_folder, is_finished, read_about, store
+from wordbias.coreference.documents import Clusters, Document
+from wordbias.coreference.model import Settings
+from wordbias.coreference.resolver import Coreference
+from wordbias.coreference.segments import Segmented
+from wordbias.devices import native_threads
+from wordbias.errors import Interrupted, WordbiasError
+from wordbias.formats.files import locked
+from wordbias.models.model_like import ModelLike
+from wordbias.outcomes.conll import Tally, conll_f1, tally
+from wordbias.rendering import how_many
+from wordbias.training import Stack, train
+
+_RESULTS = ("dev_f1", "best_epoch", "epochs")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of a training; the rates are those of Xu and Choi (2020).
+
+    Attributes
+    ----------
+    rate, task_rate
+        Highest learning rates of AdamW, of the encoder and of the rest; they rise linearly over the
+        share `warmup` of all steps, then fall linearly to zero.
+    decay
+        Weight decay, of matrices only.
+    clip
+        Norm to which gradients are clipped, those of the encoder and of the rest each.
+    window
+        Number of word pieces of a document that a step reads, in whole segments drawn at random:
+        memory does not depend on the length of a document. Xu and Choi read 11 segments of 128.
+    head_only
+        Freeze the encoder.
+    """
+
+    epochs: int = 24
+    rate: float = 1e-5
+    task_rate: float = 2e-4
+    warmup: float = 0.1
+    decay: float = 0.01
+    clip: float = 1.0
+    window: int = 1408
+    head_only: bool = False
+    seed: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Result of a training.
+
+    Attributes
+    ----------
+    f1
+        CoNLL F1 on dev of the best epoch.
+    epoch
+        Its number, from 1.
+    epochs
+        Loss and F1 on dev of each epoch.
+    """
+
+    f1: float
+    epoch: int
+    epochs: Sequence[dict[str, float]]
+
+
+def train_coreference(
+    source: ModelLike,
+    data: Sequence[Document],
+    dev: Sequence[Document],
+    folder: str | Path,
+    *,
+    settings: Settings | None = None,
+    recipe: Recipe | None = None,
+    device: str | None = None,
+) -> tuple[Trained, Coreference]:
+    """Train a model and write its folder; beside it lie a log and, meanwhile, a checkpoint.
+
+    A folder that the same call finished before is loaded instead. The encoder of `source` is
+    copied; a head that it has is not read.
+
+    Raises
+    ------
+    WordbiasError
+        If the folder exists already and holds no such model, another call is writing it, there are
+        no mentions to train or to evaluate on, the encoder cannot be used, the training diverges,
+        or the checkpoint beside the folder is of another training.
+    """
+    settings, recipe = settings or Settings(), recipe or Recipe()
+    check_folder(folder)
+    check_clusters(data, "the training data")
+    check_clusters(dev, "dev")
+    checkpoint = beside(folder, "checkpoint")
+    with locked(checkpoint):
+        model = Coreference.new(source, settings, seed=recipe.seed, device=device)
+        about = {
+            "task": "coreference",
+            "model": {"path": model.name, "sha256": model.encoder.sha256()},
+            "settings": settings.to_dict(),
+            "recipe": recipe.to_dict(),
+            "train": facts(data),
+            "dev": facts(dev),
+        }
+        if is_finished(folder):
+            found = read_about(folder, about, _RESULTS)
+            trained = Trained(*(found[name] for name in _RESULTS))
+            return trained, Coreference.load(folder, device=device)
+        trained = train_model(model, data, dev, recipe, checkpoint=checkpoint, about=about)
+        results = dict(zip(_RESULTS, (trained.f1, trained.epoch, trained.epochs), strict=True))
+        store(model.encoder, folder, {**about, **results}, model.write)
+        checkpoint.unlink(missing_ok=True)
+    return trained, model
+
+
+def train_model(
+    model: Coreference,
+    data: Sequence[Document],
+    dev: Sequence[Document],
+    recipe: Recipe,
+    *,
+    checkpoint: Path | None = None,
+    about: dict[str, Any] | None = None,
+    what: str = "training",
+) -> Trained:
+    """Train a model in place; it ends with the parameters that were best on dev.
+
+    Raises
+    ------
+    WordbiasError
+        If the loss is not finite, or the checkpoint is of another training.
+    """
+    ranker = model.ranker
+    torch.set_num_threads(native_threads())
+    named = dict(ranker.named_parameters())
+    fixed = "encoder." if recipe.head_only else " "
+    trained = {name: one for name, one in named.items() if not name.startswith(fixed)}
+    stack = Stack(trained, ranker)
+    task = Task(model, list(trained.items()), data, dev, recipe)
+    device = next(iter(trained.values())).device
+    try:
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            state = train(
+                stack,
+                task.optimizer,
+                task,
+                epochs=recipe.epochs,
+                checkpoint=checkpoint,
+                logs=[] if checkpoint is None else [checkpoint.with_suffix(".log.jsonl")],
+                about=about,
+                what=what,
+            )
+    except KeyboardInterrupt:
+        if checkpoint is None:
+            raise
+        raise Interrupted("the same call resumes after the last epoch") from None
+    stack.load_state_dict(state.best)
+    stack.eval()
+    epochs = [
+        {"epoch": one["epoch"], "loss": one["loss"][0], "f1": one["dev"][0]}
+        for one in state.history
+    ]
+    return Trained(float(state.score[0]), int(state.epoch[0]), epochs)
+
+
+class Task:
+    """Losses of documents, one a step, and CoNLL F1 on dev."""
+
+    model: Coreference
+    recipe: Recipe
+    data: Sequence[Segmented]
+    dev: Sequence[Document]
+    optimizer: torch.optim.Optimizer
+    rates: list[float]
+    frozen: dict[int, Tensor]
+
+    def __init__(
+        self,
+        model: Coreference,
+        parameters: Sequence[tuple[str, Tensor]],
+        data: Sequence[Document],
+        dev: Sequence[Document],
+        recipe: Recipe,
+    ) -> None:
+        self.model, self.recipe, self.dev = model, recipe, dev
+        self.data, self.frozen = [model.segmenter.cut(one) for one in data], {}
+        encoder = [one for name, one in parameters if name.startswith("encoder.")]
+        head = [one for name, one in parameters if not name.startswith("encoder.")]
+        groups = [*decaying(encoder, recipe.decay), *decaying(head, recipe.decay)]
+        self.rates = [recipe.rate, recipe.rate, recipe.task_rate, recipe.task_rate]
+        rated = zip(groups, self.rates, strict=True)
+        groups = [{**group, "lr": rate} for group, rate in rated if group["params"]]
+        self.rates = [group["lr"] for group in groups]
+        self.optimizer = torch.optim.AdamW(groups, fused=True)
+
+        def clip(*_: Any) -> None:
+            for some in (encoder, head):
+                nn.utils.clip_grad_norm_(some, recipe.clip)
+
+        self.optimizer.register_step_pre_hook(clip)
+
+    def steps(self) -> int:
+        """Return the number of documents."""
+        return len(self.data)
+
+    def losses(self, epoch: int) -> Iterator[Tensor]:
+        """Yield the loss of each document, shape ``(1,)``."""
+        rng = np.random.default_rng([self.recipe.seed, epoch])
+        torch.manual_seed(int(rng.integers(2**62)))
+        ranker, total = self.model.ranker, self.recipe.epochs * len(self.data)
+        count = max(1, self.recipe.window // self.model.settings.segment_length)
+        if self.recipe.head_only:
+            ranker.encoder.eval()
+        for step, place in enumerate(rng.permutation(len(self.data)), epoch * len(self.data)):
+            share = schedule(step, total, self.recipe.warmup)
+            for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+                group["lr"] = rate * share
+            whole = self.data[place]
+            start = int(rng.integers(max(0, len(whole.segments) - count) + 1))
+            document = whole.window(start, count)
+            if self.recipe.head_only:
+                before = sum(map(len, whole.segments[:start]))
+                x = self._encoded(place)[before : before + document.pieces]
+            else:
+                (x,) = ranker.encode([document])
+            yield ranker.loss(ranker.rank(x, document), document.clusters)[None]
+
+    def _encoded(self, place: int) -> Tensor:
+        """Return the vectors of a document's pieces, which a frozen encoder makes once."""
+        if place not in self.frozen:
+            with torch.no_grad():
+                (self.frozen[place],) = self.model.ranker.encode([self.data[place]])
+        return self.frozen[place]
+
+    def score(self) -> Tensor:
+        """Return CoNLL F1 on dev, shape ``(1,)``."""
+        found = conll_f1(tallies(self.dev, self.model.predict(self.dev, "dev")).sum(0))
+        return torch.tensor([float(found)], dtype=torch.float64)
+
+
+def tallies(key: Sequence[Document], response: Sequence[Document]) -> Tally:
+    """Count each document, shape ``(documents, 4, 4)``; singletons are left out of the key."""
+    pairs = zip(key, response, strict=True)
+    return np.stack([tally(without_singletons(one.clusters), two.clusters) for one, two in pairs])
+
+
+def without_singletons(clusters: Clusters) -> Clusters:
+    """Leave out clusters of one mention, which the model does not predict."""
+    return tuple(cluster for cluster in clusters if len(cluster) > 1)
+
+
+def check_clusters(documents: Sequence[Document], name: str) -> None:
+    """Refuse documents without any cluster of two mentions.
+
+    Raises
+    ------
+    WordbiasError
+        If there are no documents, or none has one.
+    """
+    if not any(without_singletons(one.clusters) for one in documents):
+        raise WordbiasError(
+            f"{name}: no cluster of two mentions or more in "
+            f"{how_many(len(documents), 'document')}; give documents with gold clusters"
+        )
+
+
+def facts(documents: Sequence[Document]) -> dict[str, Any]:
+    """Return the numbers of documents, tokens, mentions and singletons, and a hash of all."""
+    digest = hashlib.sha256()
+    for one in documents:
+        clusters = sorted(sorted(cluster) for cluster in one.clusters)
+        speakers = one.speakers if any(one.speakers) else ()
+        digest.update(json.dumps([one.sentences, clusters, speakers]).encode())
+    sizes = [len(cluster) for one in documents for cluster in one.clusters]
+    return {
+        "sha256": digest.hexdigest(),
+        "documents": len(documents),
+        "tokens": sum(len(one.tokens) for one in documents),
+        "mentions": sum(sizes),
+        "singletons": sizes.count(1),
+    }

@@ -1,0 +1,152 @@
+"""The clusters that a coreference model finds in documents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wordbias.calls import path_of, public
+from wordbias.configuration import current_config, uses
+from wordbias.coreference.documents import Document
+from wordbias.coreference.reading import read_documents
+from wordbias.coreference.writing import conll_lines, json_lines
+from wordbias.errors import WordbiasError, need
+from wordbias.formats.files import check_outputs, compressing, replacing
+from wordbias.rendering import Table
+from wordbias.reports import Report
+from wordbias.resources import located
+
+DocumentsLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str] | Document]
+"""A file of documents, several, or documents."""
+_COMPRESSED = (".gz", ".bz2", ".xz")
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """Documents, and the names of their files."""
+
+    path: str
+    documents: Sequence[Document]
+
+
+def read_all(option: str, given: DocumentsLike) -> Read:
+    """Read documents from a file or several, or take those in memory.
+
+    Raises
+    ------
+    WordbiasError
+        If there are none, or a file cannot be used.
+    """
+    several = [given] if isinstance(given, (str, os.PathLike)) else list(given)
+    if not several:
+        raise WordbiasError(f"{option}: no documents; give a file, or documents")
+    documents: list[Document] = []
+    for one in several:
+        if isinstance(one, Document):
+            documents.append(one)
+        else:
+            documents += read_documents(located(os.fspath(one)))
+    paths = [os.fspath(one) for one in several if not isinstance(one, Document)]
+    return Read(", ".join(paths) or option.lstrip("-"), documents)
+
+
+@dataclass(frozen=True, eq=False)
+class Clustered:
+    """Documents with the clusters that a model found.
+
+    Attributes
+    ----------
+    documents
+        The documents, in their order.
+    report
+        How many mentions and clusters there are.
+    """
+
+    documents: Sequence[Document] = field(repr=False)
+    report: Report = field(repr=False)
+
+
+@public
+@uses("device", "skip_bad")
+def coref_predict(
+    model: str | os.PathLike[str],
+    documents: DocumentsLike,
+    *,
+    output: str | os.PathLike[str] | None = None,
+) -> Clustered:
+    """Find the clusters of mentions in ``documents`` with a model of ``coref-train``.
+
+    Files are those that ``coref-train`` reads, or sentences that ``winobias`` writes. Clusters that
+    stand in them are not read by the model.
+
+    Parameters
+    ----------
+    model : path
+        Folder that ``coref-train`` wrote.
+    documents : path, or sequence of paths or Document
+        Documents.
+    output : path, optional
+        File for the clusters: .conll for CoNLL-2012, .jsonl for JSON lines, whose spans count
+        tokens.
+
+    Returns
+    -------
+    Clustered
+        With ``documents``, each a `Document` with its clusters, and ``report``.
+
+    Raises
+    ------
+    WordbiasError
+        If a file cannot be used, or the folder holds no coreference model.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> found = wb.coref_predict("coref", "test.conll", output="found.conll")  # doctest: +SKIP
+    >>> found.documents[0].clusters  # doctest: +SKIP
+    (((0, 1), (3, 4)),)
+    """
+    need("torch", extra="contextual", purpose="Coreference")
+    from wordbias.coreference.resolver import Coreference
+    from wordbias.coreference.training import facts
+
+    target = path_of(output)
+    check_outputs({"-o": target}, {"DOCUMENTS": path_of(documents)})
+    if target is not None:
+        write = _writer(target)
+    read = read_all("DOCUMENTS", documents)
+    resolver = Coreference.load(located(os.fspath(model)), device=current_config().device)
+    found = resolver.predict(read.documents)
+    closing = []
+    if target is not None:
+        lines = list(write(found))
+        with replacing(target) as raw, compressing(raw, target) as out:
+            out.writelines(line.encode() for line in lines)
+        closing = [f"Written: {target}."]
+    about = facts(found)
+    clusters = sum(len(one.clusters) for one in found)
+    columns = ("documents", "tokens", "mentions")
+    cells = [[*(f"{about[key]:,}" for key in columns), f"{clusters:,}"]]
+    report = Report(
+        inputs={
+            Path(resolver.name).name: {"path": resolver.name, "device": resolver.encoder.device},
+            "documents": {"path": read.path, **facts(read.documents)},
+        },
+        tables=[Table("Clusters found", [*columns, "clusters"], cells)],
+        heading=[f"Coreference in {read.path} by {resolver.name}."],
+        closing=closing,
+    )
+    return Clustered(found, report)
+
+
+def _writer(target: str) -> Callable[[Iterable[Document]], Iterator[str]]:
+    """Return the function that makes lines of documents, by the name of the file."""
+    name = target.lower()
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    for ending, lines in ((".conll", conll_lines), (".jsonl", json_lines)):
+        if name.endswith(ending):
+            return lines
+    raise WordbiasError(f"{target}: expected a name that ends in .conll or .jsonl")

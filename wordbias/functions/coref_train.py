@@ -1,0 +1,238 @@
+"""Training of a coreference model on documents with clusters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wordbias import cells
+from wordbias.arguments import check_number
+from wordbias.calls import public
+from wordbias.configuration import current_config, uses
+from wordbias.draws import sampled_row
+from wordbias.errors import need
+from wordbias.functions.coref_predict import DocumentsLike, read_all
+from wordbias.functions.inputs import Written
+from wordbias.measures.registry import ideal
+from wordbias.models.model_like import ModelLike
+from wordbias.outcomes.conll import METRICS, Tally, conll_f1, scores
+from wordbias.pivot import pivot, values
+from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
+from wordbias.results import Row
+from wordbias.statistics import SAMPLES, resampled_means
+
+if TYPE_CHECKING:
+    from wordbias.coreference.training import Trained
+
+_PURPOSE = "Training a coreference model"
+_NAMES = dict(zip(METRICS, ("MUC", "B³", "CEAFφ4", "LEA"), strict=True))
+
+
+@public
+@uses("device", "skip_bad")
+def coref_train(
+    train: DocumentsLike,
+    *,
+    dev: DocumentsLike,
+    model: ModelLike,
+    output: str | os.PathLike[str],
+    test: DocumentsLike | None = None,
+    head_only: bool = False,
+    epochs: int = 24,
+    lr: float = 1e-5,
+    task_lr: float = 2e-4,
+    segment_length: int = 128,
+    hidden: int = 1000,
+    draws: int = SAMPLES,
+    seed: int = 0,
+) -> Written:
+    """Train a coreference model, which ranks spans (Lee et al. 2018), on documents with clusters.
+
+    ``train`` is one file or several: CoNLL-2012 as of OntoNotes, CoNLL-U with Entity=, or JSON
+    lines. The encoder is fine-tuned with the head, and a step reads one document. Of a long one it
+    reads 1,408 word pieces at random, so that memory is bounded. Defaults are those of Xu and Choi
+    (2020), without genres and higher-order inference. With few documents or a small encoder, larger
+    learning rates, such as 5e-5 and 1e-3, learn more. The best epoch on dev is kept. Clusters of
+    one mention are not predicted, and left out of scores. The folder is also an encoder that every
+    command reads. A log is written next to it. The same command resumes an interrupted training
+    from the checkpoint of the last epoch. A finished model is not trained again.
+
+    Parameters
+    ----------
+    train : path, or sequence of paths or Document
+        Documents to train on.
+    dev : path, or sequence of paths or Document
+        Documents on which the best epoch is chosen.
+    model : path, name on the hub, or (model, tokenizer)
+        Encoder to train; the original is not changed.
+    output : path
+        Folder for the model.
+    test : path, or sequence of paths or Document, optional
+        Documents to test the best epoch on.
+    head_only : bool
+        Freeze the encoder.
+    epochs : int
+        Number of epochs.
+    lr : float
+        Highest learning rate of the encoder.
+    task_lr : float
+        Highest learning rate of the head.
+    segment_length : int
+        Maximum number of word pieces that the encoder reads together, special tokens included.
+    hidden : int
+        Number of hidden units of the head.
+    draws : int
+        Number of bootstrap samples of documents; 0 for no intervals.
+    seed : int
+        Seed of everything random.
+
+    Returns
+    -------
+    Written
+        The folder. ``wb.load`` makes of it a function of tokens that returns clusters, and other
+        functions take it as an encoder. Its ``report`` has CoNLL F1 with an interval over
+        documents.
+
+    Raises
+    ------
+    WordbiasError
+        If the folder exists already and holds no such model, another call is writing it, a file
+        cannot be used or has no clusters, or the encoder cannot be used.
+
+    References
+    ----------
+    Lee, K., He, L., and Zettlemoyer, L. (2018). Higher-Order Coreference Resolution with
+    Coarse-to-Fine Inference. NAACL.
+
+    Xu, L., and Choi, J. D. (2020). Revealing the Myth of Higher-Order Inference in Coreference
+    Resolution. EMNLP.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> trained = wb.coref_train(  # doctest: +SKIP
+    ...     "train.conll", dev="dev.conll", model="roberta-base", output="coref"
+    ... )
+    >>> wb.load(trained)(["Ann", "left", "as", "she", "was", "ill", "."])  # doctest: +SKIP
+    (((0, 1), (3, 4)),)
+    """
+    for option, rate in (("--lr", lr), ("--task-lr", task_lr)):
+        check_number(option, rate, 0, above=True)
+    need("torch", extra="contextual", purpose=_PURPOSE)
+    from wordbias.contextual.fine_tuning import check_folder, is_finished
+    from wordbias.coreference.model import Settings
+    from wordbias.coreference.training import Recipe, facts, tallies, train_coreference
+
+    folder = os.fspath(output)
+    check_folder(folder)
+    read = {
+        option: _with_clusters(option, given)
+        for option, given in (("train", train), ("dev", dev), ("test", test))
+        if given is not None
+    }
+    before = is_finished(folder)
+    recipe = Recipe(epochs=epochs, rate=lr, task_rate=task_lr, head_only=head_only, seed=seed)
+    settings = Settings(segment_length=segment_length, hidden=hidden)
+    trained, found = train_coreference(
+        model,
+        read["train"].documents,
+        read["dev"].documents,
+        folder,
+        settings=settings,
+        recipe=recipe,
+        device=current_config().device,
+    )
+    counted = {
+        name: tallies(one.documents, found.predict(one.documents, name))
+        for name, one in read.items()
+        if name != "train"
+    }
+    about = {"seed": seed, "round": trained.epoch, "rounds": len(trained.epochs)}
+    rows = [_row(Path(folder).name, name, one, about, draws) for name, one in counted.items()]
+    inputs = {name: {"path": one.path, **facts(one.documents)} for name, one in read.items()}
+    sizes = ", ".join(
+        f"{key} {value}" for key, value in (settings.to_dict() | recipe.to_dict()).items()
+    )
+    heading = (
+        f"{found.encoder.name} with a head of {_size(found.ranker.head()):,} parameters, trained "
+        f"on {_told(inputs['train'])}; dev: {_told(inputs['dev'])}. Settings: {sizes}."
+    )
+    return Written(
+        folder,
+        Report(
+            inputs={"model": {"path": found.encoder.name}, **inputs},
+            rows=rows,
+            tables=[_f1_table(rows), _metrics_table(counted), _epochs_table(trained)],
+            heading=[heading],
+            closing=[
+                f"{folder} was already finished; nothing was trained."
+                if before
+                else f"Written: {folder}. To find clusters: wordbias coref-predict {folder} FILE"
+            ],
+            seed=seed,
+        ),
+    )
+
+
+def _with_clusters(option: str, given: DocumentsLike) -> Any:
+    from wordbias.coreference.training import check_clusters
+
+    read = read_all(f"--{option}", given)
+    check_clusters(read.documents, read.path)
+    return read
+
+
+def _size(parameters: Any) -> int:
+    return sum(one.numel() for one in parameters.values())
+
+
+def _told(found: Any) -> str:
+    """Name how large a corpus is, and what was done with singletons."""
+    text = f"{how_many(found['documents'], 'document')}, {found['tokens']:,} tokens, "
+    text += f"{found['mentions']:,} mentions"
+    left = found["singletons"]
+    return text + (f" ({how_many(left, 'singleton')}, not counted)" if left else "")
+
+
+def _row(subject: str, name: str, tally: Tally, about: dict[str, Any], draws: int) -> Row:
+    """Return CoNLL F1 in percent over documents."""
+    samples = None
+    if draws:
+        rng = np.random.default_rng(about["seed"])
+        means = resampled_means(tally.reshape(len(tally), -1), rng, draws)
+        samples = 100 * conll_f1(means.reshape(-1, *tally.shape[1:]))
+    details = {"set": name, "n": len(tally), "scale": "percent", **about, **ideal("conll-f1")}
+    f1 = 100 * float(conll_f1(tally.sum(0)))
+    return sampled_row(subject, "conll-f1", f1, details, samples, "documents")
+
+
+def _f1_table(rows: Sequence[Row]) -> Table:
+    percent = cells.rounded(2)
+    best = ("best epoch", lambda row: "{round} of {rounds}".format(**row.details))
+    columns = values(
+        ("F1", percent), ("95 %", cells.interval_of("", 2)), ("documents", cells.n), best
+    )
+    note = "Mean of MUC, B³ and CEAFφ4. Dev chose the epoch, so that its F1 is too high."
+    return pivot("CoNLL F1, percent", rows, {"": "set"}, columns, note)
+
+
+def _metrics_table(counted: dict[str, Tally]) -> Table:
+    lines = [
+        [name, title, *(f"{100 * value:.2f}" for value in one)]
+        for name, tally in counted.items()
+        for title, one in zip(_NAMES.values(), scores(tally.sum(0)), strict=True)
+    ]
+    return Table("Metrics, percent", ["", "metric", "recall", "precision", "F1"], lines)
+
+
+def _epochs_table(trained: Trained) -> Table:
+    lines = [
+        [str(one["epoch"]), f"{one['loss']:.1f}", f"{100 * one['f1']:.2f}"]
+        for one in trained.epochs
+    ]
+    return Table("Epochs", ["epoch", "loss of a document", "F1 on dev, percent"], lines)
