@@ -153,9 +153,9 @@ def coref_study(
     Notes
     -----
     Models, scores and gaps are those of ``coref-train`` and ``winobias``. A random change has the
-    size of its strategy, without regard to gender: as many other words become numbers, documents
-    are repeated as they are, or random directions are removed until the vectors of all word pieces
-    move as far.
+    size of its strategy, without regard to gender. As many other words become numbers, or documents
+    are repeated as they are. Of vectors, random directions are removed until those of all word
+    pieces move as far.
 
     Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 
