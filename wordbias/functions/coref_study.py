@@ -153,8 +153,8 @@ def coref_study(
     Notes
     -----
     Models, scores and gaps are those of ``coref-train`` and ``winobias``. A random change has the
-    size of its strategy, without regard to gender. As many other words become numbers, or documents
-    are repeated as they are. Of vectors, random directions are removed until those of all word
+    size of its strategy, without regard to gender. The same number of other words become numbers,
+    or documents are repeated without a change. Of vectors, random directions are removed until those of all word
     pieces move as far.
 
     Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
