@@ -56,6 +56,8 @@ _ELSEWHERE = {
     "y_true": "predictions",
 }
 """Names of arguments in other libraries or functions, and the name here."""
+SECRETS = ("password",)
+"""Arguments that no report repeats."""
 _SETTINGS = frozenset(one.name for one in fields(Config))
 """Options that are settings of `wordbias.config` in Python."""
 _FETCH = re.compile(r"\bwordbias fetch (?!without\b)([a-z][\w.-]*(?: [a-z][\w.-]*)*)(?=[,;)]|$)")
@@ -277,10 +279,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         token = _call.set(
             Call(
                 function.__name__.replace("_", "-"),
-                {
-                    name: without_secrets(value) if isinstance(value, str) else plain(value)
-                    for name, value in found.items()
-                },
+                {name: _recorded(name, value) for name, value in found.items()},
                 changed if line is None else line.given,
                 outer.note if line is None else line.note,
                 frozenset(name for name, value in defaults.items() if isinstance(value, bool)),
@@ -302,6 +301,13 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
     vars(call)["__signature__"] = _readable(signature)
     return call
+
+
+def _recorded(name: str, value: object) -> object:
+    """Return an argument as a report has it; of a secret only whether it was given."""
+    if name in SECRETS and value is not None:
+        return "***"
+    return without_secrets(value) if isinstance(value, str) else plain(value)
 
 
 def _refuse_of_system(error: OSError) -> NoReturn:

@@ -65,7 +65,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/smollm2",
     ),
     "Embeddings of texts": ("docs/erase",),
-    "A classifier or its training data": ("docs/fairness", "docs/experiment"),
+    "A classifier or its training data": ("docs/fairness", "docs/coreference", "docs/experiment"),
     "Notebooks": (
         "docs/notebooks/vectors",
         "docs/notebooks/encoder",

@@ -160,3 +160,31 @@ def test_refused_in_one_line(refused: Refused, folder: Path, tmp_path: Path) -> 
     assert "found.txt: expected a name that ends in .conll or .jsonl" in line
     (tmp_path / "other").mkdir()
     assert "other: exists already; name a new folder" in refused(*given(folder, tmp_path / "other"))
+
+
+def test_an_adapter_changes_what_the_head_reads(tmp_path: Path) -> None:
+    from wordbias.contextual.fine_tuning import store
+    from wordbias.coreference.model import Settings, clusters_of
+    from wordbias.coreference.resolver import Coreference
+
+    made = Coreference.new(encoder_folder(tmp_path / "e"), Settings(segment_length=32, hidden=20))
+    with torch.no_grad():  # links depend on vectors, and not only on the first bias
+        for parameter in made.ranker.head().values():
+            parameter.mul_(20)
+    store(made.encoder, tmp_path / "coref", {}, made.write)
+    last = f"tokens@{made.encoder.layers}"
+    adapter = wb.project(tmp_path / "coref", sites=[last], setting=last)
+    (removal,) = adapter.interventions(last)
+    stories = [story(i) for i in range(3)]
+    expected = []
+    for one in stories:
+        segmented = made.segmenter.cut(one)
+        with torch.inference_mode():
+            (x,) = made.ranker.encode([segmented])
+            removed = torch.from_numpy(removal.step(x.numpy()).astype("float32"))
+            expected.append(clusters_of(made.ranker.rank(removed, segmented)))
+    found = wb.coref_predict(tmp_path / "coref", stories, adapter=adapter)
+    assert [one.clusters for one in found.documents] == expected
+    plain = wb.coref_predict(tmp_path / "coref", stories)
+    assert [one.clusters for one in plain.documents] != expected
+    assert f"with {last} removed" in found.report.heading[0]

@@ -203,9 +203,11 @@ def test_tables_are_those_of_the_paper(tmp_path: Path) -> None:
     [
         ({"strategies": ["scrub"]}, "strategy 'scrub': expected none, anonymise, swap"),
         ({"strategies": ["leace"]}, "methods for vectors change what the model of none reads"),
-        ({"strategies": ["none", "ran"]}, "strategy 'ran': is fitted to words"),
+        ({"strategies": ["none", "ran"]}, "strategy 'ran': is no method for vectors of texts"),
         ({"strategies": ["none"], "random_changes": True}, "no strategy given changes anything"),
         ({"strategies": ["none", "leace", "null:1"]}, "give null:2"),
+        ({"strategies": ["none", "a.adapter"]}, "'a.adapter': was fitted to the encoder as it is"),
+        ({"strategies": ["none", "subsample+leace"]}, "is no method for vectors of texts"),
         ({"spacy": "en"}, "finds names for anonymise"),
         ({"keep_models": True}, "writes to output=; name a folder"),
         ({"lr": 0}, "lr"),
@@ -222,6 +224,28 @@ def test_an_encoder_without_a_mask_is_refused(plan: Plan) -> None:
     encoder.tokenizer.mask_token = None
     with pytest.raises(WordbiasError, match="has no mask token, which stands for pronouns"):
         mask_of(encoder)
+
+
+def test_an_adapter_stands_behind_a_frozen_encoder(plan: Plan, tmp_path: Path) -> None:
+    layers = Encoder.load(plan.model).layers
+    file = tmp_path / "gender.adapter"
+    site = f"tokens@{layers}"
+    adapter = wb.project(plan.model, output=file, sites=[site], setting=site)
+    frozen = replace(
+        plan,
+        strategies=("none", str(file)),
+        recipe=replace(RECIPE, head_only=True),
+        keep_models=False,
+    )
+    rows = run(frozen)
+    trained = Coreference.load(frozen.model_folder(Job("none", 0)))
+    with adapter.on(trained.encoder.model, site):
+        f1 = conll_f1(tallies(plan.test, trained.predict(plan.test)).sum(0))
+    assert values(rows, str(file), BEFORE)["conll-f1", "test"] == pytest.approx(100 * float(f1))
+    file.unlink()
+    wb.project(plan.model, output=file, sites=[site], setting=site, methods="mhd")
+    with pytest.raises(WordbiasError, match="was measured with another adapter of this name"):
+        run(frozen)
 
 
 def test_few_pronouns_are_refused(plan: Plan) -> None:

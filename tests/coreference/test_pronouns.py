@@ -14,6 +14,7 @@ import pytest
 import small_likelihood
 from scipy.stats import binomtest
 
+import wordbias as wb
 from wordbias.coreference.documents import Document
 from wordbias.coreference.pronouns import (
     CASES,
@@ -114,7 +115,7 @@ def test_a_pronoun_is_resolved_to_one_person_or_is_undecided() -> None:
 
 def _rows(data: PronounSentences, answers: list[int]) -> dict[tuple[str, ...], Row]:
     rows = pronoun_rows(data, np.array(answers), "x", draws=100, seed=0)
-    return {(row.measure, row.details["subset"], row.details["set"]): row for row in rows}
+    return {(row.measure, row.details["subset"], row.details.get("set", "")): row for row in rows}
 
 
 def test_a_system_that_does_not_know_a_pronoun() -> None:
@@ -189,6 +190,31 @@ def test_the_real_winopron(shared_data: Path) -> None:
         ("one person", name): 360 for name in SETS
     }
     assert len({one.id for one in data.sentences}) == len(data.sentences)
+
+
+def test_a_system_that_follows_the_shares_of_women(shared_data: Path) -> None:
+    """It takes the occupation for *she* where most are women, and for *he* where most are men."""
+    data = winogender_sentences(load_winogender(shared_data / "winogender"))
+    assert data.winogender is not None
+    answers = []
+    for one, given in zip(data.sentences, data.winogender.sentences, strict=True):
+        women = data.winogender.shares[given.occupation] > 50
+        taken = (one.pronouns == "she") == women
+        answers.append(-1 if one.pronouns == "they" else int(taken != given.to_occupation))
+    rows = {row.measure: row for row in pronoun_rows(data, np.array(answers), "x", draws=0, seed=0)}
+    assert rows["coreference-gap"].value == 1
+    correlation = rows["coreference-correlation"]
+    assert correlation.value is not None
+    assert correlation.value > 0.7
+
+
+def test_a_report_does_not_repeat_the_password(tmp_path: Path) -> None:
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("new_templates.tsv", HEAD + LINES[0])
+    report = wb.coref_score(path, password="hush")
+    assert "hush" not in str(report.to_dict())
+    assert report.arguments["password"] == "***"
 
 
 def test_a_real_archive_needs_its_password(shared_data: Path) -> None:

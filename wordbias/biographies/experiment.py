@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -63,7 +63,7 @@ from wordbias.probes.mdl import (
 )
 from wordbias.results import Row
 from wordbias.retraining.arms import NONE, ORIGINAL, OWN, Job
-from wordbias.retraining.jobs import REMEDY, run_jobs
+from wordbias.retraining.jobs import ADAPTER, run_jobs
 from wordbias.retraining.measuring import (
     Run,
     career_query,
@@ -77,8 +77,6 @@ from wordbias.store import Entry, Store
 from wordbias.training import read_checkpoint, write_checkpoint
 from wordbias.workers import Workers
 
-_ADAPTER = "adapter"
-"""Fact of an arm of vectors: a hash of what its adapter removes, empty without one."""
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -103,7 +101,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
     del encoder
 
     def begin(store: Store) -> None:
-        _check_removals(plan, store, [job for job in jobs if is_removal(job.strategy)])
+        _forget_jobs_without_model(plan, store)
         if not workers.in_process:
             for job in jobs:
                 if store.get(*job) is None:
@@ -117,31 +115,32 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         workers,
         shared=(plan,),
         is_later=is_removal,
+        adapter_of=lambda strategy: digest_of_adapter(strategy, plan.encoding.pooling),
         begin=begin,
         finished=lambda job: plan.checkpoint(job).unlink(missing_ok=True),
     )
 
 
-def _check_removals(plan: Plan, store: Store, removals: Sequence[Job]) -> None:
-    """Refuse arms with another adapter; let jobs of `NONE` run again that did not keep their model.
+def _forget_jobs_without_model(plan: Plan, store: Store) -> None:
+    """Let jobs of `NONE` run again that did not keep their model, if an arm of vectors needs it.
 
     They were run without arms of vectors.
     """
-    path, pooling, again = plan.results, plan.encoding.pooling, []
-    for job in removals:
-        known, adapter = store.get(*job), digest_of_adapter(job.strategy, pooling)
-        if known is None and not plan.trained_file(job.seed).exists():
-            if store.entries.pop(Job(NONE, job.seed), None) is not None:
-                again.append(str(job.seed))
-        elif known is not None and known.facts.get(_ADAPTER, "") != adapter:
-            raise WordbiasError(
-                f"{path}: {job} was measured with another adapter of this name; {REMEDY}, or "
-                "give the adapter another name"
-            )
+    again = [
+        str(job.seed)
+        for job in dict.fromkeys(
+            Job(NONE, job.seed)
+            for job in plan.jobs()
+            if is_removal(job.strategy)
+            and store.get(*job) is None
+            and not plan.trained_file(job.seed).exists()
+        )
+        if store.entries.pop(job, None) is not None
+    ]
     if again:
         note(
-            f"{NONE} is trained again, with the seeds {', '.join(again)}: {path} was made without "
-            "arms of vectors, and its last layers were not stored"
+            f"{NONE} is trained again, with the seeds {', '.join(again)}: {plan.results} was made "
+            "without arms of vectors, and its last layers were not stored"
         )
 
 
@@ -252,7 +251,7 @@ def _remove_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
         *read_rows(run, after.of(view.probe), view.probe.gender_names()),
         *_prediction_rows(data, {OWN: after}, head),
     ]
-    return rows, {_ADAPTER: digest_of_adapter(job.strategy, pooling)}
+    return rows, {ADAPTER: digest_of_adapter(job.strategy, pooling)}
 
 
 def _labelled(vectors: Vectors, bios: Biographies) -> Labelled:

@@ -36,7 +36,7 @@ from wordbias.methods.null import erasure_as_far
 from wordbias.methods.rows import fit_rows
 from wordbias.methods.settings import METHODS, ROW_METHODS, ROW_SETTINGS
 from wordbias.methods.transform import Step
-from wordbias.models.adapters import Adapter, read_adapter
+from wordbias.models.adapters import read_adapter
 from wordbias.models.hooks import Intervention, sha256_of
 from wordbias.models.sites import Site, written
 from wordbias.outcomes.balance import copies
@@ -51,7 +51,7 @@ def is_removal(strategy: str) -> bool:
     A method that needs words counts as one, so that it is refused as such.
     """
     name = _divided(strategy)[1]
-    return _is_method(name) or _is_adapter(name)
+    return _is_method(name) or is_adapter(name)
 
 
 def _divided(strategy: str) -> tuple[Literal["", "subsample", "oversample"], str]:
@@ -68,7 +68,8 @@ def _is_method(name: str) -> bool:
     return name.partition(":")[0] in METHODS
 
 
-def _is_adapter(name: str) -> bool:
+def is_adapter(name: str) -> bool:
+    """Return whether the name of an arm is the file or address of an adapter."""
     if _is_method(name) or set(name.split("+")) <= set(STRATEGIES):
         return False
     return is_address(name) or bool(Path(name).suffix) or os.path.isfile(name)
@@ -85,13 +86,13 @@ def check_removals(strategies: Sequence[str], pooling: str, *, frozen: bool) -> 
     for strategy in filter(is_removal, strategies):
         name = _divided(strategy)[1]
         method = name.partition(":")[0]
-        if _is_adapter(name):
+        if is_adapter(name):
             if not frozen:
                 raise WordbiasError(
                     f"strategy {strategy!r}: was fitted to the encoder as it is, and every seed "
                     "fine-tunes it; freeze it with --head-only, or name a method such as leace"
                 )
-            _interventions(read_adapter(name), strategy, pooling)
+            adapter_interventions(name, strategy, pooling)
         elif method not in ROW_METHODS:
             raise WordbiasError(
                 f"strategy {strategy!r}: {method} is fitted to words, and here are vectors of "
@@ -107,26 +108,27 @@ def check_removals(strategies: Sequence[str], pooling: str, *, frozen: bool) -> 
 
 
 def digest_of_adapter(strategy: str, pooling: str) -> str:
-    """Return a hash of what an adapter removes; empty if the strategy is a method."""
+    """Return a hash of what an adapter removes; empty if the strategy is no adapter."""
     name = strategy.removeprefix(RANDOM)
-    if not _is_adapter(name):
+    if not is_adapter(name):
         return ""
-    found = _interventions(read_adapter(name), strategy, pooling)
+    found = adapter_interventions(name, strategy, pooling)
     return sha256_of(found, [str(one.site) for one in found])
 
 
 def check_adapters(strategies: Iterable[str], model: Any) -> None:
     """Refuse adapters that were fitted on another model."""
     for name in dict.fromkeys(strategy.removeprefix(RANDOM) for strategy in strategies):
-        if _is_adapter(name):
+        if is_adapter(name):
             read_adapter(name).check(model, name=name, inside=True)
 
 
-def _interventions(adapter: Adapter, strategy: str, pooling: str) -> list[Intervention]:
+def adapter_interventions(name: str, strategy: str, pooling: str) -> list[Intervention]:
     """Return what an adapter removes where the last layer reads.
 
     A removal from all tokens is one from their mean too, since it is affine.
     """
+    adapter = read_adapter(name)
     found = adapter.interventions(adapter.chosen or written(adapter.sites))
     layers = adapter.fingerprint.layers
     read = [Site("tokens", layers), *([Site("cls", layers)] if pooling == "first" else [])]
@@ -163,8 +165,8 @@ def fit_removal(
         If there is one gender only, or there is nothing to remove.
     """
     how, name = _divided(strategy)
-    if _is_adapter(name):
-        found = _interventions(read_adapter(name), strategy, pooling)
+    if is_adapter(name):
+        found = adapter_interventions(name, strategy, pooling)
         steps: Sequence[Step] = [one.step for one in found]
     else:
         method = only_method(name, ROW_METHODS, ROW_SETTINGS)

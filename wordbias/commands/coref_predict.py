@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.shell import argument, shell
+from wordbias.commands.shell import argument, option, shell
 from wordbias.functions.coref_predict import coref_predict
 
 command: click.Command = shell(
     coref_predict,
     argument("model", required=True),
     argument("documents", many=True, required=True),
+    option("setting", metavar="NAME"),
     plot=False,
     examples="""
         wordbias coref-predict coref test.conll -o found.conll
         wordbias winobias winobias/ --sentences sentences.jsonl
         wordbias coref-predict coref sentences.jsonl -o found.jsonl
+        wordbias project coref -o coref.adapter
+        wordbias coref-predict coref sentences.jsonl --adapter coref.adapter -o after.jsonl
     """,
 )

@@ -25,7 +25,14 @@ import torch
 from numpy.typing import NDArray
 
 from wordbias import __version__
-from wordbias.biographies.removals import random_removal
+from wordbias.biographies.removals import (
+    adapter_interventions,
+    check_adapters,
+    digest_of_adapter,
+    is_adapter,
+    is_removal,
+    random_removal,
+)
 from wordbias.coreference.documents import Clusters, Document
 from wordbias.coreference.model import Settings as Sizes
 from wordbias.coreference.resolver import Coreference
@@ -43,7 +50,7 @@ from wordbias.measures.registry import ideal
 from wordbias.methods.leace import Erasure
 from wordbias.methods.methods import arguments_of
 from wordbias.methods.rows import fit_rows
-from wordbias.methods.settings import METHODS, ROW_METHODS, ROW_SETTINGS
+from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 from wordbias.methods.transform import Projection, Step
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import encode_spans
@@ -58,7 +65,7 @@ from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import ContextSettings, Sentences, encode_contexts
 from wordbias.results import Row
 from wordbias.retraining.arms import NONE, OWN, RANDOM, Job, is_random
-from wordbias.retraining.jobs import run_jobs
+from wordbias.retraining.jobs import ADAPTER, run_jobs
 from wordbias.retraining.measuring import (
     CAREER,
     Run,
@@ -164,7 +171,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         for strategy in self.strategies:
-            if is_removal(strategy):
+            if is_adapter(strategy.removeprefix(RANDOM)):
+                self._check_frozen(strategy)
+            elif is_removal(strategy):
                 _method(strategy)
             else:
                 check_strategy(strategy)
@@ -175,6 +184,14 @@ class Plan:
             )
         if not self.jobs():
             raise WordbiasError("nothing to study: name strategies and seeds")
+
+    def _check_frozen(self, strategy: str) -> None:
+        if not self.recipe.head_only:
+            raise WordbiasError(
+                f"strategy {strategy!r}: was fitted to the encoder as it is, and every seed "
+                "fine-tunes it; freeze it with --head-only, or name a method such as leace"
+            )
+        adapter_interventions(strategy.removeprefix(RANDOM), strategy, "")
 
     def jobs(self) -> list[Job]:
         """Return all jobs, baselines first, seed by seed."""
@@ -230,6 +247,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
     """
     encoder = Encoder.load(plan.model, device=plan.device)
     mask_of(encoder)
+    check_adapters(plan.strategies, encoder.model)
     plan = replace(plan, model_sha256=encoder.sha256())
     del encoder
     return run_jobs(
@@ -240,6 +258,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         workers or Workers(),
         shared=(plan,),
         is_later=is_removal,
+        adapter_of=lambda strategy: digest_of_adapter(strategy, ""),
     )
 
 
@@ -274,15 +293,11 @@ def run_job(plan: Plan, job: Job) -> Entry:
         rows += _prediction_rows(plan, job, again, AFTER)
     if not plan.keeps(trained.strategy):
         shutil.rmtree(folder)
-    return Entry(rows, facts={"training": {"dev_f1": result.f1, "best_epoch": result.epoch}})
+    facts = {"training": {"dev_f1": result.f1, "best_epoch": result.epoch}}
+    return Entry(rows, facts={**facts, ADAPTER: digest_of_adapter(job.strategy, "")})
 
 
 # arms of vectors
-
-
-def is_removal(strategy: str) -> bool:
-    """Return whether a strategy is a method for vectors, or the random removal of one."""
-    return strategy.removeprefix(RANDOM).partition(":")[0] in METHODS
 
 
 def _method(strategy: str) -> Any:
@@ -290,8 +305,8 @@ def _method(strategy: str) -> Any:
     name = strategy.removeprefix(RANDOM)
     if name.partition(":")[0] not in ROW_METHODS:
         raise WordbiasError(
-            f"strategy {strategy!r}: is fitted to words, and here are vectors of texts; expected "
-            f"one of {', '.join(ROW_METHODS)}"
+            f"strategy {strategy!r}: is no method for vectors of texts; expected one of "
+            f"{', '.join(ROW_METHODS)}, or the file of an adapter"
         )
     return only_method(name, ROW_METHODS, ROW_SETTINGS)
 
@@ -361,9 +376,14 @@ def fit_removal(
     WordbiasError
         If there is nothing to remove.
     """
-    method = _method(strategy)
-    settings = arguments_of(method, seed=seed)
-    steps = fit_rows(method.name, pronouns, genders, settings, inside=True).steps
+    name = strategy.removeprefix(RANDOM)
+    steps: Sequence[Step]
+    if is_adapter(name):
+        steps = [one.step for one in adapter_interventions(name, strategy, "")]
+    else:
+        method = _method(strategy)
+        settings = arguments_of(method, seed=seed)
+        steps = fit_rows(method.name, pronouns, genders, settings, inside=True).steps
     if not steps:
         raise WordbiasError(
             f"{strategy} found no classifier better than chance, so that there is nothing to remove"

@@ -28,7 +28,14 @@ from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import is_constant, resampled_means
 from wordbias.stereotypes.pairs import share_row, unit_sums
-from wordbias.stereotypes.winogender import FEMALE, MALE, NEUTRAL, TASK, Winogender
+from wordbias.stereotypes.winogender import (
+    FEMALE,
+    MALE,
+    NEUTRAL,
+    TASK,
+    Winogender,
+    stereotype_rows,
+)
 from wordbias.text_files import Source
 
 Float = NDArray[np.float64]
@@ -82,11 +89,12 @@ class PronounSentence:
 
 @dataclass(frozen=True, eq=False)
 class PronounSentences:
-    """The sentences of a data set."""
+    """The sentences of a data set; those of Winogender with the shares of women."""
 
     path: str
     task: str
     sentences: Sequence[PronounSentence]
+    winogender: Winogender | None = None
 
     @property
     def documents(self) -> list[Document]:
@@ -121,7 +129,7 @@ def winogender_sentences(data: Winogender) -> PronounSentences:
                 pair,
             )
         )
-    return PronounSentences(data.path, TASK, found)
+    return PronounSentences(data.path, TASK, found, data)
 
 
 def _place(text: str, word: str, path: str) -> Span:
@@ -268,7 +276,7 @@ def pronoun_rows(
         with every set, and `pronoun-disambiguation`, the share of pairs of templates of which both
         are right with a set. `undecided`, the share of pronouns with none or both of the people.
         All intervals are over templates, or pairs of them; the p of a gap is that of McNemar's
-        exact test over templates.
+        exact test over templates. Of Winogender also the rows of `stereotype_rows`.
     """
     right = (answers == 0).astype(np.float64)
     sets = np.array([one.pronouns for one in data.sentences])
@@ -305,6 +313,9 @@ def pronoun_rows(
             rows += _told_apart(
                 right[chosen], pairs[chosen], sets[chosen], subject, {**about, "set": name}, seed
             )
+    if data.winogender is not None:
+        taken = np.stack([answers == 0, answers == 1], axis=1).astype(np.float64)
+        rows += stereotype_rows(data.winogender, right, taken, subject, {}, seed)
     return with_items(rows, [(one.id, one.people) for one in data.sentences], seed)
 
 

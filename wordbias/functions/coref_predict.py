@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from wordbias.coreference.reading import read_documents
 from wordbias.coreference.writing import conll_lines, json_lines
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_outputs, compressing, replacing
+from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -74,12 +76,16 @@ def coref_predict(
     model: str | os.PathLike[str],
     documents: DocumentsLike,
     *,
+    adapter: AdapterLike | None = None,
+    setting: str | None = None,
+    force: bool = False,
     output: str | os.PathLike[str] | None = None,
 ) -> Clustered:
     """Find the clusters of mentions in ``documents`` with a model of ``coref-train``.
 
     Files are those that ``coref-train`` reads, or sentences that ``winobias`` writes. Clusters that
-    stand in them are not read by the model.
+    stand in them are not read by the model. With ``adapter`` its ``setting`` is removed inside the
+    encoder. ``wordbias project`` fits one on the folder of the model.
 
     Parameters
     ----------
@@ -87,6 +93,12 @@ def coref_predict(
         Folder that ``coref-train`` wrote.
     documents : path, or sequence of paths or Document
         Documents.
+    adapter : path or Adapter, optional
+        Adapter that wordbias project wrote.
+    setting : str, optional
+        With ``adapter``: its setting to remove.  [default: the one stored in the adapter]
+    force : bool
+        With ``adapter``: use it even if it was fitted on another model.
     output : path, optional
         File for the clusters: .conll for CoNLL-2012, .jsonl for JSON lines, whose spans count
         tokens.
@@ -112,19 +124,26 @@ def coref_predict(
     from wordbias.coreference.resolver import Coreference
     from wordbias.coreference.training import facts
 
+    opened = open_adapter(adapter, setting or (), force=force)
     target = path_of(output)
     check_outputs({"-o": target}, {"DOCUMENTS": path_of(documents)})
     if target is not None:
         write = _writer(target)
     read = read_all("DOCUMENTS", documents)
     resolver = Coreference.load(located(os.fspath(model)), device=current_config().device)
-    found = resolver.predict(read.documents)
+    with ExitStack() as stack:
+        if opened.adapter is not None:
+            encoder = resolver.encoder.model
+            opened.check(encoder)
+            stack.enter_context(opened.adapter.on(encoder, opened.settings[0], force=True))
+        found = resolver.predict(read.documents)
     closing = []
     if target is not None:
         lines = list(write(found))
         with replacing(target) as raw, compressing(raw, target) as out:
             out.writelines(line.encode() for line in lines)
         closing = [f"Written: {target}."]
+    removed = f" with {opened.settings[0]} removed" if opened.adapter is not None else ""
     about = facts(found)
     clusters = sum(len(one.clusters) for one in found)
     columns = ("documents", "tokens", "mentions")
@@ -135,7 +154,7 @@ def coref_predict(
             "documents": {"path": read.path, **facts(read.documents)},
         },
         tables=[Table("Clusters found", [*columns, "clusters"], cells)],
-        heading=[f"Coreference in {read.path} by {resolver.name}."],
+        heading=[f"Coreference in {read.path} by {resolver.name}{removed}."],
         closing=closing,
     )
     return Clustered(found, report)

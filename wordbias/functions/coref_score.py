@@ -105,7 +105,7 @@ def coref_score(
     >>> _ = path.write_text('{"sentences": [["Ann", "left", "."]], "clusters": [[[0, 1]]]}')
     >>> report = wb.coref_score(path, clusters=path)
     >>> report.rows[0]
-    <Row ...gold.jsonl, conll-f1, all: 66.6667>
+    <Row ...gold.jsonl, conll-f1, set all: 66.6667>
     """
     if is_given("plot") and clusters is None:
         raise UsageError("--plot: without a system there are no scores; give --clusters too")
@@ -196,6 +196,9 @@ def _rows(
         documents = read_documents(source, bad)
     else:
         documents = clusters
+        for i, one in enumerate(documents):
+            if not isinstance(one, Document):
+                raise WordbiasError(f"clusters=: expected documents, found {one!r:.40} at {i}")
     if isinstance(data, gap.Gap):
         answers = gap.answers_of(documents, data, name)
         return _gap_rows(data, answers, name, draws, seed), [_GAP, _GAP_CLUSTERS]
@@ -230,8 +233,8 @@ def _gap_rows(
 
 _GAP = (
     "nearest: the nearer name. chance: one of the two at random. p: how often the bias is as far "
-    "from 1 if genders are exchanged among texts with as many right names. Intervals are over "
-    "texts."
+    "from 1 if genders are exchanged among texts with the same number of right names. Intervals "
+    "are over texts."
 )
 _GAP_CLUSTERS = (
     "Of clusters the name is the mention that shares most of its characters, half at least; the "
@@ -242,6 +245,13 @@ _PRONOUNS = (
     "the other; undecided is not right. nearest: the person nearest to the pronoun. consistent: a "
     "template is right with every set. told apart: both templates of a pair, with other answers, "
     "are right. p: McNemar's exact test. Intervals are over templates, not over other occupations."
+)
+
+
+_LEANS = (
+    "gap: accuracy where the pronoun fits the majority in the occupation, minus where it does not. "
+    "% women: rank correlation of the share of women with taking she rather than he for it. 0 is "
+    "none."
 )
 
 
@@ -340,7 +350,9 @@ def _gap_tables(rows: Sequence[Row]) -> list[Table]:
 
 def _pronoun_tables(rows: Sequence[Row]) -> list[Table]:
     of_system = [row for row in rows if row.subject != NEAREST]
-    cases = list(dict.fromkeys(str(row.details["subset"]) for row in rows))
+    cases = list(
+        dict.fromkeys(row.details["subset"] for row in rows if row.measure == pronouns.ACCURACY)
+    )
     accuracy = [
         column
         for case in cases
@@ -350,9 +362,20 @@ def _pronoun_tables(rows: Sequence[Row]) -> list[Table]:
     consistency = values(("consistent", cells.share), "95 %", measure=pronouns.CONSISTENT)
     consistency += values(("told apart", cells.share), measure=pronouns.TOLD_APART, set="all")
     consistency += values(("undecided", cells.share), measure=pronouns.UNDECIDED, set="all")
+    leans = [
+        column
+        for head, measure in (("gap", "coreference-gap"), ("% women", "coreference-correlation"))
+        if any(row.measure == measure for row in rows)
+        for column in values((head, cells.value), "95 %", measure=measure)
+    ]
     who = {"": "subject", "pronoun": "set"}
     return [
         pivot("Pronouns resolved right", rows, who, accuracy, "Chance is .5 of two people."),
         pivot("Difference of two sets, same templates", of_system, "set", gaps, "0 is none."),
         pivot("Whole templates", rows, {"": "subject", "case": "subset"}, consistency),
+        *(
+            [pivot("Stereotypes of occupations", of_system, "subject", leans, _LEANS)]
+            if leans
+            else []
+        ),
     ]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.arguments import check_number, seeds_of
+from wordbias.biographies.removals import is_removal
 from wordbias.calls import path_of, public
 from wordbias.configuration import STARTS_PROCESSES, current_config, uses
 from wordbias.coreference.strategies import ANONYMISE, PUBLISHED
@@ -97,8 +98,8 @@ def coref_study(
         Encoder to train, with a mask token, such as roberta-base.
     strategies : sequence of str
         Debiasing strategies: none, anonymise, swap, and both joined: anonymise+swap. Strategies for
-        vectors: leace, inlp, misp, mhd or hard, with settings such as misp:dims=2. null:N adds
-        random removals.
+        vectors: leace, inlp, misp, mhd or hard, with settings such as misp:dims=2; or, with
+        ``head_only``, an adapter file of wordbias project. null:N adds random removals.
     random_changes : bool
         Compare each strategy also with a random change of the same size, such as random-swap.
     seed : int or sequence of int
@@ -152,9 +153,9 @@ def coref_study(
     Notes
     -----
     Models, scores and gaps are those of ``coref-train`` and ``winobias``. A random change has the
-    size of its strategy, without regard to gender: as many other words become numbers, documents
-    are repeated as they are, or random directions are removed until the vectors of all word pieces
-    move as far.
+    size of its strategy, without regard to gender. The same number of other words become numbers,
+    or documents are repeated without a change. Of vectors, random directions are removed until those of all word
+    pieces move as far.
 
     Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 
@@ -187,7 +188,7 @@ def coref_study(
     elif keep_models:
         raise UsageError("--keep-models writes to --output; name a folder")
     need("torch", extra="contextual", purpose="The coreference experiment")
-    from wordbias.coreference.experiment import Plan, is_removal, run
+    from wordbias.coreference.experiment import Plan, run
     from wordbias.coreference.model import Settings
     from wordbias.coreference.training import Recipe, check_clusters, facts
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from wordbias.errors import WordbiasError
 from wordbias.formats.files import output_folder
 from wordbias.results import Row
 from wordbias.retraining.arms import Job
@@ -14,6 +15,8 @@ from wordbias.workers import Workers
 
 RESULTS = "results.jsonl"
 REMEDY = "name another folder"
+ADAPTER = "adapter"
+"""Fact of an arm of vectors: a hash of what its adapter removes, empty without one."""
 
 
 def run_jobs(
@@ -25,6 +28,7 @@ def run_jobs(
     *,
     shared: tuple[Any, ...],
     is_later: Callable[[str], bool],
+    adapter_of: Callable[[str], str],
     begin: Callable[[Store], None] | None = None,
     finished: Callable[[Job], None] | None = None,
 ) -> list[Row]:
@@ -40,6 +44,8 @@ def run_jobs(
         Returns the result of a job, which follows the arguments `shared`.
     is_later
         Says of a strategy whether its jobs need what other jobs leave in the folder.
+    adapter_of
+        Returns the fact `ADAPTER` of a strategy.
     begin
         Is called with the results before the first job.
     finished
@@ -58,6 +64,13 @@ def run_jobs(
     path = folder / RESULTS
     with output_folder(folder), resumable(path, folder, keep=True, done=done):
         store = Store(path, about, Job._fields, what="study", remedy=REMEDY, draws=False)
+        for job in jobs:
+            known = store.get(*job)
+            if known is not None and known.facts.get(ADAPTER, "") != adapter_of(job.strategy):
+                raise WordbiasError(
+                    f"{path}: {job} was measured with another adapter of this name; {REMEDY}, or "
+                    "give the adapter another name"
+                )
         if begin is not None:
             begin(store)
         later = [job for job in jobs if is_later(job.strategy)]

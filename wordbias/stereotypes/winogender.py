@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.columns import read
 from wordbias.draws import sampled_row
@@ -160,12 +161,10 @@ def winogender_rows(
         twelve sentences.
     """
     rows: list[Row] = []
-    gotcha = np.array([data.is_gotcha(one) for one in data.sentences], object)
     genders = np.array([one.gender for one in data.sentences])
     occupations = np.array([one.occupation for one in data.sentences])
     subsets = {ALL: np.ones(len(genders), bool)}
-    subsets |= {gender: genders == gender for gender in _GENDERS}
-    subsets |= {GOTCHA: gotcha == True, NOT_GOTCHA: gotcha == False}  # noqa: E712 (None is neither)
+    subsets |= {gender: genders == gender for gender in _GENDERS} | _gotcha(data)
     for name, scores in scores_of(found).items():
         values = resolved(scores)
         for subset, chosen in subsets.items():
@@ -176,12 +175,42 @@ def winogender_rows(
                 rows.append(
                     share_row(*of, about, ties, seed, unit=OCCUPATIONS, units=occupations[chosen])
                 )
-        if subsets[GOTCHA].any() and subsets[NOT_GOTCHA].any():
-            about = {"task": TASK, "subset": f"{NOT_GOTCHA} − {GOTCHA}", "score": name}
-            rows.append(_gap(data, values, subsets, subject, about, seed))
-        if data.shares:
-            rows.append(_correlation(data, scores, subject, {"task": TASK, "score": name}, seed))
+        rows += stereotype_rows(data, values, scores, subject, {"score": name}, seed)
     return rows
+
+
+def stereotype_rows(
+    data: Winogender,
+    values: Float,
+    scores: Float,
+    subject: str,
+    about: Mapping[str, Any],
+    seed: int,
+) -> list[Row]:
+    """Return the last two rows of `winogender_rows`.
+
+    Parameters
+    ----------
+    values
+        Whether each pronoun is resolved right, shape ``(n,)``: 1, 0, or ½ for ties.
+    scores
+        Scores of the right and the wrong person, ``(n, 2)``; of a system that only decides, 1 of
+        the person that it takes, else 0.
+    """
+    rows = []
+    subsets = _gotcha(data)
+    if all(chosen.any() for chosen in subsets.values()):
+        details = {"task": TASK, "subset": f"{NOT_GOTCHA} − {GOTCHA}", **about}
+        rows.append(_gap(data, values, subsets, subject, details, seed))
+    if data.shares:
+        rows.append(_correlation(data, scores, subject, {"task": TASK, **about}, seed))
+    return rows
+
+
+def _gotcha(data: Winogender) -> dict[str, NDArray[np.bool_]]:
+    """Return which sentences are gotcha sentences, and which are not; *they* is in neither."""
+    gotcha = np.array([data.is_gotcha(one) for one in data.sentences], object)
+    return {GOTCHA: gotcha == True, NOT_GOTCHA: gotcha == False}  # noqa: E712 (None is neither)
 
 
 def _gap(
