@@ -154,8 +154,8 @@ def coref_study(
     -----
     Models, scores and gaps are those of ``coref-train`` and ``winobias``. A random change has the
     size of its strategy, without regard to gender. The same number of other words become numbers,
-    or documents are repeated without a change. Of vectors, random directions are removed until those of all word
-    pieces move as far.
+    or documents are repeated without a change. Of vectors, random directions are removed until
+    those of all word pieces move as far.
 
     Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 
