@@ -23,7 +23,8 @@ from wordbias.contextual.fitting import fit_adapter  # noqa: E402
 from wordbias.contextual.sweep.forward import Forward, Plan, one_by_one  # noqa: E402
 from wordbias.contextual.sweep.sweep import models_of as of_adapter  # noqa: E402
 from wordbias.models.families import final_of  # noqa: E402
-from wordbias.models.hooks import recording  # noqa: E402
+from wordbias.models.folding import fold, reasons_against  # noqa: E402
+from wordbias.models.hooks import applied, recording  # noqa: E402
 from wordbias.models.text_classifier import TextClassifier  # noqa: E402
 
 PAIRS = [SentencePair(one.replace("She", "He"), one) for one in TEXTS if one.startswith("She")]
@@ -166,3 +167,19 @@ def test_what_is_refused(tmp_path: Path) -> None:
     late = build("eurobert", classifier_pooling="late")
     with pytest.raises(WordbiasError, match="one vector of the text has to be read"):
         Forward(late, Plan.of({"Base": []}, Site("cls", 3)))
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "modernbert", "eurobert"])
+def test_what_a_head_reads_folds_into_its_first_layer(family: str, padded: dict[str, Any]) -> None:
+    decoder = family in WITH_SITES
+    model = of_last_token(family) if decoder else build(family, classifier_pooling="mean")
+    model = model.double()
+    for name, steps in models_of(model).items():
+        if name.startswith(("SENT", "L12")):
+            folded = fold(model, steps)
+            assert folded.left == ()
+            with applied(model, steps):
+                expected = model(**padded).logits
+            torch.testing.assert_close(folded.model(**padded).logits, expected, rtol=0, atol=1e-9)
+    (reason,) = reasons_against(model, [Site("tokens", 2)])
+    assert reason

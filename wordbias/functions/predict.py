@@ -98,6 +98,11 @@ def predict(
     WordbiasError
         If a file cannot be used, the model is no classifier, or the adapter is of another model.
 
+    Notes
+    -----
+    The model may also be a pair of an encoder and a linear classifier of scikit-learn that is
+    fitted to its vectors of texts.
+
     Examples
     --------
     >>> import wordbias as wb

@@ -256,9 +256,11 @@ def sweep(
     Notes
     -----
     Both models are folders, or names on the hub. Subspaces are fitted on each unmodified model.
-    Layers below the lowest intervention are run once, the last one only for its first token. With
-    ``seed_lists`` the changes of S, D and η have two intervals: one over items, and one over the
-    pairs of sentences that settings are fitted to.
+    Layers below the lowest intervention are run once. Where a head reads the first token, the last
+    layer is run for that only. With ``task`` the model may also be a pair of an encoder and a
+    linear classifier of scikit-learn that is fitted to its vectors of texts. With ``seed_lists``
+    the changes of S, D and η have two intervals: one over items, and one over the pairs of
+    sentences that settings are fitted to.
 
     The published subspaces are all fitted on the unmodified model. ``seed_lists`` draws the same
     number of pairs, with replacement; with ``sent_debias`` its pairs are redrawn too.

@@ -40,7 +40,8 @@ class EncoderWithHead(nn.Module):
         self.encoder, self.classifier = encoder, classifier
         self.config, self.name_or_path = copy.deepcopy(encoder.config), encoder.name_or_path
         self.modules_behind = modules
-        self.own_head = Head("classifier", "classifier", sentence=_vectors_behind, reads=reads)
+        alone = modules is None or not modules.steps
+        self.own_head = Head("classifier", "classifier", alone, _vectors_behind, reads=reads)
 
     @property
     def device(self) -> Any:

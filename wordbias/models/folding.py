@@ -19,6 +19,7 @@ from wordbias.formats.files import new_folder
 from wordbias.model_folder import copy_files
 from wordbias.models.families import (
     FIRST,
+    LATE,
     OUTPUTS,
     PARTS,
     base_of,
@@ -34,7 +35,15 @@ from wordbias.models.hooks import Intervention, check_plain
 from wordbias.models.model_like import need_transformers, silent
 from wordbias.models.peft import merged
 from wordbias.models.sentence_transformers import module_files
-from wordbias.models.sites import Site, calls_of, linear_by_rows, locate, locate_layer, written
+from wordbias.models.sites import (
+    Site,
+    calls_of,
+    linear_by_rows,
+    locate,
+    locate_layer,
+    read_site,
+    written,
+)
 from wordbias.resources.models import known_folder, may_be_on_hub
 
 PURPOSE = "folding an intervention into weights"
@@ -87,7 +96,7 @@ def fold(model: Any, interventions: Iterable[Intervention]) -> Folded:
         reasons = reasons_against(model, order, adds)
         made = merged(model)
         folded = [site for site, reason in zip(order, reasons, strict=True) if not reason]
-        for site in dict.fromkeys(folded):
+        for site in reversed(dict.fromkeys(folded)):  # two may go into one map, the later one first
             _fold_one(made, site, at[site])
     done = [it for it, reason in zip(wanted, reasons, strict=True) if not reason]
     left = [(it, reason) for it, reason in zip(wanted, reasons, strict=True) if reason]
@@ -169,10 +178,9 @@ def _linear_of(model: Any, site: Site) -> Any:
     if site.kind in OUTPUTS:
         path = family_of(model).written_by[OUTPUTS.index(site.kind)]
         return locate_layer(model, site).module.get_submodule(path)
-    if is_decoder(model):
-        return language_head_of(model)
     head = head_of(model)
-    assert head is not None  # or there is a reason against it
+    if head is None:  # a decoder's, or there is a reason against it
+        return language_head_of(model)
     return model.get_submodule(head.final if site.kind == "sentence" else head.dense)
 
 
@@ -209,21 +217,23 @@ def _reason(model: Any, site: Site) -> str:
     if site.kind in PARTS:
         n_calls = calls_of(model, site)
         return f"its weights are those of {n_calls} layers" if n_calls > 1 else ""
+    if site.kind == "sentence" and head is not None:
+        return ""
+    reads = read_by_head(model)
+    alone = head is not None and head.only_reader and reads != LATE
+    if alone and site == read_site(model):
+        return ""
     if is_decoder(model):
         return _reason_in_decoder(model, site)
     if site.kind == "tokens":
         return "a layer's output also goes past every linear map, in the residual connection"
     if head is None:
         return f"{type(model).__name__} has no head to fold it into"
-    if site.kind == "sentence":
-        return ""
     if site.layer != n:
         return f"only behind the last layer, {n}, is the CLS token read by a head alone"
-    if read_by_head(model) != FIRST:
+    if reads != FIRST:
         return f"the head of this {type(model).__name__} reads a mean of the tokens"
-    return (
-        "" if head.only_reader else f"{type(model).__name__} has a second head that reads the token"
-    )
+    return f"{type(model).__name__} has a second head that reads the token"
 
 
 def _reason_in_decoder(model: Any, site: Site) -> str:

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from wordbias.contextual.sweep.comparison import Items, measured
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS
@@ -39,6 +38,8 @@ def share_ranks(
     shares
         Shares of the most extreme triples; of one there is nothing to correlate.
     """
+    from scipy.stats import rankdata
+
     if len(shares) < 2:
         return [], []
     names = [name for name in heads[0] if name not in (BASE, SENT_DEBIAS)]
