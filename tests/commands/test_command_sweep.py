@@ -179,6 +179,7 @@ def test_table_7_in_one_command(swept: Swept) -> None:
     )
 
 
+@pytest.mark.slow
 def test_swaps_that_need_no_repair_give_the_same_repaired(swept: Swept) -> None:
     found = swept.values
     pairs = [(key, value) for key, value in found.items() if key[2] == "original"]

@@ -231,6 +231,7 @@ def test_debias_says_what_misp_says(
     assert len(rows["misp"]) == 18
 
 
+@pytest.mark.slow
 def test_a_table_shows_the_change_beside_random_removals(
     cli: Callable[..., Any], sample: Embedding, tmp_path: Path
 ) -> None:

@@ -262,6 +262,7 @@ def audited(
     return fits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "given"), CALLS)
 def test_of_an_audit(audited: dict[str, Any], name: str, given: dict[str, Any]) -> None:
     first, second, step = audited[Configured(name, given).text]
