@@ -199,6 +199,7 @@ def adapters(inputs: dict[str, Any], swept: Swept) -> dict[str, Path]:
     return files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["L12-010", "attn-01100"])
 def test_a_setting_has_what_the_other_commands_measure(
     cli: Cli, inputs: dict[str, Any], swept: Swept, adapters: dict[str, Path], setting: str

@@ -90,6 +90,7 @@ def test_means_are_over_the_given_words(small: Embedding) -> None:
     assert strict.details["n"] == plain.details["n"] - 2
 
 
+@pytest.mark.slow
 def test_vectors_that_only_got_shorter_are_not_called_improved(small: Embedding) -> None:
     """Scaling all vectors lowers MIDB of vectors as they are, and removes no bias."""
     scaled = small.with_vectors(small.vectors * np.float32(0.2)).renamed("scaled")
