@@ -62,10 +62,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Look for no garbage among what stays to the end: modules and tests, some millions."""
+    """Look for no garbage among what stays to the end, modules and tests; then look seldom."""
     gc.disable()
     yield
     gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
     gc.enable()
 
 

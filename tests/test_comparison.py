@@ -220,7 +220,7 @@ def test_invariances(seed: int, method: str, scale: float, shift: float) -> None
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("n", range(3, 8))
+@pytest.mark.parametrize("n", [3, 4, 5, 6, pytest.param(7, marks=pytest.mark.slow)])
 def test_spearmans_p_is_exact_for_few_embeddings(n: int) -> None:
     table = _random(n, subjects=n, measures=2)
     values = np.round(table.values, 0) + np.eye(n, 2)  # ties, none constant

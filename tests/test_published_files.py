@@ -30,6 +30,7 @@ def documented() -> list[str]:
     return [line for line in part.split("\n") if line.startswith("|")]
 
 
+@pytest.mark.slow
 def test_the_files_at_hand_are_as_documented(tool: Any, shared_data: Path) -> None:
     found = tool.table([shared_data]).split("\n")
     assert len(found) == 2 + 20

@@ -207,11 +207,12 @@ def resampled_cells(
     return rng.multinomial(int(counts.sum()), counts / counts.sum(), samples)
 
 
-def _times(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def _times(rows: NDArray[np.intp]) -> Array:
     """Count how often each of `n` rows is drawn in each sample, shape ``(b, n)``."""
-    b, n = rows.shape
-    places = rows + n * np.arange(b)[:, None]
-    return np.bincount(places.ravel(), minlength=b * n).reshape(b, n)
+    times = np.empty(rows.shape)
+    for sample, found in zip(rows, times, strict=True):  # the counts of all would fill no cache
+        found[:] = np.bincount(sample, minlength=len(sample))
+    return times
 
 
 # Tests
@@ -508,7 +509,7 @@ def resampled_spearman(
     if not len(x):
         return np.full(samples, np.nan)
     return bootstrap(
-        lambda rows: weighted_spearman(x, y, _times(rows).astype(np.float64)),
+        lambda rows: weighted_spearman(x, y, _times(rows)),
         len(x),
         rng,
         samples,

@@ -179,6 +179,7 @@ def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) 
         assert row["value"] is not None or row["reason"]
 
 
+@pytest.mark.slow
 def test_options_reach_the_study(cli: Cli, encoder: str, tmp_path: Path) -> None:
     shares = tmp_path / "shares.json"
     classes = synthetic().classes

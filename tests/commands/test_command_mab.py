@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import stand_ins
 from numpy.typing import NDArray
 
 from wordbias import Embedding, WordbiasError
@@ -32,6 +33,18 @@ from wordbias.results import number
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]
+
+
+@pytest.fixture
+def all_premises() -> None:
+    """Ask for the sets as they are."""
+
+
+@pytest.fixture(autouse=True)
+def _few_premises(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sets have the first premises only: what they hold is proved of the sets themselves."""
+    if "all_premises" not in request.fixturenames:
+        stand_ins.few_premises(monkeypatch)
 
 
 def random_model(dim: int = 100, **about: Any) -> Model:
@@ -78,6 +91,7 @@ def write_predictions(path: Path, *tests: TestSet) -> NDArray[np.float32]:
 # --write
 
 
+@pytest.mark.usefixtures("all_premises")
 @pytest.mark.slow
 def test_three_sets_are_written(cli: Run, tmp_path: Path) -> None:
     folder = tmp_path / "sets"
@@ -116,6 +130,7 @@ def test_building_again_gives_the_same_bytes(cli: Run, tmp_path: Path) -> None:
     assert contents[0] == contents[1]
 
 
+@pytest.mark.usefixtures("all_premises")
 @pytest.mark.parametrize("flag", [[], ["--as-published"]])
 def test_published_lists_and_articles(
     cli: Run, tmp_path: Path, shared_data: Path, flag: list[str]
@@ -361,6 +376,7 @@ def test_neither_torch_nor_transformers_is_loaded(model: Path) -> None:
 # mab-eval: other systems
 
 
+@pytest.mark.usefixtures("all_premises")
 @pytest.mark.slow
 def test_predictions_of_another_system(
     cli: Run, found: Callable[..., dict[str, Any]], tmp_path: Path
@@ -392,6 +408,7 @@ def test_sets_that_are_written_can_be_predicted_and_evaluated(cli: Run, tmp_path
     assert {row["value"] for row in rows if row["measure"] == "mab-distance"} == {0}
 
 
+@pytest.mark.usefixtures("all_premises")
 @pytest.mark.slow
 def test_pairs_of_no_chosen_set_are_noted(cli: Run, tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
@@ -401,6 +418,7 @@ def test_pairs_of_no_chosen_set_are_noted(cli: Run, tmp_path: Path) -> None:
     assert cli("mab-eval", "--predictions", path, "-q").err == ""
 
 
+@pytest.mark.usefixtures("all_premises")
 def test_missing_pairs_are_refused(refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     write_predictions(path, build("explicit"))

@@ -54,6 +54,7 @@ def test_rows_of_an_association_test(saved: Run, page: Run) -> None:
     assert "1.281" in text
 
 
+@pytest.mark.slow
 def test_rows_of_misp_have_their_components_and_stages(saved: Run, page: Run) -> None:
     text = page(saved("misp"))
     assert "MIDB spectrum of sample" in text
@@ -61,6 +62,7 @@ def test_rows_of_misp_have_their_components_and_stages(saved: Run, page: Run) ->
     assert "no interval to judge by" in text
 
 
+@pytest.mark.slow
 def test_single_words_are_kept(saved: Run, page: Run) -> None:
     text = page(saved("measure", "--words", "nurse,boss"))
     assert '<section id="rows">' in text

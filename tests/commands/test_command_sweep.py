@@ -179,6 +179,7 @@ def test_table_7_in_one_command(swept: Swept) -> None:
     )
 
 
+@pytest.mark.slow
 def test_swaps_that_need_no_repair_give_the_same_repaired(swept: Swept) -> None:
     found = swept.values
     pairs = [(key, value) for key, value in found.items() if key[2] == "original"]
@@ -198,6 +199,7 @@ def adapters(inputs: dict[str, Any], swept: Swept) -> dict[str, Path]:
     return files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["L12-010", "attn-01100"])
 def test_a_setting_has_what_the_other_commands_measure(
     cli: Cli, inputs: dict[str, Any], swept: Swept, adapters: dict[str, Path], setting: str

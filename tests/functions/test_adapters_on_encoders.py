@@ -414,6 +414,7 @@ def test_the_answer_is_yes_where_only_a_non_linear_probe_reads_it(
     assert "at chance: nothing there, or too few examples for this many dimensions" in said
 
 
+@pytest.mark.each_once("mdl")
 @pytest.mark.parametrize("mdl", [True, False])
 def test_the_answer_is_no_where_nothing_is_left(tokenizer: Any, tmp_path: Path, mdl: bool) -> None:
     rng = np.random.default_rng(0)

@@ -90,6 +90,7 @@ def test_means_are_over_the_given_words(small: Embedding) -> None:
     assert strict.details["n"] == plain.details["n"] - 2
 
 
+@pytest.mark.slow
 def test_vectors_that_only_got_shorter_are_not_called_improved(small: Embedding) -> None:
     """Scaling all vectors lowers MIDB of vectors as they are, and removes no bias."""
     scaled = small.with_vectors(small.vectors * np.float32(0.2)).renamed("scaled")
@@ -117,6 +118,7 @@ def test_vectors_that_only_got_shorter_are_not_called_improved(small: Embedding)
     assert change(lines["midb-abs"].first, lines["midb-abs"].stages["hard"]) == RESCALED
 
 
+@pytest.mark.slow
 def test_embeddings_of_one_name_get_different_names(small: Embedding) -> None:
     noise = np.random.default_rng(0).normal(size=small.vectors.shape).astype(np.float32)
     other = small.with_vectors(small.vectors + noise)
@@ -169,6 +171,7 @@ def test_the_help_names_every_part(cli: Run) -> None:
     assert f"Parts to leave out, some of {', '.join(PARTS)}." in text
 
 
+@pytest.mark.slow
 def test_cleaned_files_are_columns_of_the_common_words(small: Embedding, tmp_path: Path) -> None:
     """A file lacks words, and has others in another order: what is common is measured."""
     rng = np.random.default_rng(0)

@@ -119,6 +119,7 @@ def difference_of_means(model: Any, tokenizer: Any, page_texts: Any) -> Change:
     return lambda x: x - (x @ g)[..., None] * g
 
 
+@pytest.mark.each_once("stage")
 @pytest.mark.parametrize("stage", ["before", "hard"])
 def test_the_expected_pronoun_is_that_of_the_logits(
     page: Page, loaded: tuple[Any, Any], stage: str
@@ -203,6 +204,7 @@ def test_the_default_columns_are_of_a_decoder(folder: Path) -> None:
     assert not of(found, "column")
 
 
+@pytest.mark.slow
 def test_scrubbing_leaves_no_mean_difference_in_any_layer(
     folder: Path, loaded: tuple[Any, Any]
 ) -> None:
@@ -300,6 +302,7 @@ def test_what_is_not_exact_in_weights_is_written_as_an_adapter(
 # Data sets
 
 
+@pytest.mark.slow
 def test_data_sets_are_scored_by_likelihood_before_and_after(
     cli: Cli, folder: Path, tmp_path: Path
 ) -> None:

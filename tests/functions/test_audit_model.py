@@ -58,6 +58,7 @@ def of(page: Page, measure: str, **details: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 def test_planted_gender_is_found_in_every_layer(page: Page) -> None:
     for layer in range(4):
         (row,) = of(page, "compression", stage="before", layer=layer, set="first names")
@@ -77,6 +78,7 @@ def test_planted_gender_is_found_in_every_layer(page: Page) -> None:
     assert "lie nearer to “she …” the more women work in them" in said
 
 
+@pytest.mark.slow
 def test_a_projection_removes_it_and_the_change_is_paired(page: Page) -> None:
     probes = [(measure, "first names") for measure in ("compression", *PROBED)]
     for measure, name in (*probes, ("pronoun-stereotype", None)):
@@ -93,6 +95,7 @@ def test_a_projection_removes_it_and_the_change_is_paired(page: Page) -> None:
     assert any("A little: hard" in line for line in page.heading)
 
 
+@pytest.mark.slow
 def test_controls_are_columns_beside_the_methods(folder: Path, tmp_path: Path) -> None:
     """Random removals leave what is planted, MISP of other draws of the sentences takes it."""
     part = ["probe", "ceat", "seat"]
@@ -138,6 +141,7 @@ def test_controls_that_cannot_be_drawn_are_one_line(
         audit(folder, methods=methods)
 
 
+@pytest.mark.slow
 def test_rows_follow_the_contract(page: Page) -> None:
     labels = {"before", "hard", "mhd:dims=2", "L12-000"}
     assert {row.details["stage"] for row in page.rows} == labels
@@ -156,6 +160,7 @@ def test_rows_follow_the_contract(page: Page) -> None:
     json.loads(page.render("json"))
 
 
+@pytest.mark.slow
 def test_what_is_left_is_the_share_beyond_chance(page: Page) -> None:
     for label in ("hard", "mhd:dims=2"):
         (left,) = of(page, "bias-left", stage=label)
@@ -176,6 +181,7 @@ def test_what_is_left_is_the_share_beyond_chance(page: Page) -> None:
     assert any(row.details["pareto"] for row in of(page, "bias-left"))
 
 
+@pytest.mark.slow
 def test_a_projection_that_nothing_reads_is_a_column_with_its_reason(page: Page) -> None:
     # the mean over tokens reads CLS too, so that this one is measured: only its part of the mean
     assert of(page, "sentence-order-kept", stage="L12-000")[0].value > 0.99
@@ -218,6 +224,7 @@ def test_a_loaded_model_is_audited_as_its_folder(folder: Path) -> None:
     assert of(found, "pronoun-stereotype", stage="before")
 
 
+@pytest.mark.slow
 def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "clean"
     skip = "probe,untrained,seat,ceat"
@@ -343,6 +350,7 @@ def test_export_needs_a_folder_of_sentence_transformers(cli: Cli, tmp_path: Path
 # Heads
 
 
+@pytest.mark.slow
 def test_nli_fairness_joins_where_the_model_has_the_head(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,6 +375,7 @@ def test_nli_fairness_joins_where_the_model_has_the_head(
     ]
 
 
+@pytest.mark.slow
 def test_stereotypes_join_where_the_model_has_the_head(tmp_path: Path) -> None:
     stand_ins.next_sentence_encoder(tmp_path / "nsp")
     stand_ins.gsss(tmp_path / "gsss.csv")

@@ -106,6 +106,7 @@ def test_objects_in_place_of_files(
     assert (study / "results.jsonl").read_bytes() == finished
 
 
+@pytest.mark.slow
 def test_a_sentence_transformer(encoder: str) -> None:
     library = pytest.importorskip("sentence_transformers")
     model = library.SentenceTransformer(encoder, device="cpu")

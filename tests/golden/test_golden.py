@@ -32,7 +32,6 @@ SLOW = {
     "debias-gender-preserving-json",
     "debias-half-sibling-json",
     "debias-hard-json",
-    "debias-null-table",
     "mab-eval-predictions-json",
     "measure-gipe-sembias-json",
     "measure-json",
@@ -41,7 +40,7 @@ SLOW = {
     "misp-draws-table",
     "misp-file-table",
     "misp-religion-latex",
-    "misp-sample-json",
+    "misp-sample-table",
     "sweep-task-json",
 }
 """Calls over half a second; the command of each has others."""

@@ -36,10 +36,10 @@ def _unit(vectors: Any) -> Matrix:
 
 
 def _axis(emb: Embedding, pairs: Any) -> Matrix:
-    """Return the first component of pairs, by an eigenvector of the differences' second moment."""
+    """Return the first component of pairs, by an eigenvector of their differences' products."""
     halves = np.array([(emb[a].astype(float) - emb[b]) / 2 for a, b in pairs])
-    g = np.linalg.eigh(halves.T @ halves)[1][:, -1]
-    return g * np.sign(g @ halves.mean(0))
+    g = halves.T @ np.linalg.eigh(halves @ halves.T)[1][:, -1]
+    return g / np.linalg.norm(g) * np.sign(g @ halves.mean(0))
 
 
 def _lean(rows: Any) -> dict[str, Any]:

@@ -157,13 +157,14 @@ def test_names_and_keys_are_of_one_entry() -> None:
     } <= known
 
 
+WHOLE = ("gipe", "neighbour-bias", "recoverability")
+"""Families that go through all words, or train."""
+
+
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer. Maximum iterations")
 @pytest.mark.parametrize(
     "key",
-    [
-        pytest.param(key, marks=[pytest.mark.slow] if key in ("recoverability", "gipe") else [])
-        for key in SELECTABLE
-    ],
+    [pytest.param(key, marks=[pytest.mark.slow] if key in WHOLE else []) for key in SELECTABLE],
 )
 def test_every_name_in_a_row_of_a_panel_is_of_its_family(panel: Panel, key: str) -> None:
     asked = SemBias((((("he", "she"),) * 2 + (("man", "woman"), ("boy", "girl"))),) * 3)

@@ -167,6 +167,7 @@ def test_stereotypes_come_off_the_difference(small: Embedding, seed: int) -> Non
         assert after < before
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_map(small: Embedding) -> None:
     one, same, other = (fit(small, seed=seed, **FEW).steps[0] for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.weight, same.weight)  # type: ignore[attr-defined]
@@ -192,6 +193,7 @@ def test_words_of_ones_own(small: Embedding, tmp_path: Path) -> None:
     assert read.settings["stereotypes"] == str(file)
 
 
+@pytest.mark.slow
 def test_another_attribute(sample: Embedding) -> None:
     pairs = (("young", "old"), ("younger", "older"), ("youngest", "oldest"), ("youth", "age"))
     age = Attribute("age", ("young", "old"), (("young",), ("old",)), pairs, direction=pairs[0])

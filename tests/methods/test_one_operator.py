@@ -262,6 +262,7 @@ def audited(
     return fits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "given"), CALLS)
 def test_of_an_audit(audited: dict[str, Any], name: str, given: dict[str, Any]) -> None:
     first, second, step = audited[Configured(name, given).text]
@@ -269,6 +270,7 @@ def test_of_an_audit(audited: dict[str, Any], name: str, given: dict[str, Any]) 
     assert_one_map(step, inside(name, given, x, codes), x)
 
 
+@pytest.mark.slow
 def test_what_an_audit_fits_to_pairs_is_another_operator(audited: dict[str, Any]) -> None:
     for text, dims, hard in (("misp-pairs:dims=2", 2, False), ("mhd-pairs", 1, True)):
         first, second, step = audited[text]

@@ -288,6 +288,7 @@ def test_a_prompt_needs_the_modules_of_the_folder(folder: Path) -> None:
         wb_encode(folder, list(TEXTS), prompt="query: ", pooling="first")
 
 
+@pytest.mark.slow
 def test_the_transformer_may_have_a_folder_of_its_own(folder: Path) -> None:
     whole = folder.parent / "whole"
     whole.mkdir()

@@ -100,6 +100,7 @@ def test_rows_of_columns_say_what_they_are(quick: Audited) -> None:
         )
 
 
+@pytest.mark.slow
 def test_every_measured_row_has_its_conventions(panel: Panel) -> None:
     plan = Plan(tuple({*QUICK, "midb"} - {"neighbours", "map"}))
     skipped = ("map", "explained-variance", "difference-in-span", "difference-removed")

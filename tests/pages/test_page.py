@@ -245,6 +245,7 @@ def test_in_a_browser_dark_is_dark_and_paper_is_white(browser: Browser, opened: 
     browser.show(1280)
 
 
+@pytest.mark.slow
 def test_in_a_browser_a_table_can_be_sorted_and_nothing_that_was_named_runs(
     browser: Browser, opened: Path
 ) -> None:
