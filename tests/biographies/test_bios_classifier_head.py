@@ -133,7 +133,7 @@ def reference(data: Labelled, recipe: Recipe, classes: int) -> tuple[Any, Any]:
         for rows in bucketed(np.zeros(len(y), np.intp), recipe.batch, rng):
             if not recipe.plain:
                 for group in optimizer.param_groups:
-                    group["lr"] = recipe.rate * schedule(step, total, recipe)
+                    group["lr"] = recipe.rate * schedule(step, total, recipe.warmup)
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(head(x[rows]), y[rows]).backward()
             if not recipe.plain:
