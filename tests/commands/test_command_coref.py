@@ -158,6 +158,9 @@ def test_refused_in_one_line(refused: Refused, folder: Path, tmp_path: Path) -> 
     assert f"{folder / 'encoder'}: holds no coreference model" in line
     line = refused("coref-predict", folder / "encoder", folder / "dev.conll", "-o", "found.txt")
     assert "found.txt: expected a name that ends in .conll or .jsonl" in line
+    dev = folder / "dev.conll"
+    line = refused("coref-predict", folder / "encoder", folder / "train.conll", dev, "-o", dev)
+    assert f"{dev}: is both DOCUMENTS and -o; name two files" in line
     (tmp_path / "other").mkdir()
     assert "other: exists already; name a new folder" in refused(*given(folder, tmp_path / "other"))
 

@@ -40,6 +40,7 @@ from wordbias.coreference.training import Recipe, tallies, train_model  # noqa: 
 from wordbias.models.encoder import Encoder  # noqa: E402
 from wordbias.models.hooks import applied  # noqa: E402
 from wordbias.retraining.arms import Job  # noqa: E402
+from wordbias.workers import Workers  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 RECIPE = Recipe(epochs=1, rate=1e-4, task_rate=1e-3)
@@ -161,6 +162,21 @@ def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyP
 def test_models_that_nothing_needs_are_not_kept(plan: Plan) -> None:
     run(replace(plan, strategies=("none", "swap", "leace"), keep_models=False))
     assert [one.name for one in (plan.folder / "models").iterdir() if one.is_dir()] == ["none-0"]
+
+
+@pytest.mark.slow
+def test_arms_of_one_seed_load_its_model_at_once(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after a study without arms of vectors, which did not keep the model of `none`."""
+    said: list[str] = []
+    monkeypatch.setattr(experiment, "note", said.append)
+    plan = replace(plan, strategies=("none",), keep_models=False)
+    one = run(plan)
+    found = run(replace(plan, strategies=("none", "leace", "mhd", "random-leace")), Workers(2))
+    assert [row.to_dict() for row in found[: len(one)]] == [row.to_dict() for row in one]
+    assert {row.subject for row in found} == {"none", "leace", "mhd", "random-leace"}
+    assert [line.partition(":")[0] for line in said] == ["none is trained again, with the seeds 0"]
 
 
 def study(tmp_path: Path, **more: Any) -> wb.Report:

@@ -167,6 +167,11 @@ def test_sentences_for_a_system_are_documents() -> None:
         ('{"sentences": [["a", 1]]}', "line 1: expected "),
         ('{"sentences": [["a"]], "speakers": []}\n{"sentences"', "line 2: expected "),
         ('{"sentences": [["a"]], "speakers": ["x", "y"]}', "line 1: .*one for each sentence"),
+        ('{"sentences": [["a"]], "clusters": 5}', "line 1: expected "),
+        ('{"sentences": [["a"]], "clusters": null}', "line 1: expected "),
+        ('{"sentences": [["a"]], "clusters": [5]}', "line 1: expected "),
+        ('{"sentences": ["Ann left."]}', "line 1: expected "),
+        (r'{"sentences": [["a", "\ud83d"]]}', "line 1: expected "),
     ],
 )
 def test_what_is_no_document_is_refused(text: str, message: str) -> None:
@@ -214,6 +219,12 @@ def test_columns_are_read_as_written(written: list[Document]) -> None:
             list(conll_lines(written))
     else:
         assert _read("".join(conll_lines(written))) == written
+
+
+@pytest.mark.parametrize("word", ["", "a\tb", "a\nb", "a\r"])
+def test_what_would_break_a_column_is_refused(word: str) -> None:
+    with pytest.raises(WordbiasError, match=r"^document 'd': .* write JSON lines, \.jsonl"):
+        list(conll_lines([Document("d", (("Ann", word),))]))
 
 
 # real files: the counts of their documents, tokens and mentions that their sources and readme state

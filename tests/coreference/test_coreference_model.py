@@ -286,7 +286,7 @@ def test_words_without_pieces_or_with_many(tmp_path: Path) -> None:
         len(read.segments[1]) == 14
     )  # of thirty full stops, a piece each, as many as there is room for
     assert (model.segmenter.cut(Document("d", (("\x00", "Ann"),))).first >= 0).all()
-    with pytest.raises(WordbiasError, match="d: no token that the model can read"):
+    with pytest.raises(WordbiasError, match="document 'd': has no token that the model can read"):
         model.segmenter.cut(Document("d", ()))
 
 

@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ from wordbias.biographies.removals import (
     is_removal,
     random_removal,
 )
+from wordbias.calls import note
+from wordbias.contextual.fine_tuning import is_finished
 from wordbias.coreference.documents import Clusters, Document
 from wordbias.coreference.model import Settings as Sizes
 from wordbias.coreference.resolver import Coreference
@@ -94,7 +97,7 @@ from wordbias.stereotypes.winobias import (
     masked_rows,
     tokens,
 )
-from wordbias.store import Entry
+from wordbias.store import Entry, Store
 from wordbias.workers import Workers
 
 RANDOM_INIT = 0
@@ -259,7 +262,26 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         shared=(plan,),
         is_later=is_removal,
         adapter_of=lambda strategy: digest_of_adapter(strategy, ""),
+        begin=partial(_forget_jobs_without_model, plan),
     )
+
+
+def _forget_jobs_without_model(plan: Plan, store: Store) -> None:
+    """Let jobs of `NONE` run again whose model is not there, if an arm of vectors needs it."""
+    again = [
+        str(job.seed)
+        for job in dict.fromkeys(
+            Job(NONE, job.seed)
+            for job in plan.jobs()
+            if is_removal(job.strategy) and store.get(*job) is None
+        )
+        if not is_finished(plan.model_folder(job)) and store.entries.pop(job, None) is not None
+    ]
+    if again:
+        note(
+            f"{NONE} is trained again, with the seeds {', '.join(again)}: {plan.folder} was made "
+            "without arms of vectors, and its models were not kept"
+        )
 
 
 def run_job(plan: Plan, job: Job) -> Entry:

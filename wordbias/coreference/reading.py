@@ -282,12 +282,14 @@ def _from_json(source: Source, bad: BadRows) -> Iterator[Document]:
             given = json.loads(line)
             if "sentences" not in given:
                 given = {"name": given["sentence"], "sentences": [given["tokens"]], **given}
-            sentences = tuple(tuple(map(_word, words)) for words in given["sentences"] if words)
+            sentences = tuple(tuple(map(_word, _list(one))) for one in given["sentences"] if one)
             name = str(given.get("name", given.get("id", f"line {number}")))
             part = str(given.get("part", "0"))
             speakers = tuple(map(str, given.get("speakers", ())))
             if speakers and len(speakers) != len(sentences):
                 raise ValueError
+            found = given.get("clusters", given.get("mention_clusters", []))
+            found = list(map(_list, _list(found)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise WordbiasError(
                 f'{source.path}: line {number}: expected {{"sentences": [["a", "word"], …], '
@@ -298,7 +300,7 @@ def _from_json(source: Source, bad: BadRows) -> Iterator[Document]:
             starts.append(size)
             size += len(words)
         clusters: list[list[Span]] = []
-        for cluster in given.get("clusters", given.get("mention_clusters", [])):
+        for cluster in found:
             spans: list[Span] = []
             for mention in cluster:
                 span = _json_span(mention, starts, [*starts[1:], size])
@@ -314,7 +316,14 @@ def _from_json(source: Source, bad: BadRows) -> Iterator[Document]:
 def _word(word: object) -> str:
     if not isinstance(word, str):
         raise TypeError
+    word.encode()  # which half of a surrogate pair, as "\\ud83d", refuses by a ValueError
     return word
+
+
+def _list(given: Any) -> list[Any]:
+    if not isinstance(given, list):
+        raise TypeError
+    return given
 
 
 def _json_span(mention: Any, starts: list[int], ends: list[int]) -> Span | None:

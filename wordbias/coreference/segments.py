@@ -182,7 +182,9 @@ class Segmenter:
         ids = np.array(found["input_ids"], np.int64)
         ends = np.array([end for _, end in found["offset_mapping"]], np.int64)  # (P,)
         if not len(ids):
-            raise WordbiasError(f"{name or 'document'}: no token that the model can read")
+            raise WordbiasError(
+                f"document {name!r:.60}: has no token that the model can read; leave it out"
+            )
         token = np.searchsorted(starts, np.maximum(ends - 1, 0), side="right") - 1  # (P,)
         counts = np.bincount(token, minlength=len(tokens))
         within = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,8 @@ def train_coreference(
     check_clusters(data, "the training data")
     check_clusters(dev, "dev")
     checkpoint = beside(folder, "checkpoint")
-    with locked(checkpoint):
+    # several may load a finished model at once; nothing changes it
+    with nullcontext() if is_finished(folder) else locked(checkpoint):
         model = Coreference.new(source, settings, seed=recipe.seed, device=device)
         about = {
             "task": "coreference",

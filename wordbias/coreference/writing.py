@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from wordbias.coreference.documents import Document, Span
 from wordbias.errors import WordbiasError
 
+_SEPARATORS = frozenset("\t\n\r")
+
 
 def json_lines(documents: Iterable[Document]) -> Iterator[str]:
     """Yield each document as a line of JSON; spans are [begin, end) over all of its tokens."""
@@ -28,9 +30,17 @@ def conll_lines(documents: Iterable[Document]) -> Iterator[str]:
     Raises
     ------
     WordbiasError
-        If two mentions of one cluster cross: brackets of one number would be read as nested.
+        If two mentions of one cluster cross: brackets of one number would be read as nested. Or if
+        a word, speaker or name has a tab or the end of a line, or a word is empty.
     """
     for one in documents:
+        texts = (one.name, one.part, *one.speakers, *one.tokens)
+        bad = next((text for text in texts if not _SEPARATORS.isdisjoint(text)), None)
+        if bad is not None or "" in one.tokens:
+            raise WordbiasError(
+                f"document {one.name!r:.60}: {bad or ''!r:.40} cannot stand in a column of CoNLL; "
+                "write JSON lines, .jsonl"
+            )
         cells = _brackets(one)
         name = "_".join(one.name.split()) or "-"
         yield f"#begin document ({one.name}); part {one.part}\n"

@@ -126,7 +126,8 @@ def coref_predict(
 
     opened = open_adapter(adapter, setting or (), force=force)
     target = path_of(output)
-    check_outputs({"-o": target}, {"DOCUMENTS": path_of(documents)})
+    for one in [documents] if isinstance(documents, (str, os.PathLike)) else documents:
+        check_outputs({"-o": target}, {"DOCUMENTS": path_of(one)})
     if target is not None:
         write = _writer(target)
     read = read_all("DOCUMENTS", documents)
