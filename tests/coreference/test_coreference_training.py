@@ -21,6 +21,7 @@ from wordbias.outcomes.conll import conll_f1
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from wordbias.coreference import training  # noqa: E402
 from wordbias.coreference.model import Settings  # noqa: E402
 from wordbias.coreference.resolver import Coreference  # noqa: E402
 from wordbias.coreference.training import (  # noqa: E402
@@ -100,6 +101,23 @@ def test_ten_real_documents_are_learned_by_heart(tmp_path: Path, shared_data: Pa
     model = Coreference.new(encoder, size, device="cpu")
     found = train_model(model, documents, documents, Recipe(epochs=40, rate=1e-3, task_rate=1e-3))
     assert found.f1 > 0.95
+
+
+def test_vectors_of_a_frozen_encoder_are_those_that_are_made_anew(
+    encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [story(i, 30) for i in range(3)]  # of several segments each
+    recipe = replace(QUICK, head_only=True, window=64)
+    losses = []
+    for kept in (training.KEPT, 0):
+        monkeypatch.setattr(training, "KEPT", kept)
+        model = Coreference.new(encoder, replace(SIZE, dropout=0.0), device="cpu")
+        model.ranker.eval()
+        task = Task(model, list(model.ranker.named_parameters()), documents, documents, recipe)
+        assert max(len(one.segments) for one in task.data) > 2
+        losses.append([float(one.detach()) for one in task.losses(0)])
+        assert len(task.frozen) == (3 if kept else 0)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 @pytest.mark.slow

@@ -28,6 +28,8 @@ from wordbias.outcomes.conll import Tally, conll_f1, tally
 from wordbias.rendering import how_many
 from wordbias.training import Stack, train
 
+KEPT = 1 << 31
+"""Bytes of vectors of a frozen encoder that are kept; of more documents they are made anew."""
 _RESULTS = ("dev_f1", "best_epoch", "epochs")
 
 
@@ -193,6 +195,7 @@ class Task:
     dev: Sequence[Document]
     optimizer: torch.optim.Optimizer
     rates: list[float]
+    is_kept: bool
     frozen: dict[int, Tensor]
 
     def __init__(
@@ -205,6 +208,8 @@ class Task:
     ) -> None:
         self.model, self.recipe, self.dev = model, recipe, dev
         self.data, self.frozen = [model.segmenter.cut(one) for one in data], {}
+        size = 4 * model.encoder.dim * sum(one.pieces for one in self.data)
+        self.is_kept = recipe.head_only and size <= KEPT
         encoder = [one for name, one in parameters if name.startswith("encoder.")]
         head = [one for name, one in parameters if not name.startswith("encoder.")]
         groups = [*decaying(encoder, recipe.decay), *decaying(head, recipe.decay)]
@@ -239,11 +244,12 @@ class Task:
             whole = self.data[place]
             start = int(rng.integers(max(0, len(whole.segments) - count) + 1))
             document = whole.window(start, count)
-            if self.recipe.head_only:
+            if self.is_kept:
                 before = sum(map(len, whole.segments[:start]))
                 x = self._encoded(place)[before : before + document.pieces]
             else:
-                (x,) = ranker.encode([document])
+                with torch.set_grad_enabled(not self.recipe.head_only):
+                    (x,) = ranker.encode([document])
             yield ranker.loss(ranker.rank(x, document), document.clusters)[None]
 
     def _encoded(self, place: int) -> Tensor:
