@@ -114,6 +114,35 @@ class SpanRanker(nn.Module):
         Size of the head.
     """
 
+    encoder: Any
+    before: list[int]
+    after: list[int]
+    padding: int
+    dim: int
+    settings: Settings
+    dropout: nn.Dropout
+    attention: nn.Linear
+    width: nn.Embedding
+    mention_start: nn.Linear
+    mention_end: nn.Linear
+    mention_head: nn.Linear
+    mention_width: nn.Linear
+    mention_score: nn.Linear
+    width_prior: nn.Embedding
+    width_hidden: nn.Linear
+    width_score: nn.Linear
+    bilinear: nn.Linear
+    distance_prior: nn.Embedding
+    distance_score: nn.Linear
+    distance: nn.Embedding
+    segment: nn.Embedding
+    speaker: nn.Embedding
+    pair_span: nn.Linear
+    pair_antecedent: nn.Linear
+    pair_alike: nn.Linear
+    pair_features: nn.Linear
+    pair_score: nn.Linear
+
     def __init__(
         self,
         encoder: Any,

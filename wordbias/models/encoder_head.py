@@ -31,7 +31,13 @@ class EncoderWithHead(nn.Module):
         Where the head reads, for `wordbias.models.families.head_of`.
     """
 
-    base_model_prefix = "encoder"
+    base_model_prefix: str = "encoder"
+    encoder: Any
+    classifier: nn.Linear
+    config: Any
+    name_or_path: str
+    modules_behind: SentenceModules | None
+    own_head: Head
 
     def __init__(
         self, encoder: Any, modules: SentenceModules | None, reads: str, classifier: nn.Linear
