@@ -15,7 +15,7 @@ from wordbias.biographies.synthetic import synthetic
 from wordbias.functions.bios import _closing, _heading
 from wordbias.rendering import Table, as_text
 from wordbias.results import Row
-from wordbias.retraining.results import ACCURATE, AFTER, BEFORE, GAPS
+from wordbias.retraining.results import ACCURATE, AFTER, BEFORE, COREFERENCE, F1_GAP, GAPS
 from wordbias.retraining.summary import Summary
 from wordbias.retraining.tables import tables
 from wordbias.statistics import sign_flip_p
@@ -151,6 +151,15 @@ def test_metrics_undefined_in_all_runs_are_named_below_and_not_drawn() -> None:
     (vectors,) = titled(tables, "Gender in the vectors")
     assert "Undefined: CEAT (no john)." in vectors.note
     assert set(column(vectors, "CEAT").values()) == {"–"}
+
+
+def test_a_frozen_encoder_of_coreference_has_no_published_table() -> None:
+    rows = [*gap_rows(F1_GAP, BEFORE, {"none": [3.0]}), *gap_rows(F1_GAP, AFTER, {"none": [2.0]})]
+    titles = [one.title for one in tables(Summary.of(rows, COREFERENCE), frozen=True)]
+    assert titles[-2:] == [
+        "Frozen encoder",
+        "Frozen encoder, all above the encoder retrained on the original data",
+    ]
 
 
 def test_the_vectors_of_baselines_stand_beside_those_of_strategies() -> None:

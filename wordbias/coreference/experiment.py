@@ -213,6 +213,11 @@ class Plan:
         """Return whether the models of a strategy stay in the folder."""
         return self.keep_models or (strategy == NONE and any(map(is_removal, self.strategies)))
 
+    def remove_model(self, job: Job) -> None:
+        """Remove the model of a job whose rows are stored, unless it is kept."""
+        if not self.keeps(job.strategy):
+            shutil.rmtree(self.model_folder(job), ignore_errors=True)
+
     def about(self) -> dict[str, Any]:
         """Return all that every job depends on beside its strategy and seed."""
         contexts = self.contexts
@@ -263,6 +268,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         is_later=is_removal,
         adapter_of=lambda strategy: digest_of_adapter(strategy, ""),
         begin=partial(_forget_jobs_without_model, plan),
+        finished=plan.remove_model,
     )
 
 
@@ -313,8 +319,6 @@ def run_job(plan: Plan, job: Job) -> Entry:
         recipe = replace(plan.retraining, seed=job.seed, head_only=True)
         train_model(again, plan.train, plan.dev, recipe, what=f"{job}, again")
         rows += _prediction_rows(plan, job, again, AFTER)
-    if not plan.keeps(trained.strategy):
-        shutil.rmtree(folder)
     facts = {"training": {"dev_f1": result.f1, "best_epoch": result.epoch}}
     return Entry(rows, facts={**facts, ADAPTER: digest_of_adapter(job.strategy, "")})
 
@@ -443,7 +447,7 @@ def _vector_rows(plan: Plan, job: Job, encoder: Encoder) -> Iterator[Row]:
     codes = (genders == MALE).astype(np.intp)
     yield from coded_rows(of, ALL, vectors, codes, professions, what="professions in sentences")
     yield from read_rows(of, vectors, genders, professions)
-    words: Representations | str = "no sentences"
+    words: Representations | str
     if isinstance(plan.contexts, str):
         words = plan.contexts
     else:

@@ -219,7 +219,11 @@ def coref_study(
         settings |= {"contexts": _contexts(sentences, where), "contexts_from": where}
         inputs["sentences"] = {"path": where}
     recipe = Recipe(epochs=epochs, rate=lr, task_rate=task_lr, head_only=head_only)
-    again = Recipe(epochs=retrain_epochs or epochs, task_rate=task_lr, head_only=True)
+    again = Recipe(
+        epochs=epochs if retrain_epochs is None else retrain_epochs,
+        task_rate=task_lr,
+        head_only=True,
+    )
     kept = (
         tempfile.TemporaryDirectory(prefix="wordbias-") if output is None else nullcontext(output)
     )
@@ -255,7 +259,7 @@ def coref_study(
         rows=[*rows, *summary.rows()],
         tables=tables(summary, frozen=head_only),
         heading=[f"Coreference experiment on {documents}; WinoBias in {place}. Encoder: {called}."],
-        closing=_closing(summary, is_removal),
+        closing=_closing(summary),
         seed=order[0],
         picture=partial(plot_compression_fairness, task=COREFERENCE),
     )
@@ -268,7 +272,7 @@ def _contexts(given: str | os.PathLike[str] | Iterable[str], where: str) -> Sent
     return find_sentences(given, career_words(), what=where)
 
 
-def _closing(found: Summary, is_removal: Any) -> list[str]:
+def _closing(found: Summary) -> list[str]:
     """Return the lines below the tables: conclusions, and what the figures mean."""
     conventions = (
         "F1 is CoNLL F1 in percent. Its difference is pro-stereotyped minus anti-stereotyped "

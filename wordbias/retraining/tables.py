@@ -147,21 +147,16 @@ def _by_subject(title: str, rows: Sequence[Row], cell: Callable[[Row], str], not
 def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
     """Return all metrics of one stage."""
     _, as_tuned, again, as_frozen = found.task.tables
-    if frozen and stage == AFTER:
-        title = "Frozen encoder, last layer retrained on the original data"
-    elif frozen:
-        title = f"Frozen encoder ({_PAPER}, {as_frozen})"
-    elif stage == BEFORE:
-        title = f"As fine-tuned ({_PAPER}, {as_tuned})"
-    else:
-        title = f"{_capital(found.task.layers)} retrained ({_PAPER}, {again})"
+    layers = found.task.layers.removeprefix("the ")
+    title, table = {
+        (BEFORE, False): ("As fine-tuned", as_tuned),
+        (AFTER, False): (f"{layers.capitalize()} retrained", again),
+        (BEFORE, True): ("Frozen encoder", as_frozen),
+        (AFTER, True): (f"Frozen encoder, {layers} retrained on the original data", ""),
+    }[stage, frozen]
+    title += f" ({_PAPER}, {table})" * bool(table)
     lines = [(metric, stage, metric.title) for metric in found.task.of_predictions]
     return _by_strategy(found, title, lines)
-
-
-def _capital(layers: str) -> str:
-    name = layers.removeprefix("the ")
-    return f"{name[0].upper()}{name[1:]}"
 
 
 def _original_tables(found: Summary) -> list[Table]:
