@@ -16,10 +16,10 @@ from small_bios import as_json, encoder_folder, small_bios
 
 from wordbias.biographies.data import Biographies, split
 from wordbias.biographies.plan import Recipe
-from wordbias.biographies.removals import fit_removal, is_removal, remove
 from wordbias.biographies.strategies import STRATEGIES, prepare
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.outcomes.balance import copies
+from wordbias.retraining.removals import is_removal, remove
 from wordbias.workers import Workers
 
 torch = pytest.importorskip("torch")
@@ -33,7 +33,7 @@ from wordbias.biographies.encoding import (  # noqa: E402
     Vectors,
     distinct_texts,
 )
-from wordbias.biographies.experiment import run  # noqa: E402
+from wordbias.biographies.experiment import fit_to_people, run  # noqa: E402
 from wordbias.biographies.plan import Plan  # noqa: E402
 from wordbias.functions.bios import bios  # noqa: E402
 from wordbias.models.adapters import Adapter  # noqa: E402
@@ -54,7 +54,7 @@ def plan(plan: Plan) -> Plan:
 
 
 def fitted(strategy: str, x: NDArray[np.float32], genders: NDArray[np.intp], seed: int = 0) -> Any:
-    return fit_removal(strategy, x, people(genders), pooling="first", seed=seed)
+    return fit_to_people(strategy, x, people(genders), pooling="first", seed=seed)
 
 
 def people(genders: NDArray[np.intp], labels: NDArray[np.intp] | None = None) -> Biographies:
@@ -159,7 +159,7 @@ def test_a_balanced_fit_does_not_turn_the_gap_round() -> None:
 
     def means(strategy: str, rows: NDArray[np.intp]) -> Any:
         """Return mean vectors of the occupations and genders, shape ``(2, 2, d)``."""
-        after = remove(fit_removal(strategy, x, everyone, pooling="first", seed=0), x)[rows]
+        after = remove(fit_to_people(strategy, x, everyone, pooling="first", seed=0), x)[rows]
         places = [[(labels[rows] == y) & (genders[rows] == z) for z in (0, 1)] for y in (0, 1)]
         return np.array([[after[place].mean(0, dtype=float) for place in of] for of in places])
 
@@ -259,7 +259,7 @@ def test_the_last_layer_is_that_of_none_and_probes_read_other_people(plan: Plan)
     nothing = replace(fitted("misp:dims=1", x, genders)[0])
     none = replace(nothing, subspace=replace(nothing.subspace, weights=np.array([0.0])))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "fit_removal", lambda *_, **__: (none,))
+        patch.setattr(experiment, "fit_to_people", lambda *_, **__: (none,))
         rows = as_json(run(plan))
     own, arm = (
         [
@@ -422,7 +422,7 @@ def test_another_adapter_of_the_same_name_is_refused(plan: Plan, tmp_path: Path)
     ("strategies", "expected"),
     [
         (["none", "double-hard"], r"^strategy 'double-hard': double-hard is fitted to words, and"),
-        (["leace"], r"^strategy 'leace': changes the vectors that the classifier of none reads"),
+        (["leace"], r"^strategy 'leace': changes the vectors that the model of none reads"),
         (["none", "misp:dims=x"], r"^method 'misp:dims=x': dims: expected a whole number from 1"),
         (["none", "leace:per-class=5"], r"'per-class' is not for this command"),
         (["none", "scrub+leace"], r"^strategy 'scrub\+leace': expected none, .*found 'leace'$"),

@@ -3,7 +3,7 @@
 A classifier is trained on data that a strategy debiased. Gender is probed in its vectors and its
 gaps are measured. Then only its last layer is trained again, on the original data, and the gaps are
 measured once more. Or a removal is put before the last layer of the classifier of the original
-data; see `wordbias.biographies.removals`. The rows of each job are a line of a file, so that an
+data; see `wordbias.retraining.removals`. The rows of each job are a line of a file, so that an
 interrupted experiment resumes.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,18 +39,12 @@ from wordbias.biographies.encoding import (
     unwrapped,
 )
 from wordbias.biographies.plan import RANDOM_INIT, Plan
-from wordbias.biographies.removals import (
-    check_adapters,
-    digest_of_adapter,
-    fit_removal,
-    is_removal,
-    remove,
-)
 from wordbias.biographies.strategies import Prepared, prepare
 from wordbias.calls import note
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_output_folder
+from wordbias.methods.transform import Step
 from wordbias.models.representations import Representations
 from wordbias.outcomes.balance import copies
 from wordbias.outcomes.confusion import Confusion
@@ -62,7 +56,7 @@ from wordbias.probes.mdl import (
     CONTROL,
 )
 from wordbias.results import Row
-from wordbias.retraining.arms import NONE, ORIGINAL, OWN, Job
+from wordbias.retraining.arms import NONE, ORIGINAL, OWN, Job, is_random
 from wordbias.retraining.jobs import ADAPTER, run_jobs
 from wordbias.retraining.measuring import (
     Run,
@@ -71,6 +65,15 @@ from wordbias.retraining.measuring import (
     coded_rows,
     read_rows,
     word_rows,
+)
+from wordbias.retraining.removals import (
+    check_adapters,
+    digest_of_adapter,
+    divided,
+    fit_removal,
+    is_removal,
+    random_removal,
+    remove,
 )
 from wordbias.retraining.results import AFTER, BASELINES, BEFORE, UNTRAINED
 from wordbias.store import Entry, Store
@@ -237,11 +240,11 @@ def _trained(data: JobData) -> tuple[Vectors, nn.Linear]:
 
 
 def _remove_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
-    """Measure the classifier of `NONE` behind a removal; see `wordbias.biographies.removals`."""
+    """Measure the classifier of `NONE` behind a removal; see `wordbias.retraining.removals`."""
     plan, job, view = data.plan, data.job, data.prepared.views[OWN]
     vectors, head = _trained(data)
     training, pooling = view.original_train, plan.encoding.pooling
-    steps = fit_removal(
+    steps = fit_to_people(
         job.strategy, vectors.of(training), training, pooling=pooling, seed=job.seed
     )
     after = replace(vectors, vectors=remove(steps, vectors.vectors))
@@ -252,6 +255,35 @@ def _remove_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
         *_prediction_rows(data, {OWN: after}, head),
     ]
     return rows, {ADAPTER: digest_of_adapter(job.strategy, pooling)}
+
+
+def fit_to_people(
+    strategy: str,
+    vectors: NDArray[np.float32],
+    people: Biographies,
+    *,
+    pooling: str,
+    seed: int,
+) -> Sequence[Step]:
+    """Fit the removal of an arm of vectors to people, balanced as its name says.
+
+    Parameters
+    ----------
+    vectors, people
+        Vectors of the original training part, shape ``(n, d)``, and its people.
+    seed
+        Seed of who is left out or repeated, of a method that draws, and of the directions of a
+        random removal, which move all people as far.
+    """
+    how, name = divided(strategy)
+    rows = np.arange(len(people))
+    if how:
+        rows = np.repeat(rows, copies(people.labels, people.genders, how, seed))
+    codes = np.unique(people.genders[rows], return_inverse=True)[1]
+    steps = fit_removal(name, vectors[rows], codes, pooling=pooling, seed=seed)
+    if is_random(strategy):
+        return random_removal(steps, vectors, np.random.default_rng([seed, *name.encode()]))
+    return steps
 
 
 def _labelled(vectors: Vectors, bios: Biographies) -> Labelled:

@@ -12,14 +12,14 @@ from typing import Any
 from wordbias import __version__, classifier_training
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.encoding import EncodingSettings, VectorCache
-from wordbias.biographies.removals import check_removals, is_removal
-from wordbias.biographies.strategies import OVERSAMPLE, SCRUB, SUBSAMPLE, check_strategy
+from wordbias.biographies.strategies import check_strategy
 from wordbias.errors import WordbiasError
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import Sentences
-from wordbias.retraining.arms import NONE, Job
+from wordbias.retraining.arms import NONE, OVERSAMPLE, SCRUB, SUBSAMPLE, Job
 from wordbias.retraining.jobs import RESULTS
 from wordbias.retraining.measuring import CAREER
+from wordbias.retraining.removals import check_removals, is_removal
 from wordbias.retraining.results import BASELINES
 
 _NEVER = 10**9
@@ -79,7 +79,7 @@ class Plan:
         Where results, vectors and checkpoints are written.
     strategies, seeds
         See `wordbias.biographies.strategies`, and for arms of vectors
-        `wordbias.biographies.removals`. A seed decides the split, where the data say none,
+        `wordbias.retraining.removals`. A seed decides the split, where the data say none,
         which biographies are left out or repeated, the initial weights of the last layer, and the
         order of training.
     frozen

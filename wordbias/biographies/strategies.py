@@ -25,11 +25,19 @@ from wordbias.outcomes.balance import copies
 from wordbias.outcomes.rewrite import Change
 from wordbias.outcomes.scrub import Scrubber, gendered_words
 from wordbias.outcomes.swap import Swapper
-from wordbias.retraining.arms import NONE, ORIGINAL, OWN, RANDOM, is_random
+from wordbias.retraining.arms import (
+    NONE,
+    ORIGINAL,
+    OVERSAMPLE,
+    OWN,
+    RANDOM,
+    SCRUB,
+    SCRUB_PUBLISHED,
+    SUBSAMPLE,
+    SWAP,
+    is_random,
+)
 
-SCRUB, SCRUB_PUBLISHED, SWAP = "scrub", "scrub-as-published", "swap"
-SUBSAMPLE: Literal["subsample"] = "subsample"
-OVERSAMPLE: Literal["oversample"] = "oversample"
 STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB, SCRUB_PUBLISHED, SWAP)
 """Parts of a strategy; several are joined by a plus sign."""
 

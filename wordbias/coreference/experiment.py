@@ -26,14 +26,6 @@ import torch
 from numpy.typing import NDArray
 
 from wordbias import __version__
-from wordbias.biographies.removals import (
-    adapter_interventions,
-    check_adapters,
-    digest_of_adapter,
-    is_adapter,
-    is_removal,
-    random_removal,
-)
 from wordbias.calls import note
 from wordbias.contextual.fine_tuning import is_finished
 from wordbias.coreference.documents import Clusters, Document
@@ -51,9 +43,6 @@ from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.methods.leace import Erasure
-from wordbias.methods.methods import arguments_of
-from wordbias.methods.rows import fit_rows
-from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 from wordbias.methods.transform import Projection, Step
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import encode_spans
@@ -77,6 +66,15 @@ from wordbias.retraining.measuring import (
     read_rows,
     word_rows,
 )
+from wordbias.retraining.removals import (
+    check_adapters,
+    check_removals,
+    digest_of_adapter,
+    divided,
+    fit_removal,
+    is_removal,
+    random_removal,
+)
 from wordbias.retraining.results import (
     AFTER,
     BASELINES,
@@ -84,7 +82,6 @@ from wordbias.retraining.results import (
     TEST,
     UNTRAINED,
 )
-from wordbias.settings import only_method
 from wordbias.stereotypes.winobias import (
     F1,
     FEMALE,
@@ -173,28 +170,17 @@ class Plan:
     model_sha256: str = ""
 
     def __post_init__(self) -> None:
+        check_removals(self.strategies, "", frozen=self.recipe.head_only)
         for strategy in self.strategies:
-            if is_adapter(strategy.removeprefix(RANDOM)):
-                self._check_frozen(strategy)
-            elif is_removal(strategy):
-                _method(strategy)
-            else:
+            if not is_removal(strategy):
                 check_strategy(strategy)
-        if any(map(is_removal, self.strategies)) and NONE not in self.strategies:
-            raise WordbiasError(
-                f"methods for vectors change what the model of {NONE} reads; give {NONE} with "
-                "--strategies too"
-            )
+            elif how := divided(strategy)[0]:
+                raise WordbiasError(
+                    f"strategy {strategy!r}: pronouns have no class within which {how} could "
+                    f"balance them; give {strategy.replace(f'{how}+', '')}"
+                )
         if not self.jobs():
             raise WordbiasError("nothing to study: name strategies and seeds")
-
-    def _check_frozen(self, strategy: str) -> None:
-        if not self.recipe.head_only:
-            raise WordbiasError(
-                f"strategy {strategy!r}: was fitted to the encoder as it is, and every seed "
-                "fine-tunes it; freeze it with --head-only, or name a method such as leace"
-            )
-        adapter_interventions(strategy.removeprefix(RANDOM), strategy, "")
 
     def jobs(self) -> list[Job]:
         """Return all jobs, baselines first, seed by seed."""
@@ -326,21 +312,10 @@ def run_job(plan: Plan, job: Job) -> Entry:
 # arms of vectors
 
 
-def _method(strategy: str) -> Any:
-    """Return the method of a strategy and its settings; refuse one that is fitted to words."""
-    name = strategy.removeprefix(RANDOM)
-    if name.partition(":")[0] not in ROW_METHODS:
-        raise WordbiasError(
-            f"strategy {strategy!r}: is no method for vectors of texts; expected one of "
-            f"{', '.join(ROW_METHODS)}, or the file of an adapter"
-        )
-    return only_method(name, ROW_METHODS, ROW_SETTINGS)
-
-
 def _interventions(plan: Plan, job: Job, model: Coreference) -> list[Intervention]:
     """Fit the removal of an arm of vectors, to stand behind the encoder of a model."""
     pronouns, genders, pieces = token_vectors(model, plan.train, job.seed)
-    steps = fit_removal(job.strategy, pronouns, genders, pieces, job.seed)
+    steps = fit_to_pronouns(job.strategy, pronouns, genders, pieces, job.seed)
     site = Site("tokens", model.encoder.layers)
     return [
         Intervention(site, step.subspace, step.hard)
@@ -388,35 +363,18 @@ def token_vectors(
     return np.concatenate(pronouns), codes, np.concatenate(drawn)
 
 
-def fit_removal(
+def fit_to_pronouns(
     strategy: str,
     pronouns: NDArray[np.float32],
     genders: NDArray[np.intp],
     pieces: NDArray[np.float32],
     seed: int,
 ) -> Sequence[Step]:
-    """Fit a method to the vectors of pronouns, or draw directions that move `pieces` as far.
-
-    Raises
-    ------
-    WordbiasError
-        If there is nothing to remove.
-    """
+    """Fit the removal of an arm of vectors, or draw directions that move `pieces` as far."""
     name = strategy.removeprefix(RANDOM)
-    steps: Sequence[Step]
-    if is_adapter(name):
-        steps = [one.step for one in adapter_interventions(name, strategy, "")]
-    else:
-        method = _method(strategy)
-        settings = arguments_of(method, seed=seed)
-        steps = fit_rows(method.name, pronouns, genders, settings, inside=True).steps
-    if not steps:
-        raise WordbiasError(
-            f"{strategy} found no classifier better than chance, so that there is nothing to remove"
-        )
+    steps = fit_removal(name, pronouns, genders, pooling="", seed=seed)
     if is_random(strategy):
-        rng = np.random.default_rng([seed, *strategy.encode()])
-        return random_removal(steps, pieces, rng)
+        return random_removal(steps, pieces, np.random.default_rng([seed, *strategy.encode()]))
     return steps
 
 

@@ -19,10 +19,9 @@ from wordbias.coreference.documents import Document
 from wordbias.errors import WordbiasError
 from wordbias.outcomes.anonymise import PERSONS, PREFIX, Finder
 from wordbias.outcomes.swap import Swapper
-from wordbias.retraining.arms import NONE, RANDOM, is_random
+from wordbias.retraining.arms import ANONYMISE, NONE, RANDOM, SWAP, is_random
 from wordbias.wordlists import names
 
-ANONYMISE, SWAP = "anonymise", "swap"
 STRATEGIES = (NONE, ANONYMISE, SWAP)
 """Parts of a strategy; several are joined by a plus sign."""
 PUBLISHED = (NONE, ANONYMISE, SWAP, f"{ANONYMISE}+{SWAP}")

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from wordbias.arguments import seeds_of
 from wordbias.biographies.data import Biographies, load_biographies, sample
-from wordbias.biographies.removals import is_removal
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
 from wordbias.columns import TableLike
@@ -34,6 +33,7 @@ from wordbias.resources import located
 from wordbias.retraining.arms import RANDOM, is_random, with_random_changes
 from wordbias.retraining.conclusions import conclusions
 from wordbias.retraining.measuring import career_words
+from wordbias.retraining.removals import is_removal
 from wordbias.retraining.summary import Summary
 from wordbias.retraining.tables import tables
 from wordbias.workers import Workers

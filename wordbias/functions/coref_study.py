@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.arguments import check_number, seeds_of
-from wordbias.biographies.removals import is_removal
 from wordbias.calls import path_of, public
 from wordbias.configuration import STARTS_PROCESSES, current_config, uses
-from wordbias.coreference.strategies import ANONYMISE, PUBLISHED
+from wordbias.coreference.strategies import PUBLISHED
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder
 from wordbias.functions.bios import with_null
@@ -29,9 +28,10 @@ from wordbias.probes.ceat.sentences import Sentences, find_sentences, read_sente
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.retraining.arms import with_random_changes
+from wordbias.retraining.arms import ANONYMISE, with_random_changes
 from wordbias.retraining.conclusions import conclusions
 from wordbias.retraining.measuring import career_words
+from wordbias.retraining.removals import is_removal
 from wordbias.retraining.results import COREFERENCE
 from wordbias.retraining.summary import Summary
 from wordbias.retraining.tables import tables

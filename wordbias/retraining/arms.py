@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from wordbias.errors import WordbiasError
 
 NONE = "none"
 """The strategy that changes nothing, with which the others are compared."""
+SCRUB, SCRUB_PUBLISHED = "scrub", "scrub-as-published"
+SWAP, ANONYMISE = "swap", "anonymise"
+SUBSAMPLE: Literal["subsample"] = "subsample"
+OVERSAMPLE: Literal["oversample"] = "oversample"
+OF_DATA = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB, SCRUB_PUBLISHED, SWAP, ANONYMISE)
+"""Parts of the strategies that change data, of all tasks; several are joined by a plus sign."""
 RANDOM = "random-"
 """Beginning of the name of a strategy's random change."""
 OWN, ORIGINAL = "own", "original"

@@ -1,20 +1,20 @@
-"""Arms of vectors: a removal between the encoder and the last layer of a classifier.
+"""Arms of vectors: a removal between the encoder and what reads its vectors.
 
-Under an arm of data the classifier is trained anew. Under an arm of vectors it is that of `none`
-with the same seed, and a removal stands before its last layer. A method is fitted to the vectors
-of the original training part and the genders of its people, never to the development or test part.
-With ``subsample+`` or ``oversample+`` before it, these are as many women as men of each occupation.
-An adapter was fitted before. A removal that makes the genders alike also takes what tells the
-occupation, if the occupation tells the gender: without balance it can turn gaps within occupations
-round. The stages are those of all strategies:
+Under an arm of data a model is trained anew. Under an arm of vectors it is that of `none` with the
+same seed, and a removal stands behind its encoder. A method is fitted to vectors of the original
+training part and their genders, never to the development or test part. An adapter was fitted
+before. The stages are those of all strategies:
 
-- representation: gender is probed in the vectors of the test part after the removal;
-- before: the last layer of `none` reads the vectors after the removal, as a model does to which the
-  removal is added;
-- after: a new last layer is trained on the vectors of the original training part after the removal.
+- representation: gender is probed in vectors after the removal;
+- before: the model of `none` reads the vectors after the removal;
+- after: all that reads them is trained anew, on the original training part after the removal.
 
 Its random change is a removal of random directions, by another draw for each seed, of as many as
-move the training vectors as far; see `random_removal`.
+move vectors as far; see `random_removal`.
+
+With ``subsample+`` or ``oversample+`` before it, a method is fitted to as many women as men of each
+occupation. A removal that makes the genders alike also takes what tells the occupation, if the
+occupation tells the gender: without balance it can turn gaps within occupations round.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.biographies.data import Biographies
-from wordbias.biographies.strategies import OVERSAMPLE, STRATEGIES, SUBSAMPLE
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import Erasure
 from wordbias.methods.methods import arguments_of
@@ -39,9 +37,8 @@ from wordbias.methods.transform import Step
 from wordbias.models.adapters import read_adapter
 from wordbias.models.hooks import Intervention, sha256_of
 from wordbias.models.sites import Site, written
-from wordbias.outcomes.balance import copies
 from wordbias.resources.hub import is_address
-from wordbias.retraining.arms import NONE, RANDOM
+from wordbias.retraining.arms import NONE, OF_DATA, OVERSAMPLE, RANDOM, SUBSAMPLE
 from wordbias.settings import only_method
 
 
@@ -50,12 +47,12 @@ def is_removal(strategy: str) -> bool:
 
     A method that needs words counts as one, so that it is refused as such.
     """
-    name = _divided(strategy)[1]
+    name = divided(strategy)[1]
     return _is_method(name) or is_adapter(name)
 
 
-def _divided(strategy: str) -> tuple[Literal["", "subsample", "oversample"], str]:
-    """Return how the people that a removal is fitted to are balanced, and what it is."""
+def divided(strategy: str) -> tuple[Literal["", "subsample", "oversample"], str]:
+    """Return how those that a removal is fitted to are balanced, and the name of the removal."""
     name = strategy.removeprefix(RANDOM)
     for how in (SUBSAMPLE, OVERSAMPLE):
         rest = name.removeprefix(f"{how}+")
@@ -70,7 +67,7 @@ def _is_method(name: str) -> bool:
 
 def is_adapter(name: str) -> bool:
     """Return whether the name of an arm is the file or address of an adapter."""
-    if _is_method(name) or set(name.split("+")) <= set(STRATEGIES):
+    if _is_method(name) or set(name.split("+")) <= set(OF_DATA):
         return False
     return is_address(name) or bool(Path(name).suffix) or os.path.isfile(name)
 
@@ -84,7 +81,7 @@ def check_removals(strategies: Sequence[str], pooling: str, *, frozen: bool) -> 
         Also UsageError, of settings that a method does not take.
     """
     for strategy in filter(is_removal, strategies):
-        name = _divided(strategy)[1]
+        name = divided(strategy)[1]
         method = name.partition(":")[0]
         if is_adapter(name):
             if not frozen:
@@ -92,7 +89,7 @@ def check_removals(strategies: Sequence[str], pooling: str, *, frozen: bool) -> 
                     f"strategy {strategy!r}: was fitted to the encoder as it is, and every seed "
                     "fine-tunes it; freeze it with --head-only, or name a method such as leace"
                 )
-            adapter_interventions(name, strategy, pooling)
+            _interventions(name, pooling)
         elif method not in ROW_METHODS:
             raise WordbiasError(
                 f"strategy {strategy!r}: {method} is fitted to words, and here are vectors of "
@@ -102,7 +99,7 @@ def check_removals(strategies: Sequence[str], pooling: str, *, frozen: bool) -> 
             only_method(name, ROW_METHODS, ROW_SETTINGS)
         if NONE not in strategies:
             raise WordbiasError(
-                f"strategy {strategy!r}: changes the vectors that the classifier of {NONE} reads; "
+                f"strategy {strategy!r}: changes the vectors that the model of {NONE} reads; "
                 f"give {NONE} with --strategies too"
             )
 
@@ -112,7 +109,7 @@ def digest_of_adapter(strategy: str, pooling: str) -> str:
     name = strategy.removeprefix(RANDOM)
     if not is_adapter(name):
         return ""
-    found = adapter_interventions(name, strategy, pooling)
+    found = _interventions(name, pooling)
     return sha256_of(found, [str(one.site) for one in found])
 
 
@@ -123,7 +120,7 @@ def check_adapters(strategies: Iterable[str], model: Any) -> None:
             read_adapter(name).check(model, name=name, inside=True)
 
 
-def adapter_interventions(name: str, strategy: str, pooling: str) -> list[Intervention]:
+def _interventions(name: str, pooling: str) -> list[Intervention]:
     """Return what an adapter removes where the last layer reads.
 
     A removal from all tokens is one from their mean too, since it is affine.
@@ -134,7 +131,7 @@ def adapter_interventions(name: str, strategy: str, pooling: str) -> list[Interv
     read = [Site("tokens", layers), *([Site("cls", layers)] if pooling == "first" else [])]
     if other := [one.site for one in found if one.site not in read]:
         raise WordbiasError(
-            f"strategy {strategy!r}: removes at {written(other)}, and the last layer reads "
+            f"strategy {name!r}: removes at {written(other)}, and the last layer reads "
             f"{written(read)}; fit one there with: wordbias project ENCODER -o ADAPTER "
             f"--texts TEXTS --labels COLUMN --sites tokens@{layers}"
         )
@@ -142,46 +139,38 @@ def adapter_interventions(name: str, strategy: str, pooling: str) -> list[Interv
 
 
 def fit_removal(
-    strategy: str,
+    name: str,
     vectors: NDArray[np.float32],
-    people: Biographies,
+    genders: NDArray[np.intp],
     *,
     pooling: str,
     seed: int,
 ) -> Sequence[Step]:
-    """Fit the removal of an arm of vectors.
+    """Fit a method, or read what an adapter removes.
 
     Parameters
     ----------
-    vectors, people
-        Vectors of the original training part, shape ``(n, d)``, and its people.
+    name
+        The method with its settings, or the file of an adapter.
+    vectors, genders
+        Vectors to fit to, shape ``(n, d)``, and the genders as numbers, shape ``(n,)``.
     seed
-        Seed of who is left out or repeated, of a method that draws, and of the directions of a
-        random removal.
+        Seed of a method that draws.
 
     Raises
     ------
     WordbiasError
         If there is one gender only, or there is nothing to remove.
     """
-    how, name = _divided(strategy)
     if is_adapter(name):
-        found = adapter_interventions(name, strategy, pooling)
-        steps: Sequence[Step] = [one.step for one in found]
-    else:
-        method = only_method(name, ROW_METHODS, ROW_SETTINGS)
-        rows = np.arange(len(people))
-        if how:
-            rows = np.repeat(rows, copies(people.labels, people.genders, how, seed))
-        codes = np.unique(people.genders[rows], return_inverse=True)[1]
-        settings = arguments_of(method, seed=seed)
-        steps = fit_rows(method.name, vectors[rows], codes, settings, inside=True).steps
+        return [one.step for one in _interventions(name, pooling)]
+    method = only_method(name, ROW_METHODS, ROW_SETTINGS)
+    settings = arguments_of(method, seed=seed)
+    steps = fit_rows(method.name, vectors, genders, settings, inside=True).steps
     if not steps:
         raise WordbiasError(
             f"{name} found no classifier better than chance, so that there is nothing to remove"
         )
-    if strategy.startswith(RANDOM):
-        steps = random_removal(steps, vectors, np.random.default_rng([seed, *name.encode()]))
     return steps
 
 
