@@ -12,9 +12,10 @@ from scipy.stats import ttest_rel
 
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.synthetic import synthetic
-from wordbias.functions.bios import _closing, _heading
+from wordbias.functions.bios import _heading
 from wordbias.rendering import Table, as_text
 from wordbias.results import Row
+from wordbias.retraining.conclusions import closing
 from wordbias.retraining.results import ACCURATE, AFTER, BEFORE, COREFERENCE, F1_GAP, GAPS
 from wordbias.retraining.summary import Summary
 from wordbias.retraining.tables import tables
@@ -217,7 +218,7 @@ def test_the_heading_says_what_the_data_are() -> None:
 
 
 def test_the_closing_reads_the_figures_and_says_the_conventions() -> None:
-    lines = _closing(Summary.of(published_rows()))
+    lines = closing(Summary.of(published_rows()))
     assert any(line.startswith("Does compression predict what retraining") for line in lines)
     assert "0 is fair" in lines[-1]
 
@@ -226,7 +227,7 @@ def test_one_job_alone_can_be_shown() -> None:
     rows = list(compression_rows({"none": [2.0]}))
     (table,) = tables_of(rows)
     assert table.title == "Gender in the vectors"
-    assert _closing(Summary.of(rows))
+    assert closing(Summary.of(rows))
 
 
 def test_ceat_has_its_own_squares_where_it_is_defined() -> None:

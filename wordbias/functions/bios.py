@@ -31,7 +31,7 @@ from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.retraining.arms import RANDOM, is_random, with_random_changes
-from wordbias.retraining.conclusions import conclusions
+from wordbias.retraining.conclusions import closing
 from wordbias.retraining.measuring import career_words
 from wordbias.retraining.removals import is_removal
 from wordbias.retraining.summary import Summary
@@ -297,7 +297,7 @@ def bios(
         rows=[*rows, *summary.rows()],
         tables=tables(summary, frozen=head_only),
         heading=[_heading(people, called)],
-        closing=_closing(summary),
+        closing=closing(summary),
         seed=order[0],
         picture=plot_compression_fairness,
     )
@@ -389,20 +389,3 @@ def _women_by_class(bios: Biographies) -> dict[str, float]:
     """Return the share of women in each class that is not empty; `--limit` can leave one empty."""
     shares = zip(bios.classes, bios.shares().tolist(), strict=True)
     return {name: share for name, share in shares if not math.isnan(share)}
-
-
-def _closing(found: Summary) -> list[str]:
-    """Return the lines below the tables: conclusions, and what the figures mean."""
-    conventions = (
-        "Gaps are F − M on equally many women and men of each class; 0 is fair. S: sum of absolute "
-        "gaps over classes; P: Pearson's r of the gap with the share of women. Compression, in "
-        "bits: 1 if gender cannot be read from the vectors and half of the people are women; "
-        "unequal shares alone give more. Higher: gender is easier to read."
-    )
-    removals = [name for name in found.runs.studied() if is_removal(name)]
-    vectors = (
-        f"{', '.join(removals)}: a removal stands before the last layer of {found.runs.base()}; "
-        "after retraining, a new layer reads what it leaves. Methods are fitted to the vectors of "
-        "the training set, and gender is probed in the test set."
-    )
-    return [*conclusions(found), *([vectors] * bool(removals)), conventions]

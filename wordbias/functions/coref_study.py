@@ -29,7 +29,7 @@ from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.retraining.arms import ANONYMISE, with_random_changes
-from wordbias.retraining.conclusions import conclusions
+from wordbias.retraining.conclusions import closing
 from wordbias.retraining.measuring import career_words
 from wordbias.retraining.removals import is_removal
 from wordbias.retraining.results import COREFERENCE
@@ -259,7 +259,7 @@ def coref_study(
         rows=[*rows, *summary.rows()],
         tables=tables(summary, frozen=head_only),
         heading=[f"Coreference experiment on {documents}; WinoBias in {place}. Encoder: {called}."],
-        closing=_closing(summary),
+        closing=closing(summary),
         seed=order[0],
         picture=partial(plot_compression_fairness, task=COREFERENCE),
     )
@@ -270,22 +270,3 @@ def _contexts(given: str | os.PathLike[str] | Iterable[str], where: str) -> Sent
     if isinstance(given, (str, os.PathLike)):
         given = read_sentences(os.fspath(given))
     return find_sentences(given, career_words(), what=where)
-
-
-def _closing(found: Summary) -> list[str]:
-    """Return the lines below the tables: conclusions, and what the figures mean."""
-    conventions = (
-        "F1 is CoNLL F1 in percent. Its difference is pro-stereotyped minus anti-stereotyped "
-        "sentences of WinoBias; 0 for a model that ignores stereotypes. Other gaps are F − M by "
-        "pronoun, of the profession that it is resolved to. S: sum of absolute gaps over "
-        "professions; P: Pearson's r of the gap with the share of women. Compression, in bits: 1 "
-        "if the usual gender of a profession cannot be read where the pronoun is masked. No "
-        "profession is in training and test of a probe."
-    )
-    removals = [name for name in found.runs.studied() if is_removal(name)]
-    vectors = (
-        f"{', '.join(removals)}: a removal stands behind the encoder of {found.runs.base()}; after "
-        "retraining, a new head reads what it leaves. Methods are fitted to the vectors of she and "
-        "he in the training documents."
-    )
-    return [*conclusions(found), *([vectors] * bool(removals)), conventions]

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from wordbias.retraining.arms import ORIGINAL
+from wordbias.retraining.removals import is_removal
 from wordbias.retraining.results import (
     AFTER,
     BEFORE,
@@ -21,6 +22,17 @@ from wordbias.retraining.summary import Association, Summary, restored_share
 from wordbias.verdicts import LEVEL
 
 _FEWEST = 3  # strategies whose order says anything
+
+
+def closing(found: Summary) -> list[str]:
+    """Return the lines below the tables: conclusions, and what the figures mean."""
+    removals = [name for name in found.runs.studied() if is_removal(name)]
+    vectors = (
+        f"{', '.join(removals)}: a removal stands behind the encoder of {found.runs.base()}. After "
+        f"retraining, {found.task.layers} is new, and reads what the removal leaves. "
+        f"{found.task.fitted}"
+    )
+    return [*conclusions(found), *([vectors] * bool(removals)), found.task.conventions]
 
 
 def conclusions(found: Summary) -> list[str]:

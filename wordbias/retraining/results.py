@@ -95,8 +95,9 @@ class Task:
         Numbers of the tables of Orgad et al. (2022): short, all before, all after, frozen.
     units, layers
         What the models are trained on, and what is trained again.
-    at_random
-        What a random change does.
+    at_random, fitted, conventions
+        Sentences for readers: what a random change does, what methods for vectors are fitted to,
+        and what the figures mean.
     """
 
     accurate: Metric
@@ -108,6 +109,8 @@ class Task:
     units: str
     layers: str
     at_random: str
+    fitted: str
+    conventions: str
 
     @property
     def of_predictions(self) -> tuple[Metric, ...]:
@@ -132,6 +135,12 @@ OCCUPATION = Task(
     at_random="A random change leaves out or repeats the same number of biographies, or replaces "
     "the same number of words, without regard to gender. Or it removes random directions until the "
     "vectors move as far.",
+    fitted="Methods are fitted to the vectors of the training set, and gender is probed in the "
+    "test set.",
+    conventions="Gaps are F − M on equally many women and men of each class; 0 is fair. S: sum of "
+    "absolute gaps over classes; P: Pearson's r of the gap with the share of women. Compression, "
+    "in bits: 1 if gender cannot be read from the vectors and half of the people are women; "
+    "unequal shares alone give more. Higher: gender is easier to read.",
 )
 """Classifiers of biographies; independence is not drawn, as it is close to separation."""
 COREFERENCE = Task(
@@ -145,6 +154,13 @@ COREFERENCE = Task(
     layers="all above the encoder",
     at_random="A random change replaces or repeats as many words, without regard to gender. Or it "
     "removes random directions until the vectors move as far.",
+    fitted="Methods are fitted to the vectors of she and he in the training documents.",
+    conventions="F1 is CoNLL F1 in percent. Its difference is pro-stereotyped minus "
+    "anti-stereotyped sentences of WinoBias; 0 for a model that ignores stereotypes. Other gaps "
+    "are F − M by pronoun, of the profession that it is resolved to. S: sum of absolute gaps over "
+    "professions; P: Pearson's r of the gap with the share of women. Compression, in bits: 1 if "
+    "the usual gender of a profession cannot be read where the pronoun is masked. No profession "
+    "is in training and test of a probe.",
 )
 """Models of coreference on WinoBias."""
 
