@@ -15,12 +15,14 @@ import wordbias as wb
 from wordbias.coreference.documents import Document
 from wordbias.coreference.reading import read_documents
 from wordbias.errors import Interrupted, WordbiasError
+from wordbias.formats.stored import COREFERENCE, write
 from wordbias.model_folder import own_files
 from wordbias.outcomes.conll import conll_f1
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from wordbias.contextual.fine_tuning import store  # noqa: E402
 from wordbias.coreference import training  # noqa: E402
 from wordbias.coreference.model import Settings  # noqa: E402
 from wordbias.coreference.resolver import Coreference  # noqa: E402
@@ -170,6 +172,29 @@ def test_a_finished_folder_is_loaded(encoder: str, tmp_path: Path) -> None:
         assert torch.equal(one, same.ranker.state_dict()[name])
     with pytest.raises(WordbiasError, match="holds another training: its recipe seed is 0, not 1"):
         trained_in(encoder, tmp_path / "o", epochs=1, seed=1)
+
+
+def test_a_damaged_folder_is_refused(encoder: str, tmp_path: Path) -> None:
+    model, folder = Coreference.new(encoder, SIZE, device="cpu"), tmp_path / "o"
+    store(model.encoder, folder, {}, model.write)
+    assert Coreference.load(folder).settings == SIZE
+    sizes = folder / "coreference.json"
+    whole = sizes.read_text("utf-8")
+    for name, value in (("hidden", "30"), ("hidden", 0), ("kept", None), ("other", 1)):
+        sizes.write_text(json.dumps({**json.loads(whole), name: value}))
+        with pytest.raises(WordbiasError, match=r"its coreference\.json cannot be read; train one"):
+            Coreference.load(folder)
+    sizes.write_text(json.dumps({**json.loads(whole), "dropout": 2}))
+    with pytest.raises(WordbiasError, match=r"dropout probability .* train one with: wordbias"):
+        Coreference.load(folder)
+    sizes.write_text(whole)
+    tensors = {name: one.detach() for name, one in model.ranker.head().items()}
+    del tensors["pair_span.bias"]
+    one_value = {"pair_span.bias": torch.ones(1)}
+    for more, said in ((one_value, r"has the shape \(1,\), expected \(30,\)"), ({}, "KeyError")):
+        write(folder / "coreference.safetensors", COREFERENCE, tensors | more, {}, "pt")
+        with pytest.raises(WordbiasError, match=f"holds a damaged head .*: .*{said}"):
+            Coreference.load(folder)
 
 
 def test_a_long_document_is_trained_in_windows(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Self
 
 import torch
 
+from wordbias.arguments import accepted
 from wordbias.coreference.documents import Clusters, Document
 from wordbias.coreference.model import Settings, SpanRanker, clusters_of
 from wordbias.coreference.segments import Segmented, Segmenter
@@ -89,14 +90,20 @@ class Coreference:
         file = Path(folder) / COREFERENCE_SETTINGS
         try:
             settings = Settings(**json.loads(file.read_text("utf-8")))
+            for one in fields(settings):
+                accepted(one.name, str(one.type), getattr(settings, one.name), {})
         except (OSError, ValueError, TypeError, RecursionError):
             raise WordbiasError(
                 f"{folder}: holds no coreference model: its {COREFERENCE_SETTINGS} cannot be read; "
                 "train one with: wordbias coref-train"
             ) from None
-        model = cls._made(str(folder), Encoder.load(str(folder), device=device), settings)
+        encoder = Encoder.load(str(folder), device=device)
         with reading(Path(folder) / _HEAD, COREFERENCE, "pt") as (tensors, _), torch.no_grad():
+            model = cls._made(str(folder), encoder, settings)
             for name, parameter in model.ranker.head().items():
+                shape, expected = tuple(tensors[name].shape), tuple(parameter.shape)
+                if shape != expected:
+                    raise WordbiasError(f"{name} has the shape {shape}, expected {expected}")
                 parameter.copy_(tensors[name])
         return model
 
