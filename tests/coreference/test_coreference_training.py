@@ -12,7 +12,7 @@ import pytest
 from small_coreference import encoder_folder, learning_folder, story
 
 import wordbias as wb
-from wordbias.coreference.documents import Document
+from wordbias.coreference.documents import Document, facts
 from wordbias.coreference.reading import read_documents
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.stored import COREFERENCE, write
@@ -30,7 +30,6 @@ from wordbias.coreference.training import (  # noqa: E402
     Recipe,
     Task,
     Trained,
-    facts,
     tallies,
     train_coreference,
     train_model,
