@@ -114,7 +114,7 @@ def test_vectors_of_a_frozen_encoder_are_those_that_are_made_anew(
         monkeypatch.setattr(training, "KEPT", kept)
         model = Coreference.new(encoder, replace(SIZE, dropout=0.0), device="cpu")
         model.ranker.eval()
-        task = Task(model, list(model.ranker.named_parameters()), documents, documents, recipe)
+        task = Task(model, documents, documents, recipe)
         assert max(len(one.segments) for one in task.data) > 2
         losses.append([float(one.detach()) for one in task.losses(0)])
         assert len(task.frozen) == (3 if kept else 0)

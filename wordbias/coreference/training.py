@@ -152,11 +152,9 @@ def train_model(
     """
     ranker = model.ranker
     torch.set_num_threads(native_threads())
-    named = dict(ranker.named_parameters())
-    fixed = "encoder." if recipe.head_only else " "
-    trained = {name: one for name, one in named.items() if not name.startswith(fixed)}
+    trained = ranker.head() if recipe.head_only else dict(ranker.named_parameters())
     stack = Stack(trained, ranker)
-    task = Task(model, list(trained.items()), data, dev, recipe)
+    task = Task(model, data, dev, recipe)
     device = next(iter(trained.values())).device
     try:
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -198,7 +196,6 @@ class Task:
     def __init__(
         self,
         model: Coreference,
-        parameters: Sequence[tuple[str, Tensor]],
         data: Sequence[Document],
         dev: Sequence[Document],
         recipe: Recipe,
@@ -207,18 +204,20 @@ class Task:
         self.data, self.frozen = [model.segmenter.cut(one) for one in data], {}
         size = 4 * model.encoder.dim * sum(one.pieces for one in self.data)
         self.is_kept = recipe.head_only and size <= KEPT
-        encoder = [one for name, one in parameters if name.startswith("encoder.")]
-        head = [one for name, one in parameters if not name.startswith("encoder.")]
-        groups = [*decaying(encoder, recipe.decay), *decaying(head, recipe.decay)]
-        self.rates = [recipe.rate, recipe.rate, recipe.task_rate, recipe.task_rate]
-        rated = zip(groups, self.rates, strict=True)
-        groups = [{**group, "lr": rate} for group, rate in rated if group["params"]]
+        encoder = [] if recipe.head_only else list(model.ranker.encoder.parameters())
+        head = list(model.ranker.head().values())
+        groups = [
+            {**group, "lr": rate}
+            for parameters, rate in ((encoder, recipe.rate), (head, recipe.task_rate))
+            for group in decaying(parameters, recipe.decay)
+            if group["params"]
+        ]
         self.rates = [group["lr"] for group in groups]
         self.optimizer = torch.optim.AdamW(groups, fused=True)
 
         def clip(*_: Any) -> None:
-            for some in (encoder, head):
-                nn.utils.clip_grad_norm_(some, recipe.clip)
+            for parameters in (encoder, head):
+                nn.utils.clip_grad_norm_(parameters, recipe.clip)
 
         self.optimizer.register_step_pre_hook(clip)
 
