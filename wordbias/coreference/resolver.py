@@ -12,7 +12,7 @@ import torch
 
 from wordbias.arguments import accepted
 from wordbias.coreference.documents import Clusters, Document
-from wordbias.coreference.model import Settings, SpanRanker, clusters_of
+from wordbias.coreference.model import BATCH, Settings, SpanRanker, clusters_of
 from wordbias.coreference.segments import Segmented, Segmenter
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
@@ -22,8 +22,6 @@ from wordbias.models.model_like import ModelLike, evaluating, in_folder, name_of
 from wordbias.progress import progress
 
 _HEAD = "coreference.safetensors"
-_TOGETHER = 16
-"""Number of segments of short documents that are encoded together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +170,7 @@ class Coreference:
         batch: list[tuple[Document, Segmented]] = []
         for one in documents:
             batch.append((one, self.segmenter.cut(one)))
-            if sum(len(document.segments) for _, document in batch) >= _TOGETHER:
+            if sum(len(document.segments) for _, document in batch) >= BATCH:
                 yield batch
                 batch = []
         if batch:
