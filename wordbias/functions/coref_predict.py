@@ -139,9 +139,8 @@ def coref_predict(
         found = resolver.predict(read.documents)
     closing = []
     if target is not None:
-        lines = list(write(found))
         with replacing(target) as raw, compressing(raw, target) as out:
-            out.writelines(line.encode() for line in lines)
+            out.writelines(line.encode() for line in write(found))
         closing = [f"Written: {target}."]
     removed = f" with {opened.settings[0]} removed" if opened.adapter is not None else ""
     about = facts(found)

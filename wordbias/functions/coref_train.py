@@ -154,9 +154,10 @@ def coref_train(
     sizes = ", ".join(
         f"{key} {value}" for key, value in (settings.to_dict() | recipe.to_dict()).items()
     )
+    parameters = sum(one.numel() for one in found.ranker.head().values())
     heading = (
-        f"{found.encoder.name} with a head of {_size(found.ranker.head()):,} parameters, trained "
-        f"on {_told(inputs['train'])}; dev: {_told(inputs['dev'])}. Settings: {sizes}."
+        f"{found.encoder.name} with a head of {parameters:,} parameters, trained on "
+        f"{_described(inputs['train'])}; dev: {_described(inputs['dev'])}. Settings: {sizes}."
     )
     return Written(
         folder,
@@ -178,16 +179,12 @@ def coref_train(
     )
 
 
-def _size(parameters: Any) -> int:
-    return sum(one.numel() for one in parameters.values())
-
-
-def _told(found: Any) -> str:
+def _described(corpus: Any) -> str:
     """Name how large a corpus is, and what was done with singletons."""
-    text = f"{how_many(found['documents'], 'document')}, {found['tokens']:,} tokens, "
-    text += f"{found['mentions']:,} mentions"
-    left = found["singletons"]
-    return text + (f" ({how_many(left, 'singleton')}, not scored)" if left else "")
+    text = f"{how_many(corpus['documents'], 'document')}, {corpus['tokens']:,} tokens, "
+    text += f"{corpus['mentions']:,} mentions"
+    singletons = corpus["singletons"]
+    return text + (f" ({how_many(singletons, 'singleton')}, not scored)" if singletons else "")
 
 
 def _gold(read: Read) -> list[Document]:
