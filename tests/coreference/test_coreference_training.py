@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from interrupted_trainings import interrupted_in
 from small_coreference import encoder_folder, learning_folder, story, with_large_head
 
 import wordbias as wb
@@ -137,22 +138,14 @@ def test_a_frozen_encoder_stays_as_it_is(encoder: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("head_only", [False, True])
 def test_an_interrupted_training_ends_with_the_same_bytes(
-    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head_only: bool
+    encoder: str, tmp_path: Path, head_only: bool
 ) -> None:
     straight, _ = trained_in(encoder, tmp_path / "straight", head_only=head_only)
-    real = Task.losses
-
-    def stop(task: Task, epoch: int) -> Any:
-        if epoch == 1:
-            raise KeyboardInterrupt
-        return real(task, epoch)
-
-    monkeypatch.setattr(Task, "losses", stop)
-    with pytest.raises(Interrupted, match="resumes after the last epoch"):
+    expected = pytest.raises(Interrupted, match="resumes after the last epoch")
+    with expected, interrupted_in(1, Task):
         trained_in(encoder, tmp_path / "again", head_only=head_only)
     assert (tmp_path / "again.checkpoint").exists()
     assert not (tmp_path / "again").exists()
-    monkeypatch.setattr(Task, "losses", real)
     with pytest.raises(WordbiasError, match=r"is of another training: its recipe\.rate"):
         trained_in(encoder, tmp_path / "again", rate=1.0, head_only=head_only)
     again, _ = trained_in(encoder, tmp_path / "again", head_only=head_only)
