@@ -51,7 +51,7 @@ def plain_scores(
     weight = torch.cat([one.weight for one in maps], 1)  # (h, g)
     hidden = torch.nn.functional.linear(g, weight, ranker.mention_start.bias).relu()  # (S, h)
     prior = ranker.dropout(ranker.width_hidden(ranker.width_prior.weight).relu())  # (width, h)
-    of_width = ranker.width_score(prior)[:, 0]  # (width,)
+    of_width: Tensor = ranker.width_score(prior)[:, 0]  # (width,)
     score: Tensor = ranker.mention_score(ranker.dropout(hidden))[:, 0]  # (S,)
     return score + of_width[torch.from_numpy(end - start - 1)]
 
@@ -69,7 +69,7 @@ def measured(name: str, folder: str, documents: list[Document], hidden: int, cou
         read = model.segmenter.cut(documents[0])
         loss = float(ranker.loss(ranker(read), read.clusters))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    task = Task(model, list(ranker.named_parameters()), documents, documents[:1], Recipe(epochs=2))
+    task = Task(model, documents, documents[:1], Recipe(epochs=2))
     ranker.train()
     steps, start = [], time.process_time()
     for epoch in range(2):

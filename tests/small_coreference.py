@@ -90,3 +90,11 @@ def encoder_folder(path: Path, family: str = "bert", **options: Any) -> str:
     shape = {"vocabulary": len(tokenizer), **options}
     tiny_encoders.save(tiny_encoders.build(family, "Model", **shape), tokenizer, path)
     return str(path)
+
+
+def with_large_head(model: Any) -> Any:
+    """Multiply the parameters of a head, so that what it links depends on the vectors."""
+    with pytest.importorskip("torch").no_grad():
+        for parameter in model.ranker.head().values():
+            parameter.mul_(20)
+    return model

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from forks import Forked
-from small_coreference import conll, encoder_folder, story
+from small_coreference import conll, encoder_folder, story, with_large_head
 
 import wordbias as wb
+from wordbias.coreference.documents import Document
 from wordbias.coreference.reading import read_documents
 
 torch = pytest.importorskip("torch")
@@ -142,7 +143,7 @@ def test_refused_in_one_line(refused: Refused, folder: Path, tmp_path: Path) -> 
         assert not (tmp_path / "o").exists()
         return line
 
-    (tmp_path / "none.conll").write_text(conll([story(1).__class__("d", (("Ann",),))]))
+    (tmp_path / "none.conll").write_text(conll([Document("d", (("Ann",),))]))
     none, text = tmp_path / "none.conll", tmp_path / "text.txt"
     text.write_text("Ann saw the dog.\n")
     for name in ("train", "dev"):
@@ -170,10 +171,8 @@ def test_an_adapter_changes_what_the_head_reads(tmp_path: Path) -> None:
     from wordbias.coreference.model import Settings, clusters_of
     from wordbias.coreference.resolver import Coreference
 
-    made = Coreference.new(encoder_folder(tmp_path / "e"), Settings(segment_length=32, hidden=20))
-    with torch.no_grad():  # links depend on vectors, and not only on the first bias
-        for parameter in made.ranker.head().values():
-            parameter.mul_(20)
+    size = Settings(segment_length=32, hidden=20)
+    made = with_large_head(Coreference.new(encoder_folder(tmp_path / "e"), size))
     store(made.encoder, tmp_path / "coref", {}, made.write)
     last = f"tokens@{made.encoder.layers}"
     adapter = wb.project(tmp_path / "coref", sites=[last], setting=last)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny_heads
+from interrupted_trainings import interrupted_in
 from quick_cases import first_quick
 
 from wordbias.errors import Interrupted, WordbiasError
@@ -189,24 +190,16 @@ def weights_of(folder: Path) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("head_only", [False, True])
 def test_an_interrupted_training_ends_as_if_it_had_not_been(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head_only: bool
+    tmp_path: Path, head_only: bool
 ) -> None:
     name, recipe = saved(tmp_path / "m"), replace(QUICK, epochs=2, head_only=head_only)
     data, dev = labelled(40), labelled(16, seed=1)
     straight, _ = fine_tune("nli", name, data, dev, recipe, tmp_path / "straight", "cpu")
-    real = Task.losses
-
-    def stop(task: Task, epoch: int) -> Any:
-        if epoch == 1:
-            raise KeyboardInterrupt
-        return real(task, epoch)
-
-    monkeypatch.setattr(Task, "losses", stop)
-    with pytest.raises(Interrupted, match="resumes after the last evaluation on dev"):
+    expected = pytest.raises(Interrupted, match="resumes after the last evaluation on dev")
+    with expected, interrupted_in(1, Task):
         fine_tune("nli", name, data, dev, recipe, tmp_path / "again", "cpu")
     assert (tmp_path / "again.checkpoint").exists()
     assert not (tmp_path / "again").exists()
-    monkeypatch.setattr(Task, "losses", real)
     with pytest.raises(WordbiasError, match=r"is of another training: its recipe\.rate"):
         fine_tune("nli", name, data, dev, replace(recipe, rate=1.0), tmp_path / "again", "cpu")
     again, _ = fine_tune("nli", name, data, dev, recipe, tmp_path / "again", "cpu")

@@ -282,9 +282,8 @@ def test_words_without_pieces_or_with_many(tmp_path: Path) -> None:
     model = Coreference.new(encoder_folder(tmp_path / "m"), SMALL, device="cpu")
     read = model.segmenter.cut(Document("d", (("Ann", "\x00", "saw"), ("." * 30, "it"))))
     assert read.first.tolist()[:3] == [0, 0, 1]
-    assert (
-        len(read.segments[1]) == 14
-    )  # of thirty full stops, a piece each, as many as there is room for
+    # of thirty full stops, a piece each, as many as a segment has
+    assert len(read.segments[1]) == 14
     assert (model.segmenter.cut(Document("d", (("\x00", "Ann"),))).first >= 0).all()
     with pytest.raises(WordbiasError, match="document 'd': has no token that the model can read"):
         model.segmenter.cut(Document("d", ()))

@@ -9,18 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_coreference import encoder_folder, learning_folder, story
+from interrupted_trainings import interrupted_in
+from small_coreference import encoder_folder, learning_folder, story, with_large_head
 
 import wordbias as wb
-from wordbias.coreference.documents import Document
+from wordbias.coreference.documents import Document, facts
 from wordbias.coreference.reading import read_documents
 from wordbias.errors import Interrupted, WordbiasError
+from wordbias.formats.stored import COREFERENCE, write
 from wordbias.model_folder import own_files
 from wordbias.outcomes.conll import conll_f1
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from wordbias.contextual.fine_tuning import store  # noqa: E402
 from wordbias.coreference import training  # noqa: E402
 from wordbias.coreference.model import Settings  # noqa: E402
 from wordbias.coreference.resolver import Coreference  # noqa: E402
@@ -28,7 +31,6 @@ from wordbias.coreference.training import (  # noqa: E402
     Recipe,
     Task,
     Trained,
-    facts,
     tallies,
     train_coreference,
     train_model,
@@ -113,7 +115,7 @@ def test_vectors_of_a_frozen_encoder_are_those_that_are_made_anew(
         monkeypatch.setattr(training, "KEPT", kept)
         model = Coreference.new(encoder, replace(SIZE, dropout=0.0), device="cpu")
         model.ranker.eval()
-        task = Task(model, list(model.ranker.named_parameters()), documents, documents, recipe)
+        task = Task(model, documents, documents, recipe)
         assert max(len(one.segments) for one in task.data) > 2
         losses.append([float(one.detach()) for one in task.losses(0)])
         assert len(task.frozen) == (3 if kept else 0)
@@ -127,7 +129,7 @@ def test_a_frozen_encoder_stays_as_it_is(encoder: str, tmp_path: Path) -> None:
     new = Coreference.new(encoder, SIZE, device="cpu")
     for name, one in new.ranker.named_parameters():
         same = torch.equal(one, dict(model.ranker.named_parameters())[name])
-        assert same == (name.startswith("encoder.") or not one.requires_grad) or "bias" in name
+        assert same == name.startswith("encoder."), name
     word = "embeddings.word_embeddings.weight"
     trained = whole.encoder.model.state_dict()[word]
     assert not torch.equal(trained, new.encoder.model.state_dict()[word])
@@ -136,22 +138,14 @@ def test_a_frozen_encoder_stays_as_it_is(encoder: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("head_only", [False, True])
 def test_an_interrupted_training_ends_with_the_same_bytes(
-    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head_only: bool
+    encoder: str, tmp_path: Path, head_only: bool
 ) -> None:
     straight, _ = trained_in(encoder, tmp_path / "straight", head_only=head_only)
-    real = Task.losses
-
-    def stop(task: Task, epoch: int) -> Any:
-        if epoch == 1:
-            raise KeyboardInterrupt
-        return real(task, epoch)
-
-    monkeypatch.setattr(Task, "losses", stop)
-    with pytest.raises(Interrupted, match="resumes after the last epoch"):
+    expected = pytest.raises(Interrupted, match="resumes after the last epoch")
+    with expected, interrupted_in(1, Task):
         trained_in(encoder, tmp_path / "again", head_only=head_only)
     assert (tmp_path / "again.checkpoint").exists()
     assert not (tmp_path / "again").exists()
-    monkeypatch.setattr(Task, "losses", real)
     with pytest.raises(WordbiasError, match=r"is of another training: its recipe\.rate"):
         trained_in(encoder, tmp_path / "again", rate=1.0, head_only=head_only)
     again, _ = trained_in(encoder, tmp_path / "again", head_only=head_only)
@@ -172,6 +166,29 @@ def test_a_finished_folder_is_loaded(encoder: str, tmp_path: Path) -> None:
         trained_in(encoder, tmp_path / "o", epochs=1, seed=1)
 
 
+def test_a_damaged_folder_is_refused(encoder: str, tmp_path: Path) -> None:
+    model, folder = Coreference.new(encoder, SIZE, device="cpu"), tmp_path / "o"
+    store(model.encoder, folder, {}, model.write)
+    assert Coreference.load(folder).settings == SIZE
+    sizes = folder / "coreference.json"
+    whole = sizes.read_text("utf-8")
+    for name, value in (("hidden", "30"), ("hidden", 0), ("kept", None), ("other", 1)):
+        sizes.write_text(json.dumps({**json.loads(whole), name: value}))
+        with pytest.raises(WordbiasError, match=r"its coreference\.json cannot be read; train one"):
+            Coreference.load(folder)
+    sizes.write_text(json.dumps({**json.loads(whole), "dropout": 2}))
+    with pytest.raises(WordbiasError, match=r"dropout probability .* train one with: wordbias"):
+        Coreference.load(folder)
+    sizes.write_text(whole)
+    tensors = {name: one.detach() for name, one in model.ranker.head().items()}
+    del tensors["pair_span.bias"]
+    one_value = {"pair_span.bias": torch.ones(1)}
+    for more, said in ((one_value, r"has the shape \(1,\), expected \(30,\)"), ({}, "KeyError")):
+        write(folder / "coreference.safetensors", COREFERENCE, tensors | more, {}, "pt")
+        with pytest.raises(WordbiasError, match=f"holds a damaged head .*: .*{said}"):
+            Coreference.load(folder)
+
+
 def test_a_long_document_is_trained_in_windows(
     encoder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,9 +207,10 @@ def test_a_long_document_is_trained_in_windows(
 
 
 def test_documents_together_are_as_by_themselves(encoder: str) -> None:
-    model = Coreference.new(encoder, SIZE, device="cpu")
+    model = with_large_head(Coreference.new(encoder, replace(SIZE, kept=2.0), device="cpu"))
     documents = [story(i, 1 + i % 7) for i in range(40)]
     together = model.predict(documents)
+    assert sum(bool(one.clusters) for one in together) > 10
     assert together == [model.predict([one])[0] for one in documents]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from interrupted_trainings import interrupted_in
 
 pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
@@ -114,22 +115,11 @@ def test_each_model_of_a_stack_keeps_the_last_epochs_of_its_own_training(
 
 
 @pytest.mark.slow
-def test_an_interrupted_training_ends_with_the_same_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_training_ends_with_the_same_files(tmp_path: Path) -> None:
     whole, resumed = _job(tmp_path / "whole"), _job(tmp_path / "resumed")
     _train(whole, 2)
-    losses = NLITask.losses
-
-    def interrupted(self: NLITask, epoch: int) -> Iterator[torch.Tensor]:
-        if epoch == 3:
-            raise KeyboardInterrupt
-        yield from losses(self, epoch)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(NLITask, "losses", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            _train(resumed, 2)
+    with pytest.raises(KeyboardInterrupt), interrupted_in(3, NLITask):
+        _train(resumed, 2)
     assert _names(resumed) == ["one.seed0.epoch2.safetensors", "one.seed0.epoch3.safetensors"]
     _train(resumed, 2)
     assert _names(resumed) == _names(whole)

@@ -15,7 +15,6 @@ command: click.Command = shell(
     option("seed", type=SEEDS),
     option("recipe", type=click.Choice(list(RECIPES))),
     option("dropout", type=FiniteRange(0, 1, max_open=True)),
-    option("hidden", type=COUNT),
     option("patience", type=COUNT),
     listed="""
 Recipes:

@@ -47,8 +47,8 @@ P = ParamSpec("P")
 _TYPES: dict[str, ParamType] = {"int": click.INT, "float": click.FLOAT}
 _CODE = re.compile(r"``([^`]+)``")
 _COUNTS = (
-    "batch_size", "batch_tokens", "dims", "epochs", "every", "limit", "max_length", "null",
-    "seed_lists",
+    "batch_size", "batch_tokens", "dims", "epochs", "every", "hidden", "limit", "max_length",
+    "null", "seed_lists", "segment_length",
 )  # fmt: skip
 _FILES = ("adapter", "pairs", "save_transform", "sentences", "shares", "snli", "texts", "train")
 
@@ -184,6 +184,7 @@ def _shared() -> dict[str, Declaration]:
         option("seed", type=SEED),
         option("sent_debias", metavar="TEXT"),
         option("setting", metavar="NAME", multiple=True),
+        option("task_lr", type=FiniteRange(0, min_open=True)),
         option("template", type=TEMPLATE, metavar="TEXT|chat"),
         option("top", type=FiniteRange(0, 1, min_open=True)),
         option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from wordbias.errors import WordbiasError
+from wordbias.rendering import how_many
 
 Span = tuple[int, int]
 """First token, from 0, and the one after the last."""
@@ -50,3 +56,40 @@ class Document:
         for sentence in self.sentences:
             yield start, start + len(sentence)
             start += len(sentence)
+
+
+def without_singletons(clusters: Clusters) -> Clusters:
+    """Leave out clusters of one mention, which the model does not predict."""
+    return tuple(cluster for cluster in clusters if len(cluster) > 1)
+
+
+def check_clusters(documents: Sequence[Document], name: str) -> None:
+    """Refuse documents without any cluster of two mentions.
+
+    Raises
+    ------
+    WordbiasError
+        If there are no documents, or none has one.
+    """
+    if not any(without_singletons(one.clusters) for one in documents):
+        raise WordbiasError(
+            f"{name}: no cluster of two mentions or more in "
+            f"{how_many(len(documents), 'document')}; give documents with gold clusters"
+        )
+
+
+def facts(documents: Sequence[Document]) -> dict[str, Any]:
+    """Return the numbers of documents, tokens, mentions and singletons, and a hash of all."""
+    digest = hashlib.sha256()
+    for one in documents:
+        clusters = sorted(sorted(cluster) for cluster in one.clusters)
+        speakers = one.speakers if any(one.speakers) else ()
+        digest.update(json.dumps([one.sentences, clusters, speakers]).encode())
+    sizes = [len(cluster) for one in documents for cluster in one.clusters]
+    return {
+        "sha256": digest.hexdigest(),
+        "documents": len(documents),
+        "tokens": sum(len(one.tokens) for one in documents),
+        "mentions": sum(sizes),
+        "singletons": sizes.count(1),
+    }

@@ -28,13 +28,12 @@ from numpy.typing import NDArray
 from wordbias import __version__
 from wordbias.calls import note
 from wordbias.contextual.fine_tuning import is_finished
-from wordbias.coreference.documents import Clusters, Document
+from wordbias.coreference.documents import Clusters, Document, facts
 from wordbias.coreference.model import Settings as Sizes
 from wordbias.coreference.resolver import Coreference
 from wordbias.coreference.strategies import PUBLISHED, check_strategy, debias
 from wordbias.coreference.training import (
     Recipe,
-    facts,
     tallies,
     train_coreference,
     train_model,

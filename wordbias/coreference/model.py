@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wordbias.coreference.documents import Clusters
-from wordbias.coreference.segments import UNKNOWN, Segmented
+from wordbias.coreference.segments import UNKNOWN, Int, Segmented
 
-Int = NDArray[np.int64]
 _LEAST = (1, 2, 3, 4, 5, 8, 16, 32, 64)
 """Least distances in kept spans of all buckets but the first."""
 _BUCKETS = len(_LEAST) + 1
@@ -38,7 +37,7 @@ _TOGETHER = 64
 """Number of first tokens whose spans are scored together."""
 _ROWS = 256
 """Number of kept spans whose antecedents are scored together."""
-_BATCH = 16
+BATCH = 16
 """Number of segments that are encoded together where no gradient is needed."""
 
 
@@ -207,7 +206,7 @@ class SpanRanker(nn.Module):
             for one in documents
             for segment in one.segments
         ]
-        step = len(segments) if torch.is_grad_enabled() else _BATCH
+        step = len(segments) if torch.is_grad_enabled() else BATCH
         found = []
         for start in range(0, len(segments), step):
             some = segments[start : start + step]
@@ -308,13 +307,13 @@ class SpanRanker(nn.Module):
             coarse = coarse + prior[bucket(before)]  # (r, n)
             coarse = coarse.masked_fill(before < 1, -torch.inf)  # (r, n)
             coarse, j = coarse.topk(k)  # (r, K)
-            said = torch.where(speaker_[i][:, None] == speaker_[j], 1, 0)  # (r, K)
+            same = torch.where(speaker_[i][:, None] == speaker_[j], 1, 0)  # (r, K)
             unknown = (speaker_[i][:, None] == UNKNOWN) | (speaker_[j] == UNKNOWN)  # (r, K)
-            apart = (segment_[i][:, None] - segment_[j]).clamp(0, _SEGMENTS - 1)  # (r, K)
+            between = (segment_[i][:, None] - segment_[j]).clamp(0, _SEGMENTS - 1)  # (r, K)
             features = [
                 self.distance(bucket(before.gather(1, j))),  # (r, K, f)
-                self.segment(apart),  # (r, K, f)
-                self.speaker(said.masked_fill(unknown, 2)),  # (r, K, f)
+                self.segment(between),  # (r, K, f)
+                self.speaker(same.masked_fill(unknown, 2)),  # (r, K, f)
             ]
             hidden = self.pair_alike(g[i][:, None] * g[j])  # (r, K, h)
             hidden = hidden + of_span[i][:, None] + of_antecedent[j]  # (r, K, h)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Self
 
 import torch
 
+from wordbias.arguments import accepted
 from wordbias.coreference.documents import Clusters, Document
-from wordbias.coreference.model import Settings, SpanRanker, clusters_of
+from wordbias.coreference.model import BATCH, Settings, SpanRanker, clusters_of
 from wordbias.coreference.segments import Segmented, Segmenter
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
@@ -21,8 +22,6 @@ from wordbias.models.model_like import ModelLike, evaluating, in_folder, name_of
 from wordbias.progress import progress
 
 _HEAD = "coreference.safetensors"
-_TOGETHER = 16
-"""Number of segments of short documents that are encoded together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,14 +88,20 @@ class Coreference:
         file = Path(folder) / COREFERENCE_SETTINGS
         try:
             settings = Settings(**json.loads(file.read_text("utf-8")))
+            for one in fields(settings):
+                accepted(one.name, str(one.type), getattr(settings, one.name), {})
         except (OSError, ValueError, TypeError, RecursionError):
             raise WordbiasError(
                 f"{folder}: holds no coreference model: its {COREFERENCE_SETTINGS} cannot be read; "
                 "train one with: wordbias coref-train"
             ) from None
-        model = cls._made(str(folder), Encoder.load(str(folder), device=device), settings)
+        encoder = Encoder.load(str(folder), device=device)
         with reading(Path(folder) / _HEAD, COREFERENCE, "pt") as (tensors, _), torch.no_grad():
+            model = cls._made(str(folder), encoder, settings)
             for name, parameter in model.ranker.head().items():
+                shape, expected = tuple(tensors[name].shape), tuple(parameter.shape)
+                if shape != expected:
+                    raise WordbiasError(f"{name} has the shape {shape}, expected {expected}")
                 parameter.copy_(tensors[name])
         return model
 
@@ -165,7 +170,7 @@ class Coreference:
         batch: list[tuple[Document, Segmented]] = []
         for one in documents:
             batch.append((one, self.segmenter.cut(one)))
-            if sum(len(document.segments) for _, document in batch) >= _TOGETHER:
+            if sum(len(document.segments) for _, document in batch) >= BATCH:
                 yield batch
                 batch = []
         if batch:

@@ -107,7 +107,7 @@ class Segmenter:
     tokenizer: Any
     before: list[int]
     after: list[int]
-    room: int
+    capacity: int
 
     def __init__(self, encoder: Encoder, length: int) -> None:
         self.tokenizer = encoder.tokenizer
@@ -125,15 +125,15 @@ class Segmenter:
         ids, special = plain["input_ids"], plain["special_tokens_mask"]
         own = [i for i, one in enumerate(special) if not one] or [0]
         self.before, self.after = ids[: own[0]], ids[own[-1] + 1 :]
-        self.room = length - len(self.before) - len(self.after)
-        if self.room < 1:
+        self.capacity = length - len(self.before) - len(self.after)
+        if self.capacity < 1:
             raise WordbiasError(
                 f"--segment-length: {length} word pieces leave none beside special tokens; allow "
                 "more"
             )
 
     def cut(self, document: Document) -> Segmented:
-        """Tokenise a document and cut it, between sentences where a segment has room for them.
+        """Tokenise a document and cut it between sentences, if these are not too long.
 
         A sentence that is longer than a segment is cut between tokens; of a token that is longer
         only the first pieces are read. A token without pieces, such as a control character, has
@@ -151,10 +151,10 @@ class Segmenter:
         segment, number, used = np.zeros(len(tokens), np.int64), 0, 0
         for start, stop in document.sentence_spans():
             whole = int(counts[start:stop].sum())
-            if used and used + whole > self.room:
+            if used and used + whole > self.capacity:
                 number, used = number + 1, 0
             for token in range(start, stop):
-                if used and used + counts[token] > self.room:
+                if used and used + counts[token] > self.capacity:
                     number, used = number + 1, 0
                 segment[token], used = number, used + int(counts[token])
         ends = np.cumsum(counts)  # (T,)
@@ -188,7 +188,7 @@ class Segmenter:
         token = np.searchsorted(starts, np.maximum(ends - 1, 0), side="right") - 1  # (P,)
         counts = np.bincount(token, minlength=len(tokens))
         within = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return ids[within < self.room], np.minimum(counts, self.room)
+        return ids[within < self.capacity], np.minimum(counts, self.capacity)
 
     @staticmethod
     def _speakers(document: Document) -> Int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -16,16 +14,15 @@ from torch import Tensor, nn
 
 from wordbias.classifier_training import decaying, schedule
 from wordbias.contextual.fine_tuning import beside, check_folder, is_finished, read_about, store
-from wordbias.coreference.documents import Clusters, Document
+from wordbias.coreference.documents import Document, check_clusters, facts, without_singletons
 from wordbias.coreference.model import Settings
 from wordbias.coreference.resolver import Coreference
 from wordbias.coreference.segments import Segmented
 from wordbias.devices import native_threads
-from wordbias.errors import Interrupted, WordbiasError
+from wordbias.errors import Interrupted
 from wordbias.formats.files import locked
 from wordbias.models.model_like import ModelLike
 from wordbias.outcomes.conll import Tally, conll_f1, tally
-from wordbias.rendering import how_many
 from wordbias.training import Stack, train
 
 KEPT = 1 << 31
@@ -155,11 +152,9 @@ def train_model(
     """
     ranker = model.ranker
     torch.set_num_threads(native_threads())
-    named = dict(ranker.named_parameters())
-    fixed = "encoder." if recipe.head_only else " "
-    trained = {name: one for name, one in named.items() if not name.startswith(fixed)}
+    trained = ranker.head() if recipe.head_only else dict(ranker.named_parameters())
     stack = Stack(trained, ranker)
-    task = Task(model, list(trained.items()), data, dev, recipe)
+    task = Task(model, data, dev, recipe)
     device = next(iter(trained.values())).device
     try:
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -201,7 +196,6 @@ class Task:
     def __init__(
         self,
         model: Coreference,
-        parameters: Sequence[tuple[str, Tensor]],
         data: Sequence[Document],
         dev: Sequence[Document],
         recipe: Recipe,
@@ -210,18 +204,20 @@ class Task:
         self.data, self.frozen = [model.segmenter.cut(one) for one in data], {}
         size = 4 * model.encoder.dim * sum(one.pieces for one in self.data)
         self.is_kept = recipe.head_only and size <= KEPT
-        encoder = [one for name, one in parameters if name.startswith("encoder.")]
-        head = [one for name, one in parameters if not name.startswith("encoder.")]
-        groups = [*decaying(encoder, recipe.decay), *decaying(head, recipe.decay)]
-        self.rates = [recipe.rate, recipe.rate, recipe.task_rate, recipe.task_rate]
-        rated = zip(groups, self.rates, strict=True)
-        groups = [{**group, "lr": rate} for group, rate in rated if group["params"]]
+        encoder = [] if recipe.head_only else list(model.ranker.encoder.parameters())
+        head = list(model.ranker.head().values())
+        groups = [
+            {**group, "lr": rate}
+            for parameters, rate in ((encoder, recipe.rate), (head, recipe.task_rate))
+            for group in decaying(parameters, recipe.decay)
+            if group["params"]
+        ]
         self.rates = [group["lr"] for group in groups]
         self.optimizer = torch.optim.AdamW(groups, fused=True)
 
         def clip(*_: Any) -> None:
-            for some in (encoder, head):
-                nn.utils.clip_grad_norm_(some, recipe.clip)
+            for parameters in (encoder, head):
+                nn.utils.clip_grad_norm_(parameters, recipe.clip)
 
         self.optimizer.register_step_pre_hook(clip)
 
@@ -269,40 +265,3 @@ def tallies(key: Sequence[Document], response: Sequence[Document]) -> Tally:
     """Count each document, shape ``(documents, 4, 4)``; singletons are left out of the key."""
     pairs = zip(key, response, strict=True)
     return np.stack([tally(without_singletons(one.clusters), two.clusters) for one, two in pairs])
-
-
-def without_singletons(clusters: Clusters) -> Clusters:
-    """Leave out clusters of one mention, which the model does not predict."""
-    return tuple(cluster for cluster in clusters if len(cluster) > 1)
-
-
-def check_clusters(documents: Sequence[Document], name: str) -> None:
-    """Refuse documents without any cluster of two mentions.
-
-    Raises
-    ------
-    WordbiasError
-        If there are no documents, or none has one.
-    """
-    if not any(without_singletons(one.clusters) for one in documents):
-        raise WordbiasError(
-            f"{name}: no cluster of two mentions or more in "
-            f"{how_many(len(documents), 'document')}; give documents with gold clusters"
-        )
-
-
-def facts(documents: Sequence[Document]) -> dict[str, Any]:
-    """Return the numbers of documents, tokens, mentions and singletons, and a hash of all."""
-    digest = hashlib.sha256()
-    for one in documents:
-        clusters = sorted(sorted(cluster) for cluster in one.clusters)
-        speakers = one.speakers if any(one.speakers) else ()
-        digest.update(json.dumps([one.sentences, clusters, speakers]).encode())
-    sizes = [len(cluster) for one in documents for cluster in one.clusters]
-    return {
-        "sha256": digest.hexdigest(),
-        "documents": len(documents),
-        "tokens": sum(len(one.tokens) for one in documents),
-        "mentions": sum(sizes),
-        "singletons": sizes.count(1),
-    }

@@ -38,12 +38,8 @@ TRANSFORM = "transform"
 _KINDS = {
     ADAPTER: ("an ", "adapter", "make one with: wordbias project MODEL -o ADAPTER"),
     ADAPTER_OF_LABELS: ("an ", "adapter", "make one with: wordbias project MODEL -o ADAPTER"),
-    COREFERENCE: (
-        "a ",
-        "head of a coreference model",
-        "train one with: wordbias coref-train",
-    ),
     CHECKPOINT: ("a ", "checkpoint", "remove it, or name another output"),
+    COREFERENCE: ("a ", "head of a coreference model", "train one with: wordbias coref-train"),
     NLI_MODEL: ("an ", "NLI model", "train one with: wordbias nli-train"),
     REPRESENTATIONS: ("", "representations", "write such a file with: wordbias encode"),
     SUBSPACE: ("a ", "subspace", "write one with: Subspace.save"),

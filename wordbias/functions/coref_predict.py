@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wordbias.calls import path_of, public
 from wordbias.configuration import current_config, uses
-from wordbias.coreference.documents import Document
+from wordbias.coreference.documents import Document, facts
 from wordbias.coreference.reading import read_documents
 from wordbias.coreference.writing import conll_lines, json_lines
 from wordbias.errors import WordbiasError, need
@@ -122,7 +122,6 @@ def coref_predict(
     """
     need("torch", extra="contextual", purpose="Coreference")
     from wordbias.coreference.resolver import Coreference
-    from wordbias.coreference.training import facts
 
     opened = open_adapter(adapter, setting or (), force=force)
     target = path_of(output)
@@ -140,9 +139,8 @@ def coref_predict(
         found = resolver.predict(read.documents)
     closing = []
     if target is not None:
-        lines = list(write(found))
         with replacing(target) as raw, compressing(raw, target) as out:
-            out.writelines(line.encode() for line in lines)
+            out.writelines(line.encode() for line in write(found))
         closing = [f"Written: {target}."]
     removed = f" with {opened.settings[0]} removed" if opened.adapter is not None else ""
     about = facts(found)

@@ -13,6 +13,7 @@ from typing import Any
 from wordbias.arguments import check_number, seeds_of
 from wordbias.calls import path_of, public
 from wordbias.configuration import STARTS_PROCESSES, current_config, uses
+from wordbias.coreference.documents import check_clusters, facts
 from wordbias.coreference.strategies import PUBLISHED
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder
@@ -190,7 +191,7 @@ def coref_study(
     need("torch", extra="contextual", purpose="The coreference experiment")
     from wordbias.coreference.experiment import Plan, run
     from wordbias.coreference.model import Settings
-    from wordbias.coreference.training import Recipe, check_clusters, facts
+    from wordbias.coreference.training import Recipe
 
     order = seeds_of(seed)
     chosen = with_null(strategies, order, is_removal)

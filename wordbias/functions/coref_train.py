@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from wordbias.arguments import check_number
 from wordbias.calls import public
 from wordbias.configuration import current_config, uses
-from wordbias.coreference.documents import Document
+from wordbias.coreference.documents import Document, check_clusters, facts, without_singletons
 from wordbias.coreference.scoring import score_rows
 from wordbias.errors import need
 from wordbias.functions.coref_predict import DocumentsLike, Read, read_all
@@ -120,15 +120,17 @@ def coref_train(
     need("torch", extra="contextual", purpose=_PURPOSE)
     from wordbias.contextual.fine_tuning import check_folder, is_finished
     from wordbias.coreference.model import Settings
-    from wordbias.coreference.training import Recipe, facts, train_coreference
+    from wordbias.coreference.training import Recipe, train_coreference
 
     folder = os.fspath(output)
     check_folder(folder)
     read = {
-        option: _with_clusters(option, given)
-        for option, given in (("train", train), ("dev", dev), ("test", test))
+        name: read_all(f"--{name}", given)
+        for name, given in (("train", train), ("dev", dev), ("test", test))
         if given is not None
     }
+    for one in read.values():
+        check_clusters(one.documents, one.path)
     before = is_finished(folder)
     recipe = Recipe(epochs=epochs, rate=lr, task_rate=task_lr, head_only=head_only, seed=seed)
     settings = Settings(segment_length=segment_length, hidden=hidden)
@@ -152,9 +154,10 @@ def coref_train(
     sizes = ", ".join(
         f"{key} {value}" for key, value in (settings.to_dict() | recipe.to_dict()).items()
     )
+    parameters = sum(one.numel() for one in found.ranker.head().values())
     heading = (
-        f"{found.encoder.name} with a head of {_size(found.ranker.head()):,} parameters, trained "
-        f"on {_told(inputs['train'])}; dev: {_told(inputs['dev'])}. Settings: {sizes}."
+        f"{found.encoder.name} with a head of {parameters:,} parameters, trained on "
+        f"{_described(inputs['train'])}; dev: {_described(inputs['dev'])}. Settings: {sizes}."
     )
     return Written(
         folder,
@@ -176,30 +179,16 @@ def coref_train(
     )
 
 
-def _with_clusters(option: str, given: DocumentsLike) -> Read:
-    from wordbias.coreference.training import check_clusters
-
-    read = read_all(f"--{option}", given)
-    check_clusters(read.documents, read.path)
-    return read
-
-
-def _size(parameters: Any) -> int:
-    return sum(one.numel() for one in parameters.values())
-
-
-def _told(found: Any) -> str:
+def _described(corpus: Any) -> str:
     """Name how large a corpus is, and what was done with singletons."""
-    text = f"{how_many(found['documents'], 'document')}, {found['tokens']:,} tokens, "
-    text += f"{found['mentions']:,} mentions"
-    left = found["singletons"]
-    return text + (f" ({how_many(left, 'singleton')}, not scored)" if left else "")
+    text = f"{how_many(corpus['documents'], 'document')}, {corpus['tokens']:,} tokens, "
+    text += f"{corpus['mentions']:,} mentions"
+    singletons = corpus["singletons"]
+    return text + (f" ({how_many(singletons, 'singleton')}, not scored)" if singletons else "")
 
 
 def _gold(read: Read) -> list[Document]:
     """Leave out singletons, which the model does not predict."""
-    from wordbias.coreference.training import without_singletons
-
     return [replace(one, clusters=without_singletons(one.clusters)) for one in read.documents]
 
 
