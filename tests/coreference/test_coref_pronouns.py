@@ -89,6 +89,28 @@ def test_the_archive_is_read_in_memory(tmp_path: Path) -> None:
         read_winopron(path)
 
 
+@pytest.mark.parametrize(
+    ("place", "change", "message"),
+    [
+        (6, b"\x01\x00\x63\x00", "not supported; unpack it, and name the folder"),  # as of AES
+        (47, b"\xff\xff\xff\xff", "cannot be read: .*is this the password"),
+    ],
+)
+def test_what_is_no_such_archive_is_refused_with_a_remedy(
+    tmp_path: Path, place: int, change: bytes, message: str
+) -> None:
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("new_templates.tsv", HEAD + LINES[0])
+    data = bytearray(path.read_bytes())
+    directory = data.index(b"PK\x01\x02") + 2  # which repeats the flags and the method
+    for start in (0, directory) if place == 6 else (0,):
+        data[start + place : start + place + len(change)] = change
+    path.write_bytes(data)
+    with pytest.raises(WordbiasError, match=message):
+        read_winopron(path, "hush")
+
+
 def _found(data: PronounSentences, who: list[int]) -> list[Document]:
     """Return a system's documents: to whom each pronoun is resolved, 2 for both, -1 for none."""
     documents = []
@@ -215,6 +237,13 @@ def test_a_report_does_not_repeat_the_password(tmp_path: Path) -> None:
     report = wb.coref_score(path, password="hush")
     assert "hush" not in str(report.to_dict())
     assert report.arguments["password"] == "***"
+
+
+def test_the_folder_is_read_as_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "new_templates.tsv"
+    path.write_text(HEAD + LINES[0], encoding="utf-8")
+    folder, file = wb.coref_score(tmp_path), wb.coref_score(path)
+    assert folder.inputs["data"]["documents"] == file.inputs["data"]["documents"] == 2 * len(SETS)
 
 
 def test_a_real_archive_needs_its_password(shared_data: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -140,31 +141,33 @@ def _place(text: str, word: str, path: str) -> Span:
 
 
 def read_winopron(path: str | Path, password: str | None = None) -> Source:
-    """Read the templates of WinoPron from its archive, or from a folder or file of it.
+    """Read the templates of WinoPron from its archive, in memory.
 
     Raises
     ------
     WordbiasError
         If it cannot be read, or the archive has no such file or another password.
     """
-    file = Path(path)
     try:
-        if zipfile.is_zipfile(file):
-            with zipfile.ZipFile(file) as archive:
-                data = archive.read(NEW_TEMPLATES, None if password is None else password.encode())
-        else:
-            data = (file / NEW_TEMPLATES if file.is_dir() else file).read_bytes()
+        with zipfile.ZipFile(path) as archive:
+            data = archive.read(NEW_TEMPLATES, None if password is None else password.encode())
         return Source(str(path), data.decode("utf-8-sig"), "")
     except KeyError:
         raise WordbiasError(
             f"{path}: expected the archive of WinoPron with {NEW_TEMPLATES}"
         ) from None
+    except NotImplementedError as error:  # which is a RuntimeError, too
+        raise WordbiasError(
+            f"{path}: cannot be opened here: {error}; unpack it, and name the folder"
+        ) from None
     except RuntimeError:
         raise WordbiasError(
             f"{path}: needs the password that WinoPron's readme states; give it by --password"
         ) from None
-    except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
-        raise WordbiasError(f"{path}: cannot be read: {error}") from None
+    except (OSError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error) as error:
+        # one wrong password of 256 is noticed only by what is unpacked
+        remedy = "" if password is None else "; is this the password in WinoPron's readme?"
+        raise WordbiasError(f"{path}: cannot be read: {error}{remedy}") from None
 
 
 def parse_winopron(source: Source) -> PronounSentences:

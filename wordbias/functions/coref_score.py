@@ -148,8 +148,10 @@ def _opened(place: str, password: str | None, bad: BadRows) -> Data:
     names = {one.name for one in path.iterdir()} if path.is_dir() else {path.name}
     if SENTENCES in names:
         return pronouns.winogender_sentences(load_winogender(place))
-    if pronouns.NEW_TEMPLATES in names or (path.is_file() and zipfile.is_zipfile(path)):
-        return pronouns.parse_winopron(pronouns.read_winopron(place, password))
+    if path.is_file() and zipfile.is_zipfile(path):
+        return pronouns.parse_winopron(pronouns.read_winopron(path, password))
+    if path.is_dir() and pronouns.NEW_TEMPLATES in names:
+        return pronouns.parse_winopron(read_text(path / pronouns.NEW_TEMPLATES))
     if path.is_dir():
         raise WordbiasError(
             f"{place}: expected a file, or a folder with {SENTENCES} of Winogender or "
