@@ -142,6 +142,8 @@ def test_lines_of_preco() -> None:
     }
     (found,) = _read(json.dumps(one))
     assert found == Document("x1", (("a", "b"), ("c",)), (((0, 1), (2, 3)), ((0, 2),)))
+    (spoken,) = _read(json.dumps({**one, "speakers": ["Ann", "", "Bob"]}))
+    assert spoken == replace(found, speakers=("Ann", "Bob"))
     for mention in ([0, 1, 3], [1, 0, 1], [3, 0, 1], [0, 1, 1], ["0", 0, 1], [0]):
         with pytest.raises(
             WordbiasError, match=r"line 1: document x1: .* is no span of its tokens"
