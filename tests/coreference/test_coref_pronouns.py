@@ -230,6 +230,19 @@ def test_a_system_that_follows_the_shares_of_women(shared_data: Path) -> None:
     assert correlation.value > 0.7
 
 
+def test_without_draws_there_is_no_interval(tmp_path: Path) -> None:
+    path = tmp_path / "winogender"
+    small_likelihood.winogender(path)
+    data = winogender_sentences(load_winogender(path))
+    answers = np.arange(len(data.sentences)) % 3 - 1
+    found = pronoun_rows(data, answers, "x", draws=0, seed=0)
+    assert "coreference-gap" in {row.measure for row in found}
+    assert not any(row.draws or "low" in row.details for row in found)
+    drawn = pronoun_rows(data, answers, "x", draws=50, seed=0)
+    assert [row.value for row in drawn] == [row.value for row in found]
+    assert {len(one.values) for row in drawn for one in row.draws.values()} == {50}
+
+
 def test_a_report_does_not_repeat_the_password(tmp_path: Path) -> None:
     path = tmp_path / "data.zip"
     with zipfile.ZipFile(path, "w") as archive:
