@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from wordbias.columns import read
 from wordbias.coreference.documents import Clusters, Document, Span
-from wordbias.coreference.texts import character_clusters, named_documents, text_document
+from wordbias.coreference.texts import found_clusters, text_document
 from wordbias.draws import sampled_row, with_items
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
@@ -241,9 +241,8 @@ def answers_of(
     documents: Sequence[Document], data: PronounSentences, path: str
 ) -> NDArray[np.int64]:
     """Return to whom a system resolves each pronoun: 0 is right, 1 is wrong, -1 undecided."""
-    found = named_documents(documents, [one.id for one in data.sentences], path)
-    clusters = [character_clusters(found[one.id], one.text, path) for one in data.sentences]
-    return np.array(list(map(_resolved, data.sentences, clusters)))
+    found = found_clusters(documents, [(one.id, one.text) for one in data.sentences], path)
+    return np.array(list(map(_resolved, data.sentences, found)))
 
 
 def _resolved(one: PronounSentence, clusters: Clusters) -> int:

@@ -113,7 +113,9 @@ def coref_score(
     place = located(os.fspath(data))
     bad = BadRows(place, current_config().skip_bad)
     opened = _opened(place, password, bad)
-    about: dict[str, dict[str, object]] = {"data": {"path": place, "documents": _size(opened)}}
+    about: dict[str, dict[str, object]] = {
+        "data": {"path": place, "documents": len(_parts(opened))}
+    }
     notes = _dropped(bad)
     rows: list[Row] = []
     closing: list[str] = []
@@ -172,10 +174,6 @@ def _dropped(bad: BadRows) -> list[str]:
     if not bad.count:
         return []
     return [f"{bad.name}: {how_many(bad.count, 'mention')} left out, the first: {bad.first}"]
-
-
-def _size(data: Data) -> int:
-    return len(data.documents)
 
 
 # rows
@@ -275,12 +273,20 @@ def _singletons(data: Key, found: Sequence[Document], name: str) -> str:
 # tables
 
 
-def _titled(data: Data) -> str:
+def _parts(data: Data) -> Sequence[object]:
+    """Return the documents, texts or sentences."""
     if isinstance(data, Key):
-        return how_many(len(data.documents), "document")
+        return data.documents
+    return data.texts if isinstance(data, gap.Gap) else data.sentences
+
+
+def _titled(data: Data) -> str:
+    n = len(_parts(data))
+    if isinstance(data, Key):
+        return how_many(n, "document")
     if isinstance(data, gap.Gap):
-        return f"GAP, {how_many(len(data.texts), 'text')},"
-    return f"{data.task}, {how_many(len(data.sentences), 'sentence')},"
+        return f"GAP, {how_many(n, 'text')},"
+    return f"{data.task}, {how_many(n, 'sentence')},"
 
 
 def _contents(data: Data) -> Table:
