@@ -289,6 +289,10 @@ def test_winobias_reads_documents_with_clusters(tmp_path: Path) -> None:
     path.write_text("".join(json_lines(found)), encoding="utf-8")
     read = load_clusters(path, sentences)
     assert read.clusters == [one.gold for one in sentences]
+    other = replace(found[0], sentences=(("Other", *found[0].tokens[1:]),))
+    path.write_text("".join(json_lines([other, *found[1:]])), encoding="utf-8")
+    with pytest.raises(WordbiasError, match=r"line 1: has other tokens than --sentences writes"):
+        load_clusters(path, sentences)
 
 
 def _tokens_of(text: str, span: tuple[int, int]) -> tuple[int, int]:
