@@ -40,7 +40,7 @@ _POINTS = cells.rounded(1)
 @public
 @uses("skip_bad")
 def coref_score(
-    data: str | os.PathLike[str],
+    data: str | os.PathLike[str] | Sequence[Document],
     *,
     clusters: str | os.PathLike[str] | Sequence[Document] | None = None,
     draws: int = SAMPLES,
@@ -58,7 +58,7 @@ def coref_score(
 
     Parameters
     ----------
-    data : path or fetched name
+    data : path, fetched name, or sequence of Document
         Gold documents, a file of GAP, or the folder, file or archive of Winogender or WinoPron.
     clusters : path, or sequence of Document, optional
         Output of a system: .conll or .jsonl. For GAP also answers as its own scorer reads them: ID,
@@ -109,10 +109,15 @@ def coref_score(
     """
     if is_given("plot") and clusters is None:
         raise UsageError("--plot: without a system there are no scores; give --clusters too")
-    check_outputs({"--sentences": sentences}, {"DATA": data, "--clusters": path_of(clusters)})
-    place = located(os.fspath(data))
+    given = path_of(data)
+    check_outputs({"--sentences": sentences}, {"DATA": given, "--clusters": path_of(clusters)})
+    place = "the documents given" if given is None else located(given)
     bad = BadRows(place, current_config().skip_bad)
-    opened = _opened(place, password, bad)
+    opened: Data
+    if isinstance(data, (str, os.PathLike)):
+        opened = _opened(place, password, bad)
+    else:
+        opened = Key(place, _documents("data=", data))
     about: dict[str, dict[str, object]] = {
         "data": {"path": place, "documents": len(_parts(opened))}
     }
@@ -170,6 +175,14 @@ def _opened(place: str, password: str | None, bad: BadRows) -> Data:
     return Key(place, read_documents(source, bad))
 
 
+def _documents(name: str, given: Sequence[Document]) -> Sequence[Document]:
+    """Return documents in memory, if they are some."""
+    for i, one in enumerate(given):
+        if not isinstance(one, Document):
+            raise WordbiasError(f"{name}: expected documents, found {one!r:.40} at {i}")
+    return given
+
+
 def _dropped(bad: BadRows) -> list[str]:
     if not bad.count:
         return []
@@ -195,10 +208,7 @@ def _rows(
             return _gap_rows(data, gap.read_answers(source, data), name, draws, seed), [_GAP]
         documents = read_documents(source, bad)
     else:
-        documents = clusters
-        for i, one in enumerate(documents):
-            if not isinstance(one, Document):
-                raise WordbiasError(f"clusters=: expected documents, found {one!r:.40} at {i}")
+        documents = _documents("clusters=", clusters)
     if isinstance(data, gap.Gap):
         answers = gap.answers_of(documents, data, name)
         return _gap_rows(data, answers, name, draws, seed), [_GAP, _GAP_CLUSTERS]
