@@ -229,6 +229,12 @@ def test_what_would_break_a_column_is_refused(word: str) -> None:
         list(conll_lines([Document("d", (("Ann", word),))]))
 
 
+@pytest.mark.parametrize("part", ["", "1 a"])
+def test_a_part_that_is_no_word_is_refused(part: str) -> None:
+    with pytest.raises(WordbiasError, match=rf"^document 'd': '{part}' cannot stand in a column"):
+        list(conll_lines([Document("d", (("Ann",),), part=part)]))
+
+
 # real files: the counts of their documents, tokens and mentions that their sources and readme state
 
 ONTOGUM = {"train": 177, "dev": 29, "test": 30}
