@@ -251,13 +251,12 @@ _GAP_CLUSTERS = (
     "pronoun is the mention at its place."
 )
 _PRONOUNS = (
-    "Right: in a cluster with the pronoun are mentions that hold this person, and none that holds "
-    "the other; undecided is not right. nearest: the person nearest to the pronoun. consistent: a "
-    "template is right with every set. told apart: both templates of a pair, with other answers, "
-    "are right. p: McNemar's exact test. Intervals are over templates, not over other occupations."
+    "Right: the pronoun is in a cluster with a mention that holds this person, and with none that "
+    "holds the other; undecided is not right. nearest: the person nearest to the pronoun. "
+    "consistent: a template is right with every set. told apart: both templates of a pair, with "
+    "different answers, are right. p: McNemar's exact test. Intervals are over templates, not over "
+    "other occupations."
 )
-
-
 _LEANS = (
     "gap: accuracy where the pronoun fits the majority in the occupation, minus where it does not. "
     "% women: rank correlation of the share of women with taking she rather than he for it. 0 is "
