@@ -39,8 +39,8 @@ def conll_lines(documents: Iterable[Document]) -> Iterator[str]:
         bad += [text for text in one.tokens if not text]
         if bad or one.part.split() != [one.part]:
             raise WordbiasError(
-                f"document {one.name!r:.60}: {[*bad, one.part][0]!r:.40} cannot stand in a column of "
-                "CoNLL; write JSON lines, .jsonl"
+                f"document {one.name!r:.60}: {[*bad, one.part][0]!r:.40} cannot stand in a column "
+                "of CoNLL; write JSON lines, .jsonl"
             )
         cells = _brackets(one)
         name = "_".join(one.name.split()) or "-"
