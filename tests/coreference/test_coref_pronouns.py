@@ -113,7 +113,7 @@ def test_what_is_no_such_archive_is_refused_with_a_remedy(
 
 def _found(data: PronounSentences, who: list[int]) -> list[Document]:
     """Return a system's documents: to whom each pronoun is resolved, 2 for both, -1 for none."""
-    documents = []
+    documents: list[Document] = []
     for one, document in zip(data.sentences, data.documents, strict=True):
         index = who[len(documents)]
         chosen = {0: one.people[:1], 1: one.people[1:], 2: one.people, -1: ()}[index]
