@@ -83,6 +83,10 @@ def test_values_in_python_are_those_of_the_shell(cli: Run, folder: Path) -> None
     assert [row.value for row in report.rows] == [row["value"] for row in rows]
     assert [row["measure"] for row in rows[:2]] == ["conll-f1", "coref-recall"]
     assert rows[0]["unit"] == "documents"
+    given = wb.coref_score(read_documents("gold.conll"), clusters="found.conll")
+    assert [row.value for row in given.rows] == [row.value for row in report.rows]
+    with pytest.raises(wb.WordbiasError, match=r"^data=: expected documents, found 'Ann' at 0"):
+        wb.coref_score(["Ann"])  # type: ignore[list-item]
 
 
 def test_two_systems_have_paired_changes(cli: Run, folder: Path) -> None:

@@ -89,9 +89,31 @@ def test_the_archive_is_read_in_memory(tmp_path: Path) -> None:
         read_winopron(path)
 
 
+@pytest.mark.parametrize(
+    ("place", "change", "message"),
+    [
+        (6, b"\x01\x00\x63\x00", "not supported; unpack it, and name the folder"),  # as of AES
+        (47, b"\xff\xff\xff\xff", "cannot be read: .*is this the password"),
+    ],
+)
+def test_what_is_no_such_archive_is_refused_with_a_remedy(
+    tmp_path: Path, place: int, change: bytes, message: str
+) -> None:
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("new_templates.tsv", HEAD + LINES[0])
+    data = bytearray(path.read_bytes())
+    directory = data.index(b"PK\x01\x02") + 2  # which repeats the flags and the method
+    for start in (0, directory) if place == 6 else (0,):
+        data[start + place : start + place + len(change)] = change
+    path.write_bytes(data)
+    with pytest.raises(WordbiasError, match=message):
+        read_winopron(path, "hush")
+
+
 def _found(data: PronounSentences, who: list[int]) -> list[Document]:
     """Return a system's documents: to whom each pronoun is resolved, 2 for both, -1 for none."""
-    documents = []
+    documents: list[Document] = []
     for one, document in zip(data.sentences, data.documents, strict=True):
         index = who[len(documents)]
         chosen = {0: one.people[:1], 1: one.people[1:], 2: one.people, -1: ()}[index]
@@ -208,6 +230,19 @@ def test_a_system_that_follows_the_shares_of_women(shared_data: Path) -> None:
     assert correlation.value > 0.7
 
 
+def test_without_draws_there_is_no_interval(tmp_path: Path) -> None:
+    path = tmp_path / "winogender"
+    small_likelihood.winogender(path)
+    data = winogender_sentences(load_winogender(path))
+    answers = np.arange(len(data.sentences)) % 3 - 1
+    found = pronoun_rows(data, answers, "x", draws=0, seed=0)
+    assert "coreference-gap" in {row.measure for row in found}
+    assert not any(row.draws or "low" in row.details for row in found)
+    drawn = pronoun_rows(data, answers, "x", draws=50, seed=0)
+    assert [row.value for row in drawn] == [row.value for row in found]
+    assert {len(one.values) for row in drawn for one in row.draws.values()} == {50}
+
+
 def test_a_report_does_not_repeat_the_password(tmp_path: Path) -> None:
     path = tmp_path / "data.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -215,6 +250,13 @@ def test_a_report_does_not_repeat_the_password(tmp_path: Path) -> None:
     report = wb.coref_score(path, password="hush")
     assert "hush" not in str(report.to_dict())
     assert report.arguments["password"] == "***"
+
+
+def test_the_folder_is_read_as_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "new_templates.tsv"
+    path.write_text(HEAD + LINES[0], encoding="utf-8")
+    folder, file = wb.coref_score(tmp_path), wb.coref_score(path)
+    assert folder.inputs["data"]["documents"] == file.inputs["data"]["documents"] == 2 * len(SETS)
 
 
 def test_a_real_archive_needs_its_password(shared_data: Path) -> None:

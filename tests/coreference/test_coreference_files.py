@@ -56,7 +56,7 @@ def test_spaces_and_a_last_tab_are_read_alike() -> None:
     text = _columns("(1", "1)|(2)", "(2)")
     expected = _read(text)
     assert _read(text.replace("\t", "   ")) == expected
-    assert _read(text.replace("\n\n", "\t\n\n").replace("-\t(1", "-\t(1")) == expected
+    assert _read(text.replace("\n", "\t\n")) == expected
     assert _read(text.replace("\n", "\r\n")) == expected
 
 
@@ -142,6 +142,8 @@ def test_lines_of_preco() -> None:
     }
     (found,) = _read(json.dumps(one))
     assert found == Document("x1", (("a", "b"), ("c",)), (((0, 1), (2, 3)), ((0, 2),)))
+    (spoken,) = _read(json.dumps({**one, "speakers": ["Ann", "", "Bob"]}))
+    assert spoken == replace(found, speakers=("Ann", "Bob"))
     for mention in ([0, 1, 3], [1, 0, 1], [3, 0, 1], [0, 1, 1], ["0", 0, 1], [0]):
         with pytest.raises(
             WordbiasError, match=r"line 1: document x1: .* is no span of its tokens"
@@ -227,6 +229,12 @@ def test_what_would_break_a_column_is_refused(word: str) -> None:
         list(conll_lines([Document("d", (("Ann", word),))]))
 
 
+@pytest.mark.parametrize("part", ["", "1 a"])
+def test_a_part_that_is_no_word_is_refused(part: str) -> None:
+    with pytest.raises(WordbiasError, match=rf"^document 'd': '{part}' cannot stand in a column"):
+        list(conll_lines([Document("d", (("Ann",),), part=part)]))
+
+
 # real files: the counts of their documents, tokens and mentions that their sources and readme state
 
 ONTOGUM = {"train": 177, "dev": 29, "test": 30}
@@ -287,6 +295,10 @@ def test_winobias_reads_documents_with_clusters(tmp_path: Path) -> None:
     path.write_text("".join(json_lines(found)), encoding="utf-8")
     read = load_clusters(path, sentences)
     assert read.clusters == [one.gold for one in sentences]
+    other = replace(found[0], sentences=(("Other", *found[0].tokens[1:]),))
+    path.write_text("".join(json_lines([other, *found[1:]])), encoding="utf-8")
+    with pytest.raises(WordbiasError, match=r"line 1: has other tokens than --sentences writes"):
+        load_clusters(path, sentences)
 
 
 def _tokens_of(text: str, span: tuple[int, int]) -> tuple[int, int]:

@@ -134,9 +134,10 @@ def gap_texts(path: Path) -> Any:
 
 
 def winopron(path: Path) -> Any:
-    from wordbias.coreference.pronouns import parse_winopron, read_winopron
+    from wordbias.coreference.pronouns import parse_winopron
+    from wordbias.text_files import read_text
 
-    return parse_winopron(read_winopron(path)).sentences
+    return parse_winopron(read_text(path)).sentences
 
 
 def settings_of(make: seeds.Make) -> seeds.Make:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wordbias.columns import read
 from wordbias.coreference.documents import Clusters, Document, Span
-from wordbias.coreference.texts import character_clusters, named_documents, text_document
+from wordbias.coreference.texts import found_clusters, text_document
 from wordbias.draws import sampled_row, with_items
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
@@ -149,8 +149,8 @@ def read_answers(source: Source, data: Gap) -> list[Answer]:
 
 def answers_of(documents: Sequence[Document], data: Gap, path: str) -> list[Answer]:
     """Return what the clusters of a system answer; see `answer`."""
-    found = named_documents(documents, [one.id for one in data.texts], path)
-    return [answer(one, character_clusters(found[one.id], one.text, path)) for one in data.texts]
+    found = found_clusters(documents, [(one.id, one.text) for one in data.texts], path)
+    return list(map(answer, data.texts, found))
 
 
 def answer(one: GapText, clusters: Clusters) -> Answer:

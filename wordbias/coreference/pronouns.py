@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from wordbias.columns import read
 from wordbias.coreference.documents import Clusters, Document, Span
-from wordbias.coreference.texts import character_clusters, named_documents, text_document
+from wordbias.coreference.texts import found_clusters, text_document
 from wordbias.draws import sampled_row, with_items
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
@@ -140,31 +142,33 @@ def _place(text: str, word: str, path: str) -> Span:
 
 
 def read_winopron(path: str | Path, password: str | None = None) -> Source:
-    """Read the templates of WinoPron from its archive, or from a folder or file of it.
+    """Read the templates of WinoPron from its archive, in memory.
 
     Raises
     ------
     WordbiasError
         If it cannot be read, or the archive has no such file or another password.
     """
-    file = Path(path)
     try:
-        if zipfile.is_zipfile(file):
-            with zipfile.ZipFile(file) as archive:
-                data = archive.read(NEW_TEMPLATES, None if password is None else password.encode())
-        else:
-            data = (file / NEW_TEMPLATES if file.is_dir() else file).read_bytes()
+        with zipfile.ZipFile(path) as archive:
+            data = archive.read(NEW_TEMPLATES, None if password is None else password.encode())
         return Source(str(path), data.decode("utf-8-sig"), "")
     except KeyError:
         raise WordbiasError(
             f"{path}: expected the archive of WinoPron with {NEW_TEMPLATES}"
         ) from None
+    except NotImplementedError as error:  # which is a RuntimeError, too
+        raise WordbiasError(
+            f"{path}: cannot be opened here: {error}; unpack it, and name the folder"
+        ) from None
     except RuntimeError:
         raise WordbiasError(
             f"{path}: needs the password that WinoPron's readme states; give it by --password"
         ) from None
-    except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
-        raise WordbiasError(f"{path}: cannot be read: {error}") from None
+    except (OSError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error) as error:
+        # one wrong password of 256 is noticed only by what is unpacked
+        remedy = "" if password is None else "; is this the password in WinoPron's readme?"
+        raise WordbiasError(f"{path}: cannot be read: {error}{remedy}") from None
 
 
 def parse_winopron(source: Source) -> PronounSentences:
@@ -237,9 +241,8 @@ def answers_of(
     documents: Sequence[Document], data: PronounSentences, path: str
 ) -> NDArray[np.int64]:
     """Return to whom a system resolves each pronoun: 0 is right, 1 is wrong, -1 undecided."""
-    found = named_documents(documents, [one.id for one in data.sentences], path)
-    clusters = [character_clusters(found[one.id], one.text, path) for one in data.sentences]
-    return np.array(list(map(_resolved, data.sentences, clusters)))
+    found = found_clusters(documents, [(one.id, one.text) for one in data.sentences], path)
+    return np.array(list(map(_resolved, data.sentences, found)))
 
 
 def _resolved(one: PronounSentence, clusters: Clusters) -> int:
@@ -282,54 +285,44 @@ def pronoun_rows(
     sets = np.array([one.pronouns for one in data.sentences])
     cases = np.array([one.case for one in data.sentences])
     alone = cases == ONE_PERSON
-    templates = np.unique([" ".join(one.template) for one in data.sentences], return_inverse=True)[
-        1
-    ]
-    pairs = np.unique([" ".join(one.pair) for one in data.sentences], return_inverse=True)[1]
+    templates, pairs = (
+        np.unique([" ".join(key) for key in keys], return_inverse=True)[1]
+        for keys in zip(*((one.template, one.pair) for one in data.sentences), strict=True)
+    )
     names = [name for name in SETS if (sets == name).any()]
     by_case = {ALL: ~alone, **{case: cases == case for case in (*CASES, ONE_PERSON)}}
     by_case = {case: chosen for case, chosen in by_case.items() if chosen.any()}
     by_set = {ALL: np.ones(len(sets), bool), **{name: sets == name for name in names}}
+    share = partial(share_row, subject, ties=0, seed=seed, draws=draws)
     rows: list[Row] = []
     for case, of_case in by_case.items():
-        about: dict[str, Any] = {"task": data.task, "subset": case}
+        about: dict[str, Any] = {"task": data.task, "subset": case, "seed": seed}
         chance = {} if case == ONE_PERSON else {"chance": 0.5}
         for name, of_set in by_set.items():
             chosen = of_case & of_set
-            details = {**about, "set": name, **chance}
-            units = templates[chosen]
-            rows.append(_share(subject, ACCURACY, right[chosen], details, units, TEMPLATES, seed))
+            details = {**about, "set": name}
             lost = (answers[chosen] < 0).astype(np.float64)
-            rows.append(
-                _share(subject, UNDECIDED, lost, {**about, "set": name}, units, TEMPLATES, seed)
-            )
+            of = {"unit": TEMPLATES, "units": templates[chosen]}
+            rows.append(share(ACCURACY, right[chosen], {**details, **chance}, **of))
+            rows.append(share(UNDECIDED, lost, details, **of))
         by_template = _table(right[of_case], templates[of_case], sets[of_case], names)
         rows += _gap_rows(by_template, names, subject, about, draws, seed)
-        rows.append(_consistency(by_template, subject, {**about, "set": ALL}, chance, seed))
+        complete = by_template[np.isfinite(by_template).all(axis=1)]
+        details = {**about, "set": ALL, **{key: one ** len(names) for key, one in chance.items()}}
+        of = {"unit": TEMPLATES, "units": np.arange(len(complete))}
+        rows.append(share(CONSISTENT, complete.min(axis=1), details, **of))
         if case == ONE_PERSON:
             continue
         for name, of_set in by_set.items():
             chosen = of_case & of_set
-            rows += _told_apart(
-                right[chosen], pairs[chosen], sets[chosen], subject, {**about, "set": name}, seed
-            )
+            both, of_pair = _told_apart(right[chosen], pairs[chosen], sets[chosen])
+            if len(both):
+                details = {**about, "set": name, "chance": 0.25}
+                rows.append(share(TOLD_APART, both, details, unit="pairs", units=of_pair))
     if data.winogender is not None:
         taken = np.stack([answers == 0, answers == 1], axis=1).astype(np.float64)
-        rows += stereotype_rows(data.winogender, right, taken, subject, {}, seed)
+        rows += stereotype_rows(data.winogender, right, taken, subject, {}, seed, draws)
     return with_items(rows, [(one.id, one.people) for one in data.sentences], seed)
-
-
-def _share(
-    subject: str,
-    measure: str,
-    values: Float,
-    about: Mapping[str, Any],
-    units: NDArray[Any],
-    unit: str,
-    seed: int,
-) -> Row:
-    row = share_row(subject, measure, values, about, 0, seed, unit=unit, units=units)
-    return Row(row.subject, row.measure, row.value, {**row.details, "seed": seed}, row.draws)
 
 
 def _table(
@@ -362,7 +355,7 @@ def _gap_rows(
         same = is_constant(d)
         if draws and not same:
             samples = resampled_means(d[:, None], np.random.default_rng(seed), draws)[:, 0]
-        details = {**about, "set": f"{names[j]} − {names[i]}", "n": len(d), "seed": seed}
+        details = {**about, "set": f"{names[j]} − {names[i]}", "n": len(d)}
         details |= {"p": mcnemar_p(d), **ideal(GAP)}
         if draws and same:
             details["reason"] = "all templates have the same difference, which no draw can change"
@@ -378,39 +371,15 @@ def mcnemar_p(differences: Float) -> float:
     return min(1.0, 2 * float(bdtr(min(more, n - more), n, 0.5)))
 
 
-def _consistency(
-    by_template: Float,
-    subject: str,
-    about: Mapping[str, Any],
-    chance: Mapping[str, float],
-    seed: int,
-) -> Row:
-    whole = by_template[np.isfinite(by_template).all(axis=1)]
-    expected = {name: one ** by_template.shape[1] for name, one in chance.items()}
-    values = (whole.sum(axis=1) == whole.shape[1]).astype(np.float64)
-    return _share(
-        subject, CONSISTENT, values, {**about, **expected}, np.arange(len(values)), TEMPLATES, seed
-    )
-
-
 def _told_apart(
-    right: Float,
-    pairs: NDArray[Any],
-    sets: NDArray[Any],
-    subject: str,
-    about: Mapping[str, Any],
-    seed: int,
-) -> list[Row]:
-    """Return the share of pairs of templates that are both right with a set, if there are pairs."""
+    right: Float, pairs: NDArray[Any], sets: NDArray[Any]
+) -> tuple[Float, NDArray[Any]]:
+    """Return whether both templates of pairs are right with a set, and the pair of each value."""
     keys = np.unique(
         [f"{pair} {name}" for pair, name in zip(pairs, sets, strict=True)], return_inverse=True
     )[1]
     sums = unit_sums(np.stack([right, np.ones(len(right))], axis=1), keys)
     of_pair = np.zeros(keys.max() + 1, int)
     of_pair[keys] = pairs
-    both = sums[:, 1] == 2
-    if not both.any():
-        return []
-    values = (sums[both, 0] == 2).astype(np.float64)
-    details = {**about, "chance": 0.25}
-    return [_share(subject, TOLD_APART, values, details, of_pair[both], "pairs", seed)]
+    two = sums[:, 1] == 2
+    return (sums[two, 0] == 2).astype(np.float64), of_pair[two]

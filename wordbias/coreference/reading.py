@@ -282,12 +282,14 @@ def _from_json(source: Source, bad: BadRows) -> Iterator[Document]:
             given = json.loads(line)
             if "sentences" not in given:
                 given = {"name": given["sentence"], "sentences": [given["tokens"]], **given}
-            sentences = tuple(tuple(map(_word, _list(one))) for one in given["sentences"] if one)
+            sentences = tuple(tuple(map(_word, _list(one))) for one in given["sentences"])
             name = str(given.get("name", given.get("id", f"line {number}")))
             part = str(given.get("part", "0"))
             speakers = tuple(map(str, given.get("speakers", ())))
-            if speakers and len(speakers) != len(sentences):
-                raise ValueError
+            if speakers:
+                speakers = tuple(
+                    speaker for speaker, one in zip(speakers, sentences, strict=True) if one
+                )
             found = given.get("clusters", given.get("mention_clusters", []))
             found = list(map(_list, _list(found)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -296,7 +298,7 @@ def _from_json(source: Source, bad: BadRows) -> Iterator[Document]:
                 '"clusters": [[[0, 2], …], …]}, and if there are "speakers" one for each sentence'
             ) from None
         starts, size = [], 0
-        for words in given["sentences"]:  # empty ones have a number, too
+        for words in sentences:  # empty ones have a number, too
             starts.append(size)
             size += len(words)
         clusters: list[list[Span]] = []
@@ -310,7 +312,7 @@ def _from_json(source: Source, bad: BadRows) -> Iterator[Document]:
                 else:
                     spans.append(span)
             clusters.append(spans)
-        yield Document(name, sentences, ordered(clusters), part, speakers)
+        yield Document(name, tuple(filter(None, sentences)), ordered(clusters), part, speakers)
 
 
 def _word(word: object) -> str:

@@ -14,7 +14,7 @@ from wordbias.coreference.documents import Document
 from wordbias.draws import items_of, sampled_row, with_items
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
-from wordbias.outcomes.conll import METRICS, Tally, conll_f1, scores, tally
+from wordbias.outcomes.conll import METRICS, conll_f1, scores, tally
 from wordbias.results import Row
 from wordbias.statistics import resampled_means
 
@@ -92,12 +92,6 @@ def score_rows(
         rng = np.random.default_rng(seed)
         means = resampled_means(tallies.reshape(len(tallies), -1), rng, draws)
         samples = means.reshape(-1, *tallies.shape[1:])
-    rows = _rows(tallies, samples, subject, seed)
-    gold = [(one.name, one.part, one.clusters) for one in key]
-    return with_items(rows, items_of(gold, seed))
-
-
-def _rows(tallies: Tally, samples: Tally | None, subject: str, seed: int) -> list[Row]:
     about = {"n": len(tallies), "scale": "percent", "seed": seed}
     total = tallies.sum(axis=0)
     drawn = None if samples is None else 100 * conll_f1(samples)
@@ -108,8 +102,9 @@ def _rows(tallies: Tally, samples: Tally | None, subject: str, seed: int) -> lis
     for i, metric in enumerate(METRICS):
         for j, measure in enumerate(MEASURES):
             details = {"setting": metric, **about, **ideal(measure)}
-            draws = None if drawn_values is None else drawn_values[:, i, j]
+            draws_of = None if drawn_values is None else drawn_values[:, i, j]
             rows.append(
-                sampled_row(subject, measure, float(values[i, j]), details, draws, DOCUMENTS)
+                sampled_row(subject, measure, float(values[i, j]), details, draws_of, DOCUMENTS)
             )
-    return rows
+    gold = [(one.name, one.part, one.clusters) for one in key]
+    return with_items(rows, items_of(gold, seed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from wordbias.coreference.documents import Clusters, Document, Span
 from wordbias.errors import WordbiasError
@@ -23,14 +23,32 @@ def text_document(name: str, text: str) -> Document:
     return Document(name, (*sentences, tuple(words)) if words else tuple(sentences))
 
 
-def character_clusters(document: Document, text: str, path: str) -> Clusters:
-    """Return the clusters of a document as characters of its text, however it is split into tokens.
+def found_clusters(
+    documents: Iterable[Document], texts: Sequence[tuple[str, str]], path: str
+) -> list[Clusters]:
+    """Return what a system found in texts with their names: clusters as characters of each.
 
     Raises
     ------
     WordbiasError
-        If its tokens are not the text.
+        If a document is not there, or is there twice, or its tokens are not the text.
     """
+    found: dict[str, Document] = {}
+    for one in documents:
+        if one.name in found:
+            raise WordbiasError(f"{path}: has two documents {one.name!r:.60}")
+        found[one.name] = one
+    if missing := [name for name, _ in texts if name not in found]:
+        others = f", nor {len(missing) - 1:,} others" if len(missing) > 1 else ""
+        raise WordbiasError(
+            f"{path}: has no document {missing[0]!r:.60}{others}; one in which nothing was found "
+            "has no clusters"
+        )
+    return [_character_clusters(found[name], text, path) for name, text in texts]
+
+
+def _character_clusters(document: Document, text: str, path: str) -> Clusters:
+    """Return the clusters of a document as characters, however it is split into tokens."""
     spans: list[Span] = []
     place = 0
     for number, token in enumerate(document.tokens):
@@ -47,29 +65,3 @@ def character_clusters(document: Document, text: str, path: str) -> Clusters:
         tuple((spans[start][0], spans[end - 1][1]) for start, end in cluster)
         for cluster in document.clusters
     )
-
-
-def named_documents(
-    documents: Iterable[Document], names: Sequence[str], path: str
-) -> Mapping[str, Document]:
-    """Return the documents of these names.
-
-    Raises
-    ------
-    WordbiasError
-        If one is not there, or is there twice.
-    """
-    found: dict[str, Document] = {}
-    for one in documents:
-        if one.name in found:
-            raise WordbiasError(f"{path}: has two documents {one.name!r:.60}")
-        found[one.name] = one
-    if missing := [name for name in names if name not in found]:
-        raise WordbiasError(
-            f"{path}: has no document {missing[0]!r:.60}, nor {len(missing) - 1:,} others; one in "
-            "which nothing was found has no clusters"
-            if len(missing) > 1
-            else f"{path}: has no document {missing[0]!r:.60}; one in which nothing was found has "
-            "no clusters"
-        )
-    return found

@@ -31,15 +31,16 @@ def conll_lines(documents: Iterable[Document]) -> Iterator[str]:
     ------
     WordbiasError
         If two mentions of one cluster cross: brackets of one number would be read as nested. Or if
-        a word, speaker or name has a tab or the end of a line, or a word is empty.
+        a word, speaker or name has a tab or the end of a line, a word is empty, or a part no word.
     """
     for one in documents:
         texts = (one.name, one.part, *one.speakers, *one.tokens)
-        bad = next((text for text in texts if not _SEPARATORS.isdisjoint(text)), None)
-        if bad is not None or "" in one.tokens:
+        bad = [text for text in texts if not _SEPARATORS.isdisjoint(text)]
+        bad += [text for text in one.tokens if not text]
+        if bad or one.part.split() != [one.part]:
             raise WordbiasError(
-                f"document {one.name!r:.60}: {bad or ''!r:.40} cannot stand in a column of CoNLL; "
-                "write JSON lines, .jsonl"
+                f"document {one.name!r:.60}: {[*bad, one.part][0]!r:.40} cannot stand in a column "
+                "of CoNLL; write JSON lines, .jsonl"
             )
         cells = _brackets(one)
         name = "_".join(one.name.split()) or "-"

@@ -40,7 +40,7 @@ _POINTS = cells.rounded(1)
 @public
 @uses("skip_bad")
 def coref_score(
-    data: str | os.PathLike[str],
+    data: str | os.PathLike[str] | Sequence[Document],
     *,
     clusters: str | os.PathLike[str] | Sequence[Document] | None = None,
     draws: int = SAMPLES,
@@ -58,7 +58,7 @@ def coref_score(
 
     Parameters
     ----------
-    data : path or fetched name
+    data : path, fetched name, or sequence of Document
         Gold documents, a file of GAP, or the folder, file or archive of Winogender or WinoPron.
     clusters : path, or sequence of Document, optional
         Output of a system: .conll or .jsonl. For GAP also answers as its own scorer reads them: ID,
@@ -109,11 +109,18 @@ def coref_score(
     """
     if is_given("plot") and clusters is None:
         raise UsageError("--plot: without a system there are no scores; give --clusters too")
-    check_outputs({"--sentences": sentences}, {"DATA": data, "--clusters": path_of(clusters)})
-    place = located(os.fspath(data))
+    given = path_of(data)
+    check_outputs({"--sentences": sentences}, {"DATA": given, "--clusters": path_of(clusters)})
+    place = "the documents given" if given is None else located(given)
     bad = BadRows(place, current_config().skip_bad)
-    opened = _opened(place, password, bad)
-    about: dict[str, dict[str, object]] = {"data": {"path": place, "documents": _size(opened)}}
+    opened: Data
+    if isinstance(data, (str, os.PathLike)):
+        opened = _opened(place, password, bad)
+    else:
+        opened = Key(place, _documents("data=", data))
+    about: dict[str, dict[str, object]] = {
+        "data": {"path": place, "documents": len(_parts(opened))}
+    }
     notes = _dropped(bad)
     rows: list[Row] = []
     closing: list[str] = []
@@ -148,8 +155,10 @@ def _opened(place: str, password: str | None, bad: BadRows) -> Data:
     names = {one.name for one in path.iterdir()} if path.is_dir() else {path.name}
     if SENTENCES in names:
         return pronouns.winogender_sentences(load_winogender(place))
-    if pronouns.NEW_TEMPLATES in names or (path.is_file() and zipfile.is_zipfile(path)):
-        return pronouns.parse_winopron(pronouns.read_winopron(place, password))
+    if path.is_file() and zipfile.is_zipfile(path):
+        return pronouns.parse_winopron(pronouns.read_winopron(path, password))
+    if path.is_dir() and pronouns.NEW_TEMPLATES in names:
+        return pronouns.parse_winopron(read_text(path / pronouns.NEW_TEMPLATES))
     if path.is_dir():
         raise WordbiasError(
             f"{place}: expected a file, or a folder with {SENTENCES} of Winogender or "
@@ -166,14 +175,18 @@ def _opened(place: str, password: str | None, bad: BadRows) -> Data:
     return Key(place, read_documents(source, bad))
 
 
+def _documents(name: str, given: Sequence[Document]) -> Sequence[Document]:
+    """Return documents in memory, if they are some."""
+    for i, one in enumerate(given):
+        if not isinstance(one, Document):
+            raise WordbiasError(f"{name}: expected documents, found {one!r:.40} at {i}")
+    return given
+
+
 def _dropped(bad: BadRows) -> list[str]:
     if not bad.count:
         return []
     return [f"{bad.name}: {how_many(bad.count, 'mention')} left out, the first: {bad.first}"]
-
-
-def _size(data: Data) -> int:
-    return len(data.documents)
 
 
 # rows
@@ -195,10 +208,7 @@ def _rows(
             return _gap_rows(data, gap.read_answers(source, data), name, draws, seed), [_GAP]
         documents = read_documents(source, bad)
     else:
-        documents = clusters
-        for i, one in enumerate(documents):
-            if not isinstance(one, Document):
-                raise WordbiasError(f"clusters=: expected documents, found {one!r:.40} at {i}")
+        documents = _documents("clusters=", clusters)
     if isinstance(data, gap.Gap):
         answers = gap.answers_of(documents, data, name)
         return _gap_rows(data, answers, name, draws, seed), [_GAP, _GAP_CLUSTERS]
@@ -241,13 +251,12 @@ _GAP_CLUSTERS = (
     "pronoun is the mention at its place."
 )
 _PRONOUNS = (
-    "Right: in a cluster with the pronoun are mentions that hold this person, and none that holds "
-    "the other; undecided is not right. nearest: the person nearest to the pronoun. consistent: a "
-    "template is right with every set. told apart: both templates of a pair, with other answers, "
-    "are right. p: McNemar's exact test. Intervals are over templates, not over other occupations."
+    "Right: the pronoun is in a cluster with a mention that holds this person, and with none that "
+    "holds the other; undecided is not right. nearest: the person nearest to the pronoun. "
+    "consistent: a template is right with every set. told apart: both templates of a pair, with "
+    "different answers, are right. p: McNemar's exact test. Intervals are over templates, not over "
+    "other occupations."
 )
-
-
 _LEANS = (
     "gap: accuracy where the pronoun fits the majority in the occupation, minus where it does not. "
     "% women: rank correlation of the share of women with taking she rather than he for it. 0 is "
@@ -273,12 +282,20 @@ def _singletons(data: Key, found: Sequence[Document], name: str) -> str:
 # tables
 
 
-def _titled(data: Data) -> str:
+def _parts(data: Data) -> Sequence[object]:
+    """Return the documents, texts or sentences."""
     if isinstance(data, Key):
-        return how_many(len(data.documents), "document")
+        return data.documents
+    return data.texts if isinstance(data, gap.Gap) else data.sentences
+
+
+def _titled(data: Data) -> str:
+    n = len(_parts(data))
+    if isinstance(data, Key):
+        return how_many(n, "document")
     if isinstance(data, gap.Gap):
-        return f"GAP, {how_many(len(data.texts), 'text')},"
-    return f"{data.task}, {how_many(len(data.sentences), 'sentence')},"
+        return f"GAP, {how_many(n, 'text')},"
+    return f"{data.task}, {how_many(n, 'sentence')},"
 
 
 def _contents(data: Data) -> Table:

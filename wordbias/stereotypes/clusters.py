@@ -90,19 +90,23 @@ def load_clusters(
                 f"{name}: has no clusters of {one.text!r}; a sentence in which nothing was found "
                 "has the empty list"
             )
-        place, clusters, in_tokens = given[one.text]
-        how: tuple[Unit, bool] = ("tokens", False) if in_tokens else (unit, inclusive)
+        place, clusters, words = given[one.text]
+        if words is not None and words != [word for word, _ in tokens(one.text)]:
+            raise WordbiasError(
+                f"{name}: {place}: has other tokens than --sentences writes of {one.text!r}"
+            )
+        how: tuple[Unit, bool] = (unit, inclusive) if words is None else ("tokens", False)
         found.append(_checked(f"{name}: {place}", one.text, clusters, *how))
     beside = len(given.keys() - {one.text for one in sentences})
     return FoundClusters(name, sha256, found, beside)
 
 
 class Given(NamedTuple):
-    """Clusters as they stand in a file, where, and whether they are of a document, in tokens."""
+    """Clusters as they stand in a file, where, and of a document the tokens that they count."""
 
     place: str
     clusters: Any
-    in_tokens: bool = False
+    words: list[Any] | None = None
 
 
 def _whole(file: Path, raw: bytes) -> Mapping[str, Given]:
@@ -124,11 +128,12 @@ def _lines(file: Path, raw: bytes) -> Mapping[str, Given]:
             one = json.loads(line)
             document = "sentences" in one
             text, clusters = str(one["name" if document else "sentence"]), one["clusters"]
+            words = list(chain(*one["sentences"])) if document else None
         except (ValueError, KeyError, TypeError, RecursionError):
             raise WordbiasError(
                 f'{file}: line {i}: expected {{"sentence": …, "clusters": …}}'
             ) from None
-        place, known, _ = found.setdefault(text, Given(f"line {i}", clusters, document))
+        place, known, _ = found.setdefault(text, Given(f"line {i}", clusters, words))
         if known != clusters:
             raise WordbiasError(f"{file}: line {i}: has other clusters of the sentence of {place}")
     return found

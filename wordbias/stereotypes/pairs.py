@@ -16,7 +16,7 @@ from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.models.sentence_pairs import SentencePair
 from wordbias.results import Row
-from wordbias.statistics import resampled_means
+from wordbias.statistics import SAMPLES, resampled_means
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.scores import ALL, Settings, preferred
 
@@ -39,19 +39,22 @@ def share_row(
     *,
     unit: str,
     units: NDArray[Any] | None = None,
+    draws: int = SAMPLES,
 ) -> Row:
     """Return the share of items, of which each is 1, 0 or a tie, with its interval.
 
-    It is Wilson's, or that of `wordbias.draws.of_share` if items share units, ``(n,)``. The draws
-    are a bootstrap over items or units, for changes of them; one item has none.
+    It is Wilson's, or that of `wordbias.draws.of_share` if items share units, ``(n,)``, which needs
+    draws. These are a bootstrap over items or units, for changes of them; one item has none.
     """
     share, n = float(values.mean()), len(values)
     details = {**about, "n": n, "ties": ties, **ideal(measure)}
     if units is None:
         details |= by_wilson(share, n, unit)
         return Row(subject, measure, share, details, drawn(_means(values, seed), unit))
+    if not draws:
+        return Row(subject, measure, share, details)
     sums = unit_sums(np.stack([values, np.ones(n)], axis=1), units)
-    right, total = resampled_means(sums, np.random.default_rng(seed)).T
+    right, total = resampled_means(sums, np.random.default_rng(seed), draws).T
     details |= of_share(share, right / total, len(sums), unit)
     return Row(subject, measure, share, details, drawn(right / total, unit))
 

@@ -28,6 +28,7 @@ from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.results import Row
 from wordbias.statistics import (
+    SAMPLES,
     resampled_means,
     resampled_spearman,
     spearman,
@@ -186,6 +187,7 @@ def stereotype_rows(
     subject: str,
     about: Mapping[str, Any],
     seed: int,
+    draws: int = SAMPLES,
 ) -> list[Row]:
     """Return the last two rows of `winogender_rows`.
 
@@ -201,9 +203,9 @@ def stereotype_rows(
     subsets = _gotcha(data)
     if all(chosen.any() for chosen in subsets.values()):
         details = {"task": TASK, "subset": f"{NOT_GOTCHA} − {GOTCHA}", **about}
-        rows.append(_gap(data, values, subsets, subject, details, seed))
+        rows.append(_gap(data, values, subsets, subject, details, seed, draws))
     if data.shares:
-        rows.append(_correlation(data, scores, subject, {"task": TASK, **about}, seed))
+        rows.append(_correlation(data, scores, subject, {"task": TASK, **about}, seed, draws))
     return rows
 
 
@@ -220,6 +222,7 @@ def _gap(
     subject: str,
     about: Mapping[str, Any],
     seed: int,
+    draws: int,
 ) -> Row:
     masks = subsets[NOT_GOTCHA], subsets[GOTCHA]
     parts = np.stack([part for mask in masks for part in (values * mask, mask)], axis=1)
@@ -230,7 +233,7 @@ def _gap(
             difference: Float = of[..., 0] / of[..., 1] - of[..., 2] / of[..., 3]
         return difference
 
-    samples = gap(resampled_means(sums, np.random.default_rng(seed)))
+    samples = gap(resampled_means(sums, np.random.default_rng(seed), draws)) if draws else None
     n = int((subsets[NOT_GOTCHA] | subsets[GOTCHA]).sum())
     details = {**about, "n": n, "units": len(sums), **ideal("coreference-gap"), "seed": seed}
     value = float(gap(sums.sum(0)))
@@ -238,7 +241,12 @@ def _gap(
 
 
 def _correlation(
-    data: Winogender, scores: Float, subject: str, about: Mapping[str, Any], seed: int
+    data: Winogender,
+    scores: Float,
+    subject: str,
+    about: Mapping[str, Any],
+    seed: int,
+    draws: int,
 ) -> Row:
     """Correlate the lean of occupations with their shares of women."""
     leans = occupation_leans(data, scores)
@@ -250,7 +258,7 @@ def _correlation(
     if np.isnan(value):
         reason = "undefined: fewer than two occupations with different shares and leans"
         return Row(subject, "coreference-correlation", None, {**details, "reason": reason})
-    samples = resampled_spearman(x, y, np.random.default_rng(seed))
+    samples = resampled_spearman(x, y, np.random.default_rng(seed), draws) if draws else None
     details |= ideal("coreference-correlation")
     return sampled_row(subject, "coreference-correlation", value, details, samples, OCCUPATIONS)
 
