@@ -554,8 +554,7 @@ def texts_of(model: Any, x: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
         return found.to(x.dtype)
     padding = model.config.get_text_config().pad_token_id
     real = mask if padding is None else (inputs["input_ids"] != padding).to(mask)
-    last = (mask.new_ones(mask.shape).cumsum(1) * real).argmax(1)
-    return x[range(len(x)), last]
+    return x[range(len(x)), real.cumsum(1).argmax(1)]  # the first place with all of them
 
 
 def final_of(model: Any) -> nn.Module:
