@@ -126,6 +126,23 @@ def test_the_head_of_scikit_learn_predicts_the_same(tmp_path: Path) -> None:
                 np.testing.assert_allclose(p, head.predict_proba(x), atol=1e-5)
 
 
+@pytest.mark.parametrize(("kind", "rounding"), [("bfloat16", 0.02), ("float64", 1e-5)])
+def test_the_head_has_the_precision_of_its_encoder(
+    tmp_path: Path, kind: str, rounding: float
+) -> None:
+    path = sentence_folder(tmp_path / "model")
+    x = encoded(path)
+    head = linear_model.LogisticRegression().fit(x, x[:, 0] > np.median(x[:, 0]))
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    found = TextClassifier.load((load(path).to(getattr(torch, kind)), head))
+    assert torch.equal(torch.rand(1), expected)  # loading draws no random numbers
+    known = TextClassifier.load((path, head)).probabilities(TEXTS)
+    assert np.ptp(known[:, 0]) > 5 * rounding
+    np.testing.assert_allclose(found.probabilities(TEXTS), known, atol=rounding)
+
+
 def test_what_is_fitted_behind_the_last_layer_is_what_the_head_reads() -> None:
     tokenizer = word_tokenizer(*TEXTS, front=True, pad_token="<pad>")
     options = {"num_labels": 2, "pad_token_id": tokenizer.pad_token_id}
