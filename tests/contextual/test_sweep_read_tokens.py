@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_heads
 from sentence_models import TEXTS, encoded, load, sentence_folder
 from swept_models import ALIKE, models_of, naive, swept
 from tiny_decoders import WITH_SITES, build_decoder, word_tokenizer
 from tiny_encoders import build
 
+import wordbias as wb
 from wordbias.errors import WordbiasError
-from wordbias.models.sentence_pairs import SentencePair
+from wordbias.models.sentence_pairs import SentencePair, sentence_pairs
 from wordbias.models.sites import Site, read_site
 
 torch = pytest.importorskip("torch")
@@ -162,6 +164,20 @@ def test_what_is_fitted_behind_the_last_layer_is_what_the_head_reads() -> None:
     for site in (Site("tokens", 2), Site("sentence")):
         cosine = abs(first @ adapter.subspaces[site].basis[0])
         assert cosine == pytest.approx(1, abs=1e-5)
+
+
+def test_a_projection_has_the_settings_of_a_sweep() -> None:
+    """Where a head reads a mean, L12 is removed from the tokens of the last layer in both."""
+    model = tiny_heads.model("modernbert", "SequenceClassification", classifier_pooling="mean")
+    tokenizer = tiny_heads.tokenizer()
+    fitted = fit_adapter(model, tokenizer, sentence_pairs())
+    for setting in (None, "L12-110"):
+        adapter = wb.project((model, tokenizer), setting=setting)
+        assert adapter.sites == fitted.sites
+        found = adapter.interventions("L12-110")
+        assert [str(one.site) for one in found] == ["tokens@2", "sentence"]
+        for site, subspace in fitted.subspaces.items():
+            np.testing.assert_array_equal(adapter.subspaces[site].basis, subspace.basis)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
