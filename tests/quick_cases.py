@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import pytest
@@ -33,6 +34,11 @@ def each_once(combinations: Sequence[Mapping[str, Any]], names: Sequence[str]) -
     """Say which combinations are taken so that each value of some names occurs.
 
     Of all other names every combination is taken, and these names' values in turn.
+
+    Raises
+    ------
+    ValueError
+        If the others have too few combinations for that: take the first case then, or all.
     """
     values = {name: list(dict.fromkeys(str(one[name]) for one in combinations)) for name in names}
     seen: dict[tuple[str, ...], int] = {}
@@ -45,4 +51,8 @@ def each_once(combinations: Sequence[Mapping[str, Any]], names: Sequence[str]) -
             hits.append(str(one[name]) == all_values[turn % len(all_values)])
             turn //= len(all_values)
         taken.append(all(hits))
+    for name, all_values in values.items():
+        occurring = {str(one[name]) for one in compress(combinations, taken)}
+        if missing := set(all_values) - occurring:
+            raise ValueError(f"each_once: {name} never is {', '.join(sorted(missing))}")
     return taken

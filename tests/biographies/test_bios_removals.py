@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from quick_cases import first_quick
 from small_bios import as_json, encoder_folder, small_bios
 
 from wordbias.biographies.data import Biographies, split
@@ -385,8 +386,7 @@ def adapter_file(
     return path, encoder
 
 
-@pytest.mark.each_once("site")
-@pytest.mark.parametrize("site", ["tokens@3", "cls@3"])
+@pytest.mark.parametrize("site", first_quick(["tokens@3", "cls@3"]))
 def test_an_adapter_is_an_arm(plan: Plan, tmp_path: Path, site: str) -> None:
     path, encoder = adapter_file(plan, tmp_path / "leace.safetensors", site)
     rows = run(replace(plan, strategies=("none", "leace", str(path))))

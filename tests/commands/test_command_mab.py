@@ -267,7 +267,6 @@ def test_the_table_shows_the_rows(
     assert "--set all measures occupations and names too." in done.out
 
 
-@pytest.mark.each_once("to")
 @pytest.mark.parametrize("to", FORMATS)
 def test_every_format(cli: Run, model: Path, to: str) -> None:
     done = cli("mab-eval", model, "--format", to, "-q")

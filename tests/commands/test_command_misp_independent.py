@@ -144,7 +144,6 @@ def _axis(vectors: Sample) -> Matrix:
     return she - he
 
 
-@pytest.mark.each_once("centre")
 def test_explained_variance(sample: Sample, names: Any, centre: bool, printed: Run) -> None:
     got = [row["value"] for row in printed.rows if row["measure"] == "explained-variance"]
     np.testing.assert_allclose(got, _fit(sample, names, centre)[1], rtol=DOUBLE)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tiny_heads
 import tiny_tasks
+from quick_cases import first_quick
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -45,8 +46,7 @@ def groups() -> Any:
     return np.array([int(one.group == "M") for one in TEXTS])
 
 
-@pytest.mark.each_once("family")
-@pytest.mark.parametrize("family", ["bert", "distilbert", "deberta-v2"])
+@pytest.mark.parametrize("family", first_quick(["bert", "distilbert", "deberta-v2"]))
 def test_predictions_are_those_of_a_whole_pass_with_hooks(family: str) -> None:
     task = swept(family)
     lines = [one.text for one in TEXTS]

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_heads
 from sentence_models import TEXTS, encoded, load, sentence_folder
 from swept_models import ALIKE, models_of, naive, swept
 from tiny_decoders import WITH_SITES, build_decoder, word_tokenizer
 from tiny_encoders import build
 
+import wordbias as wb
 from wordbias.errors import WordbiasError
-from wordbias.models.sentence_pairs import SentencePair
+from wordbias.models.sentence_pairs import SentencePair, sentence_pairs
 from wordbias.models.sites import Site, read_site
 
 torch = pytest.importorskip("torch")
@@ -126,6 +128,23 @@ def test_the_head_of_scikit_learn_predicts_the_same(tmp_path: Path) -> None:
                 np.testing.assert_allclose(p, head.predict_proba(x), atol=1e-5)
 
 
+@pytest.mark.parametrize(("kind", "rounding"), [("bfloat16", 0.02), ("float64", 1e-5)])
+def test_the_head_has_the_precision_of_its_encoder(
+    tmp_path: Path, kind: str, rounding: float
+) -> None:
+    path = sentence_folder(tmp_path / "model")
+    x = encoded(path)
+    head = linear_model.LogisticRegression().fit(x, x[:, 0] > np.median(x[:, 0]))
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    found = TextClassifier.load((load(path).to(getattr(torch, kind)), head))
+    assert torch.equal(torch.rand(1), expected)  # loading draws no random numbers
+    known = TextClassifier.load((path, head)).probabilities(TEXTS)
+    assert np.ptp(known[:, 0]) > 5 * rounding
+    np.testing.assert_allclose(found.probabilities(TEXTS), known, atol=rounding)
+
+
 def test_what_is_fitted_behind_the_last_layer_is_what_the_head_reads() -> None:
     tokenizer = word_tokenizer(*TEXTS, front=True, pad_token="<pad>")
     options = {"num_labels": 2, "pad_token_id": tokenizer.pad_token_id}
@@ -145,6 +164,20 @@ def test_what_is_fitted_behind_the_last_layer_is_what_the_head_reads() -> None:
     for site in (Site("tokens", 2), Site("sentence")):
         cosine = abs(first @ adapter.subspaces[site].basis[0])
         assert cosine == pytest.approx(1, abs=1e-5)
+
+
+def test_a_projection_has_the_settings_of_a_sweep() -> None:
+    """Where a head reads a mean, L12 is removed from the tokens of the last layer in both."""
+    model = tiny_heads.model("modernbert", "SequenceClassification", classifier_pooling="mean")
+    tokenizer = tiny_heads.tokenizer()
+    fitted = fit_adapter(model, tokenizer, sentence_pairs())
+    for setting in (None, "L12-110"):
+        adapter = wb.project((model, tokenizer), setting=setting)
+        assert adapter.sites == fitted.sites
+        found = adapter.interventions("L12-110")
+        assert [str(one.site) for one in found] == ["tokens@2", "sentence"]
+        for site, subspace in fitted.subspaces.items():
+            np.testing.assert_array_equal(adapter.subspaces[site].basis, subspace.basis)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

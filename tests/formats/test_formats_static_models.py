@@ -200,7 +200,6 @@ def test_sentence_transformers_loads_what_was_written(folder: Path, tmp_path: Pa
         np.testing.assert_allclose(after, before @ MATRIX, atol=rounding * np.abs(before).max())
 
 
-@pytest.mark.each_once("folder")
 def test_an_affine_map_of_the_rows_is_that_of_every_text(folder: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     erasure = Erasure(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from quick_cases import first_quick
 from tiny_encoders import build, make_tokenizer, save, words_of
 
 import wordbias as wb
@@ -414,8 +415,7 @@ def test_the_answer_is_yes_where_only_a_non_linear_probe_reads_it(
     assert "at chance: nothing there, or too few examples for this many dimensions" in said
 
 
-@pytest.mark.each_once("mdl")
-@pytest.mark.parametrize("mdl", [True, False])
+@pytest.mark.parametrize("mdl", first_quick([True, False]))
 def test_the_answer_is_no_where_nothing_is_left(tokenizer: Any, tmp_path: Path, mdl: bool) -> None:
     rng = np.random.default_rng(0)
     others = [word for word in sorted(tokenizer.get_vocab()) if word.isalpha()]

@@ -12,6 +12,7 @@ import planted_decoder
 import pytest
 import small_likelihood
 import stand_ins
+from quick_cases import first_quick
 from scipy.stats import spearmanr
 
 import wordbias as wb
@@ -119,8 +120,7 @@ def difference_of_means(model: Any, tokenizer: Any, page_texts: Any) -> Change:
     return lambda x: x - (x @ g)[..., None] * g
 
 
-@pytest.mark.each_once("stage")
-@pytest.mark.parametrize("stage", ["before", "hard"])
+@pytest.mark.parametrize("stage", first_quick(["before", "hard"]))
 def test_the_expected_pronoun_is_that_of_the_logits(
     page: Page, loaded: tuple[Any, Any], stage: str
 ) -> None:
@@ -284,8 +284,7 @@ def test_the_written_decoder_has_the_figures_of_the_column(
     assert again.code == 1
 
 
-@pytest.mark.each_once("method")
-@pytest.mark.parametrize("method", ["leace", "tokens@1", "concept-scrubbing"])
+@pytest.mark.parametrize("method", first_quick(["leace", "tokens@1", "concept-scrubbing"]))
 def test_what_is_not_exact_in_weights_is_written_as_an_adapter(
     folder: Path, tmp_path: Path, loaded: tuple[Any, Any], method: str
 ) -> None:

@@ -51,7 +51,6 @@ def _by_hand(panel: Panel, axis: np.ndarray) -> float:
     return float(pearsonr(leans, shares).statistic)
 
 
-@pytest.mark.each_once("place")
 @pytest.mark.parametrize("place", [0, 1])
 def test_the_value_is_that_of_the_paper_word_by_word(panels: list[Panel], place: int) -> None:
     panel = panels[place]

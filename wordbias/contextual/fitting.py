@@ -130,10 +130,9 @@ def fit_adapters(
     check_plain(model)
     recipe = recipe or Recipe()
     places = locate_all(model, published_sites(model) if wanted is None else wanted)
-    read: dict[str, str] = {}
-    if wanted is None and (site := read_site(model)).kind != "cls":
-        read = {READ: str(site)}
     chosen = sorted({place.site for place in places}, key=depth)
+    site = read_site(model)
+    read = {READ: str(site)} if site.kind != "cls" and site in chosen else {}
     if recipe.tokens == "cls" and is_decoder(model):
         raise WordbiasError(
             "tokens cls: the first token of a decoder has read no other; choose mean, word or last"

@@ -44,7 +44,7 @@ from wordbias.models.model_like import ModelLike
 from wordbias.models.sentence_folder import SentenceVectors
 from wordbias.models.sentence_pairs import SentencePairsLike, redrawn_pairs, sentence_pairs
 from wordbias.models.settings import SENT_DEBIAS, Settings
-from wordbias.models.sites import EMBEDDING, Site, locate, written
+from wordbias.models.sites import EMBEDDING, Site, locate, read_site, written
 from wordbias.models.sites import sites as read_sites
 from wordbias.models.targets import HEADS, Target, load_target
 from wordbias.models.texts import TextsLike
@@ -416,7 +416,10 @@ def _setting_of(
 def _check_setting(target: Target, setting: str, wanted: Sequence[Site]) -> None:
     """Refuse, before anything is fitted, a setting that lacks a site."""
     fitted = {site.within(target.model) for site in wanted}
+    published = not names_sites(setting)
     for site in sites_of(setting, layer_count(target.model)) if setting != SENT_DEBIAS else ():
+        if published and site.kind == "cls":
+            site = read_site(target.model)
         if site not in fitted:
             if site != EMBEDDING:
                 locate(target.model, site)  # refuses what the model cannot have

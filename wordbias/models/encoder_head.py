@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,7 +102,8 @@ def load_with_head(source: ModelLike, head: Any, device: str | None) -> LoadedMo
             f"{name}: its vectors have {width} values, the {type(head).__name__} is fitted to "
             f"{weight.shape[1]}; give one that is fitted to vectors of this encoder"
         )
-    classifier = nn.Linear(*weight.T.shape).to(encoder.model.device)
+    empty = nn.Linear(width, len(weight), device="meta", dtype=encoder.model.dtype)
+    classifier = empty.to_empty(device=encoder.model.device)
     with torch.no_grad():
         classifier.weight.copy_(torch.from_numpy(weight))
         classifier.bias.copy_(torch.from_numpy(bias))
@@ -111,10 +111,7 @@ def load_with_head(source: ModelLike, head: Any, device: str | None) -> LoadedMo
     model.config.id2label = dict(enumerate(classes))
     tokenizer = copy.deepcopy(encoder.tokenizer)
     tokenizer.model_max_length = encoder.max_length
-    plain = LoadedModel(
-        name, encoder.model, tokenizer, (), encoder.given, encoder.device, encoder.precision
-    )
-    return replace(plain, model=model)
+    return LoadedModel(name, model, tokenizer, (), encoder.given, encoder.device, encoder.precision)
 
 
 def _weights(head: Any) -> tuple[Any, Any, list[str]]:

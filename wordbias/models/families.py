@@ -3,6 +3,8 @@
 `FAMILIES` has all that differs between families; a new family is one entry. What a loaded model
 says itself is not in the table: its numbers of layers and heads, and the number of tokens it reads
 (`wordbias.models.encoder`).
+
+The file is long because a family has one place: its entry, and the functions that the entry names.
 """
 
 from __future__ import annotations
@@ -554,8 +556,7 @@ def texts_of(model: Any, x: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
         return found.to(x.dtype)
     padding = model.config.get_text_config().pad_token_id
     real = mask if padding is None else (inputs["input_ids"] != padding).to(mask)
-    last = (mask.new_ones(mask.shape).cumsum(1) * real).argmax(1)
-    return x[range(len(x)), last]
+    return x[range(len(x)), real.cumsum(1).argmax(1)]  # the first place with all of them
 
 
 def final_of(model: Any) -> nn.Module:

@@ -364,9 +364,9 @@ def _sentence(model: Any, site: Site) -> Place:
     if head is not None and read_by_head(model) == LATE:
         raise WordbiasError(
             f"site sentence: the head of this {type(model).__name__} reads every token and takes "
-            f"the mean of their logits (classifier_pooling {LATE!r} in its config): there is "
-            "no vector of the sentence; it has tokens@L and attention@L for the layers 1 to "
-            f"{layer_count(model)}"
+            f"the mean of their logits (classifier_pooling {model.config.classifier_pooling!r} in "
+            "its config): there is no vector of the sentence; it has tokens@L and attention@L for "
+            f"the layers 1 to {layer_count(model)}"
         )
     if head is not None:
         final = model.get_submodule(head.final)

@@ -19,7 +19,7 @@ from wordbias.models.families import (
 )
 from wordbias.models.loading import LoadedModel, load_pretrained, where_of
 from wordbias.models.model_like import ModelLike, name_of, need_transformers, silent
-from wordbias.models.sites import PUBLISHED_SITES, Site
+from wordbias.models.sites import Site, published_sites
 from wordbias.models.weight_files import check_sizes
 from wordbias.resources.models import local_model
 
@@ -57,7 +57,8 @@ class Target(LoadedModel):
         """Return the published sites of an encoder; of a decoder the output of every layer."""
         if is_decoder(self.model):
             return self.outputs()
-        return tuple(site for site in PUBLISHED_SITES if self.sentence or site.kind != "sentence")
+        wanted = published_sites(self.model)
+        return tuple(site for site in wanted if self.sentence or site.kind != "sentence")
 
     def outputs(self) -> tuple[Site, ...]:
         """Return the output of every layer, ``tokens@all``."""

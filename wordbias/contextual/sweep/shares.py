@@ -18,7 +18,7 @@ from wordbias.measures.registry import symbol
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.results import Row
-from wordbias.statistics import Array, resamples, weighted_spearman
+from wordbias.statistics import Array, resamples, spearman
 from wordbias.stereotypes.scores import Settings, extremes
 
 _OF_SHARE = ("strength", "distance")
@@ -43,7 +43,7 @@ def share_ranks(
     if len(shares) < 2:
         return [], []
     names = [name for name in heads[0] if name not in (BASE, SENT_DEBIAS)]
-    n, once = len(heads[0][BASE].strength), np.ones((1, len(names)))
+    n = len(heads[0][BASE].strength)
     whole, rng = np.arange(n)[None], np.random.default_rng(settings.seed)
     drawn = np.concatenate(list(resamples(n, rng, settings.samples)))
     rows, ranks = list[Row](), list[Row]()
@@ -59,13 +59,12 @@ def share_ranks(
                 ranks.append(Row(head, "rank", float(place), {"setting": name}))
         (first, samples), *others = at.values()
         for share, (other, drawn_other) in zip(shares[1:], others, strict=True):
-            rho = float(weighted_spearman(first, other, once)[0])
             both = zip(samples, drawn_other, strict=True)
-            draws = np.array([weighted_spearman(a, b, once)[0] for a, b in both])
+            draws = np.array([spearman(a, b) for a, b in both])
             x, y = (f"{symbol(measure)}, {one:g}" for one in (shares[0], share))
             about: dict[str, Any] = {"x": x, "y": y, "method": "spearman", "n": len(names)}
             about |= {"neutral": 0.0, **by_bootstrap(draws, "triples")}
-            rows.append(Row(f"{x} – {y}", "correlation", rho, about))
+            rows.append(Row(f"{x} – {y}", "correlation", spearman(first, other), about))
     return rows, [_correlations(rows), _ranks(ranks)]
 
 
