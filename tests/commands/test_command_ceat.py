@@ -322,13 +322,6 @@ def test_a_column_and_untrained_weights(
     assert list(swapped["n"]) == ["career", "family", "men", "women"]
 
 
-@pytest.mark.slow
-def test_a_process_of_its_own(process: Run, saved: Path, mine: Path) -> None:
-    done = process("ceat", saved, "--query", mine, "--format", "jsonl")
-    assert (done.code, done.err) == (0, "")
-    assert [json.loads(line)["set"] for line in done.out.splitlines()] == ["mine", "mine"]
-
-
 def test_saved_vectors_need_no_torch_and_no_scipy(process: Run, saved: Path, mine: Path) -> None:
     import subprocess
     import sys

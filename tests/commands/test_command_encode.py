@@ -292,18 +292,6 @@ def _rows_done(part: Path) -> bool:
     return bool(load_representations(part).vectors.any())
 
 
-@pytest.mark.slow
-def test_help_loads_no_heavy_library() -> None:
-    code = (
-        "import sys; from wordbias.cli import run; run(['encode', '--help']);"
-        "print(sorted({'torch', 'transformers', 'sklearn', 'scipy'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert "wordbias encode roberta-base bios.tsv.gz -o bios.safetensors" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

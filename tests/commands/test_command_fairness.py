@@ -276,12 +276,6 @@ def test_wrong_usage(cli: Run, predictions: Path, arguments: tuple[str, ...]) ->
     assert cli("fairness").code == 2
 
 
-def test_as_a_process_of_its_own(process: Run, predictions: Path) -> None:
-    done = process("fairness", predictions, *NAMES, "--draws", 5, "--format", "jsonl")
-    assert (done.code, done.err) == (0, "")
-    assert json.loads(done.out.splitlines()[0])["measure"] == "accuracy"
-
-
 @pytest.mark.slow
 def test_it_needs_none_of_the_heavy_libraries(predictions: Path) -> None:
     arguments = ["fairness", str(predictions), *NAMES, "--format", "jsonl"]

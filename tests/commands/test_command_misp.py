@@ -297,7 +297,7 @@ def test_the_seed_and_only_the_seed_decides(found: Callable[..., Any]) -> None:
 def test_the_same_seed_gives_the_same_bytes_in_every_process(process: Run) -> None:
     outputs = {
         process("misp", "--format", "json", "-q", env={**os.environ, "PYTHONHASHSEED": seed}).out
-        for seed in ("0", "1", "2")
+        for seed in ("0", "1")
     }
     assert len(outputs) == 1
     assert json.loads(outputs.pop())["rows"]
