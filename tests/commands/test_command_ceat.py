@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
 import string
@@ -27,7 +25,6 @@ from wordbias.probes.ceat.sentences import (
     encode_contexts,
     find_sentences,
 )
-from wordbias.reports import FORMATS
 from wordbias.wordlists.queries import as_queries
 
 Run = Callable[..., Any]
@@ -209,16 +206,6 @@ def test_words_that_are_left_out_are_told_from_those_that_are_few(
         "mine: left out, with too few sentences: zed 2; fewer than 10 sentences have Ann 8, John 9."
         in said
     )
-
-
-@pytest.mark.parametrize("to", FORMATS)
-def test_every_format(cli: Run, saved: Path, mine: Path, to: str) -> None:
-    done = cli("ceat", saved, "--query", mine, "--draws", 20, "--format", to)
-    assert (done.code, done.err) == (0, "")
-    assert "mine" in done.out
-    if to == "csv":
-        first, _ = csv.DictReader(io.StringIO(done.out))
-        assert json.loads(first["n"]) == {"men": 2, "women": 2, "career": 2, "family": 2}
 
 
 def test_draws_move_p_and_not_the_interval(report: Reported, saved: Path, mine: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import signal
 import string
@@ -20,7 +18,6 @@ import pytest
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import Settings, encode, encode_spans
 from wordbias.models.representations import load_representations
-from wordbias.reports import FORMATS
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -223,16 +220,6 @@ def test_untrained_weights_of_a_seed(encoded: Run, model: Path) -> None:
     row, found = encoded("--random-init", 3)
     close(found.vectors, encode(Encoder.load(model, device="cpu", random_init=3), TEXTS))
     assert row["random_init"] == found.about["random_init"] == 3
-
-
-@pytest.mark.parametrize("to", FORMATS)
-def test_every_format(cli: Run, model: Path, bios: Path, out: Path, to: str) -> None:
-    done = cli("encode", model, bios, "-o", out, "-q", "--format", to)
-    assert (done.code, done.err) == (0, "")
-    assert "tiny-bert" in done.out
-    if to == "csv":
-        (row,) = csv.DictReader(io.StringIO(done.out))
-        assert row["n"] == "4"
 
 
 def test_a_second_call_encodes_nothing(
