@@ -349,7 +349,7 @@ def _further_files(
         return []
     option = "--null" if kind == "null" else "--seed-lists"
     if output is None:
-        raise UsageError(f"{option} writes further adapters beside -o ADAPTER; name that too")
+        raise UsageError(f"{option} writes more adapters next to -o ADAPTER; name that too")
     path = Path(output)
     numbers = [""] if count == 1 else list(map(str, range(1, count + 1)))
     return [str(path.with_name(f"{path.stem}.{kind}{number}{path.suffix}")) for number in numbers]

@@ -50,7 +50,7 @@ class Reading:
     codes
         Code of the labels and of the control task under each seed.
     scale
-        Number by which the vectors were divided.
+        Divisor of the vectors.
     neutral
         What the shares of the genders alone give, by measure.
     """

@@ -1,4 +1,4 @@
-"""SEAT: WEAT on vectors of sentences, each of which mentions one word (May et al. 2019).
+"""SEAT: WEAT on vectors of sentences that mention one word each (May et al. 2019).
 
 A word stands in several templates, whose sentences are not independent. So the associations of a
 word are means over its sentences, and effect size, test and interval are over words, as in WEAT.

@@ -88,7 +88,7 @@ class Stage:
 
     @property
     def layers(self) -> list[int]:
-        """Layers of which everything is measured: all before, the last after a projection."""
+        """Layers where everything is measured: before a projection all, after it the last."""
         known = sorted(self.vectors.layers)
         return known if self.label == BEFORE else known[-1:]
 

@@ -180,7 +180,7 @@ class TextVectors:
         return unit(self.take(layer, texts)).astype(np.float64)
 
     def grouped(self, layer: int, groups: Mapping[str, Sequence[str]]) -> Array:
-        """Return unit vectors of groups of as many texts each, shape ``(groups, texts, d)``."""
+        """Return unit vectors of groups of equally many texts, shape ``(groups, texts, d)``."""
         return np.stack([self.units(layer, texts) for texts in groups.values()])
 
 
