@@ -77,6 +77,11 @@ def test_from_files_to_clusters(cli: Cli, folder: Path, tmp_path: Path) -> None:
     assert any(one.clusters for one in made)
     resolve = wb.load(output)
     assert [resolve(one.sentences) for one in made] == [one.clusters for one in made]
+    bad = tmp_path / "bad.conll"
+    bad.write_text((folder / "dev.conll").read_text().replace("\t(0)", "\t0)", 1))
+    done = cli("coref-predict", output, bad, "--skip-bad")
+    assert done.code == 0, done.err
+    assert f"note: {bad}: 1 mention left out, the first: line " in done.err
 
 
 @pytest.mark.slow
