@@ -137,7 +137,8 @@ def coref_study(
     holm : bool
         Correct p-values for the number of tests (Holm).
     keep_models : bool
-        Keep the trained models in the folder, too.
+        Keep the trained models in the folder, also with the retrained head, and each removal as an
+        adapter for coref-predict.
 
     Returns
     -------
