@@ -2,7 +2,7 @@
 
     python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --documents 8
     python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --winobias winobias/
-    python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --joined 5 60
+    python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --joined 5 50
 
 The peer scores mentions as published code does: it builds the vector of every span, with a softmax
 over all word pieces of the document, and multiplies it by the first layer. Ours multiplies each
