@@ -82,7 +82,8 @@ def coref_predict(
 
     Files are those that ``coref-train`` reads, or sentences that ``winobias`` writes. Clusters that
     stand in them are not read by the model. With ``adapter`` its ``setting`` is removed inside the
-    encoder. ``wordbias project`` fits one on the folder of the model.
+    encoder. ``wordbias project`` fits one on the folder of the model; ``coref-study`` keeps those
+    that it measured.
 
     Parameters
     ----------
