@@ -333,7 +333,8 @@ def _run(
     quiet = settings.get("progress") is False
     own_values = {name: given.pop(name) for name in own}
     to = None if own_values.get("to") is None else str(own_values["to"])
-    junit, to = to == JUNIT, None if to == JUNIT else to
+    junit = to == JUNIT and "fail_if" in used
+    to = None if junit else to
     figure = own_values.get("plot")
     if figure is not None:
         _check_figure(str(figure), given, spelled)
