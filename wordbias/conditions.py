@@ -1,4 +1,4 @@
-"""Conditions on the rows of a result, such as ``tpr-gap[group=F] low > .1``, and their judgement.
+"""Conditions on the rows of a result, such as ``tpr-gap[set=sum] low > .1``, and their judgement.
 
 A condition is a measure, perhaps narrowed by keys of its rows, an operator and a number::
 
@@ -45,7 +45,7 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
 }
 CHANGE, ENDS = "change", ("low", "high")
-FORM = "write it as 'tpr-gap > .1', 'tpr-gap[group=F] low > 0' or 'change tpr-gap > .02'"
+FORM = "write it as 'tpr-gap > .1', 'tpr-gap[set=sum] low > .1' or 'change tpr-gap > .02'"
 Status = Literal["passed", "failed", "error"]
 
 _SPACE = re.compile(r"\s*")
@@ -53,7 +53,7 @@ _QUOTED = re.compile(r""" "(?:[^"]|"")*" | '(?:[^']|'')*' """, re.VERBOSE)
 _NAME = re.compile(r"""[^\s\[\]<>=,"']+""")
 _VALUE = re.compile(r"""[^\s,\]"'](?:[^,\]]*[^\s,\]])?""")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_OPERATOR = re.compile(r"[<>=!≤≥]+")
+_OPERATOR = re.compile(r"[<>=!]+")
 
 
 class Condition(NamedTuple):

@@ -179,7 +179,7 @@ class Report:
         Parameters
         ----------
         *conditions
-            Conditions such as ``tpr-gap[group=F] < .1``, ``same high < 1``, ``change tpr-gap <
+            Conditions such as ``tpr-gap[set=sum] < .3``, ``same high < 1``, ``change same <
             .02``.
         baseline
             Report, or file that a command printed with --format json, that changes are counted

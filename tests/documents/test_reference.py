@@ -155,3 +155,9 @@ def test_pages_of_names_that_are_gone_are_removed(reference: Any, tmp_path: Path
 )
 def test_code_that_is_just_a_name_has_a_page(reference: Any, code: str, page: str | None) -> None:
     assert reference.page_of(code) == page
+
+
+def test_the_exit_statuses_are_those_of_the_guide(reference: Any) -> None:
+    text = (ROOT / "docs" / "shell.md").read_text(encoding="utf-8").replace("`", "")
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", text, re.M)
+    assert dict(rows) == reference.STATUSES

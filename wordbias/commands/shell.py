@@ -543,7 +543,7 @@ def format_option(*, rows: bool = True) -> click.Option:
         default="table",
         show_default=True,
         help="Output format. spreadsheet is CSV in which no text is taken for a formula"
-        + (", junit the conditions of --fail-if as JUnit XML." if rows else "."),
+        + ("; junit has the conditions of --fail-if." if rows else "."),
     )
 
 
