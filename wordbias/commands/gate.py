@@ -22,13 +22,13 @@ def gate_options() -> list[click.Option]:
             ["--fail-if"],
             multiple=True,
             metavar="CONDITION",
-            help="Exit with status 3 if a row meets a condition such as 'tpr-gap[set=sum] > .3', or "
-            "is undefined. It may be repeated. In Python Report.check states what must hold.",
+            help="Exit with status 3 if a row meets a condition, such as 'tpr-gap[set=sum] > .3', "
+            "or is undefined. It may be repeated. In Python Report.check states what must hold.",
         ),
         click.Option(
             ["--baseline"],
             metavar="FILE",
-            help="With --fail-if 'change MEASURE > .02': result before, as --format json prints it.",
+            help="For --fail-if 'change MEASURE > .02': result before, as --format json prints it.",
         ),
     ]
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, field, fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,11 +74,11 @@ class Checked(Report):
 def run(checks: str | os.PathLike[str], *, output: str | os.PathLike[str] | None = None) -> Checked:
     """Run the calls of a TOML file, and say for each whether its conditions failed.
 
-    Each table is a call: its ``command``, its arguments as the shell or Python names them, and
-    ``fail-if``, a condition or a list of them; ``baseline`` is a result before, for a condition on
-    a change. A call without ``fail-if`` fails only by an error. All calls run, also after one that
-    failed. Relative paths in the file start from its folder, which is the working directory while
-    the calls run.
+    Each table is a call, with its ``command`` and its arguments as the shell or Python names them.
+    ``fail-if`` is a condition or a list of them. ``baseline`` is a result before, for a condition
+    on a change. A call without ``fail-if`` fails only by an error. All calls run, also after one
+    that failed. Relative paths in the file start from its folder, which is the working directory
+    while the calls run.
 
     Parameters
     ----------
@@ -177,12 +178,17 @@ def _text(value: object, where: str) -> str:
 
 def _function(name: str) -> Callable[..., object]:
     """Return the public function of a command."""
-    known = {one.replace("_", "-"): one for one in wordbias.__all__ if one.islower()}
-    known = {one: function for one, function in known.items() if function[0] != "_"}
-    known = {one: function for one, function in known.items() if function not in NO_CALLS}
-    if name.replace("_", "-") not in known:
+    known = {
+        one.replace("_", "-"): one
+        for one in wordbias.__all__
+        if one.islower() and one[0] != "_" and one not in NO_CALLS
+    }
+    function = known.get(name.replace("_", "-"))
+    if function is None:
         raise unknown_name("command", name, known)
-    found: Callable[..., object] = getattr(wordbias, known[name.replace("_", "-")])
+    found: Callable[..., object] = getattr(
+        import_module(f"wordbias.functions.{function}"), function
+    )
     return found
 
 
