@@ -62,7 +62,10 @@ def test_how_conditions_are_written(text: str, wanted: Condition) -> None:
         ("", "a condition is empty"),
         ("  ", "a condition is empty"),
         ("> .1", "expected a measure, at character 1"),
-        ("tpr-gap", "expected one of >=, <=, >, <, at character 8"),
+        (
+            "tpr-gap",
+            "one of >=, <=, >, < (a shell takes > for a file, unless it is quoted), at character 8",
+        ),
         ("tpr-gap = .1", "got =, at character 9"),
         ("tpr-gap == .1", "got ==, at character 9"),
         ("tpr-gap >> .1", "got >>, at character 9"),

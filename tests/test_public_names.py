@@ -26,6 +26,7 @@ import stand_ins
 import wordbias
 import wordbias as wb
 from wordbias.cli import SECTIONS
+from wordbias.conditions import Condition, outcome_of
 from wordbias.configuration import Config
 from wordbias.measures.panel import Panel
 
@@ -537,6 +538,9 @@ def test_a_call_gives_what_the_signature_says(
         assert report.command.replace("-", "_") == name
         takes = "--fail-if" in importlib.import_module(f"wordbias.commands.{name}").command.common
         assert takes == (len(report) > 0 and name != "run") or name in NO_VALUES
+        for row in report:  # each can be asked for, whatever its name
+            asked = str(Condition(row.measure, {"subject": row.subject}, "", ">", 0.0, False))
+            assert outcome_of(asked, report.rows).status != "error"
     if name != "WordbiasError":
         check_shown(name, made)
 

@@ -129,8 +129,9 @@ class _Reader:
             raise self.error(f"expected low, high or an operator before {part!r:.40}", len(part))
         sign = self.match(_OPERATOR) or ""
         if sign not in OPERATORS:
-            known = ", ".join(OPERATORS)
-            raise self.error(f"expected one of {known}" + f", got {sign}" * bool(sign), len(sign))
+            end = " (a shell takes > for a file, unless it is quoted)" * (self.at == len(self.text))
+            got = f", got {sign}" if sign else end
+            raise self.error(f"expected one of {', '.join(OPERATORS)}{got}", len(sign))
         limit = self.match(_NUMBER)
         if limit is None or not math.isfinite(float(limit)):
             raise self.error("expected a finite number")
@@ -339,7 +340,7 @@ def _changed(
         if not own:
             raise UsageError(
                 f"change {name}: the rows have no change of their own; give --baseline with a "
-                "result of the same call, as --format json prints it"
+                "result of the same call, saved as JSON"
             )
         return own
     before, after = keyed(baseline, rows, across=one_subject_each(baseline, rows))
@@ -350,8 +351,8 @@ def _changed(
         names = ", ".join([name, *_names(lacking[0], chosen)])
         more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
         raise UsageError(
-            f"change {name}: the baseline has no {names}{more}; make it by the same call, with "
-            "--format json"
+            f"change {name}: the baseline has no {names}{more}; make it by the same call, "
+            "saved as JSON"
         )
     matched = {key: (before[key], as_measured(row)) for key, row in asked.items()}
     pairs = [row for _, row in with_changes(matched)]

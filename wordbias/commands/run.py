@@ -25,6 +25,13 @@ command: click.Command = shell(
     run,
     argument("checks", required=True, metavar="CHECKS.TOML"),
     option("output", "-o", "--output", metavar="JUNIT.XML"),
+    listed="""
+CHECKS.TOML:
+  [classifier]
+  command = "fairness"
+  predictions = "predictions.csv"
+  fail-if = ["tpr-gap[set=sum] > .3", "accuracy[set=all] < .8"]
+""",
     examples="""
         wordbias run checks.toml
         wordbias run checks.toml -o junit.xml
