@@ -490,7 +490,7 @@ def _settings(
             raise click.UsageError(
                 f"{_longest(common[name])}: wordbias {command} does not use it; leave it out"
             )
-        if value == "":
+        if value == "" or (isinstance(value, tuple) and "" in value):
             raise WordbiasError(
                 f"{_longest(common[name])}: is empty; give a value, or leave it out"
             )
