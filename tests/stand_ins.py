@@ -460,8 +460,19 @@ def coreference_model(path: Path) -> None:
     store(model.encoder, path, {}, model.write)
 
 
+def checks(path: Path) -> None:
+    """Write checks of the sample: two conditions that are not met, and one that is."""
+    path.write_text(
+        '[association]\ncommand = "weat"\nquery = "weat6"\n'
+        'fail-if = ["weat > 1.9", "weat low > 1"]\n\n'
+        '[lists]\ncommand = "lists"\nfail-if = "size-names > 1e6"\n',
+        encoding="utf-8",
+    )
+
+
 STAND_INS: dict[str, Callable[[Path], None]] = {
     "FOLDER": nli_encoder,
+    "checks.toml": checks,
     "coref/": coreference_model,
     "train.conll": documents,
     "dev.conll": documents,

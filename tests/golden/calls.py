@@ -556,6 +556,10 @@ _CLASSIFIERS = (
 _MANY = (
     Call("changes-json", "changes before.json after.json --format json"),
     Call("changes-table", "changes before.json after.json"),
+    Call("run-json", "run checks.toml -o junit.xml --format json"),
+    Call("run-table", "run checks.toml"),
+    Call("gate-failed", "weat --query weat6 -q --fail-if 'weat > 1' --fail-if 'weat > 1.9'"),
+    Call("gate-junit", "weat --query weat6 --format junit --fail-if 'weat[set=x] > 1'"),
     Call("compare-json", "compare rows.json --format json"),
     Call("compare-table", "compare rows.json --correlation spearman --only midb,clustering"),
     Call("report-html", "report weat.json rows.json -o page.html"),

@@ -49,7 +49,8 @@ command: click.Command = shell(
     extra=[
         page_format(
             FORMATS,
-            "Format: a page, the same without pictures, or rows.  [default: by -o's suffix; html]",
+            "Format: a page, the same without pictures, rows, or junit, the conditions of "
+            "--fail-if.  [default: by -o's suffix; html]",
         )
     ],
 )
