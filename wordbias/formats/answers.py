@@ -90,7 +90,7 @@ class Answers:
                         file.execute("CREATE TABLE IF NOT EXISTS encoder (name TEXT)")
                         file.execute(
                             "CREATE TABLE IF NOT EXISTS answers (text BLOB PRIMARY KEY, "
-                            "vector BLOB NOT NULL) WITHOUT ROWID"
+                            "vector BLOB NOT NULL)"
                         )
                         file.execute("INSERT INTO encoder VALUES (?)", (self.name,))
                         file.execute(f"PRAGMA user_version = {_FORMAT}")

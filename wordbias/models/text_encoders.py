@@ -2,7 +2,7 @@
 
 A model on this machine, a model behind an endpoint, a function, an object of another library, or a
 file of vectors that were made elsewhere. `open_text_encoder` makes one of each. Where layers or
-tokens are read, `wordbias.models.encoder.Encoder` is needed, and `refuse_output_only` says so.
+tokens are read, `wordbias.models.encoder.Encoder` is needed, and `layered` says so.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ def is_output_only(source: object) -> bool:
     return False
 
 
-def refuse_output_only(source: object, what: str) -> None:
-    """Refuse an encoder that shows its output alone, where more is read.
+def layered(source: EncoderLike, what: str) -> ModelLike:
+    """Return a model whose inside is read; refuse an encoder that shows its output alone.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def refuse_output_only(source: object, what: str) -> None:
     elif is_output_only(source):
         name = next(iter(source)) if isinstance(source, Mapping) else _name_of(source)
     else:
-        return
+        return cast("ModelLike", source)
     raise WordbiasError(
         f"{name}: gives vectors of texts alone, and this reads {what}; give the model itself (a "
         "folder, a name on the hub), or measure its vectors: wordbias audit, encode, probe, erase"
