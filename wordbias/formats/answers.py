@@ -44,7 +44,7 @@ class Answers:
         self.path = _folder() / f"{plain}-{digest[:16]}{_ENDING}"
 
     def get(self, texts: Sequence[str]) -> dict[int, Float32]:
-        """Return the kept vectors, by the places of their texts.
+        """Return the kept vectors, by the places of their texts; none that is damaged.
 
         Raises
         ------
@@ -57,8 +57,10 @@ class Answers:
         with self._open() as file:
             for place, text in enumerate(texts):
                 asked = file.execute("SELECT vector FROM answers WHERE text = ?", (_key(text),))
-                if (row := asked.fetchone()) is not None:
-                    found[place] = np.frombuffer(row[0], _STORED).astype(np.float32)
+                if (row := asked.fetchone()) is not None and len(row[0]) % _STORED.itemsize == 0:
+                    vector = np.frombuffer(row[0], _STORED).astype(np.float32)
+                    if len(vector) and np.isfinite(vector).all():
+                        found[place] = vector
         return found
 
     def put(self, texts: Sequence[str], vectors: Float32) -> None:

@@ -1,8 +1,8 @@
 """Encoders of texts of any kind: what gives a vector for each text, and need not show more.
 
-A model on this machine, a model behind an endpoint, a function, an object of another library, or a
-file of vectors that were made elsewhere. `open_text_encoder` makes one of each. Where layers or
-tokens are read, `wordbias.models.encoder.Encoder` is needed, and `layered` says so.
+A model on this machine or behind an endpoint, a function, an object of another library, or a file
+of vectors that were made elsewhere. `open_text_encoder` opens each. What reads layers or tokens
+needs `wordbias.models.encoder.Encoder`.
 """
 
 from __future__ import annotations
@@ -199,32 +199,6 @@ def is_output_only(source: object) -> bool:
     return False
 
 
-def layered(source: EncoderLike, what: str) -> ModelLike:
-    """Return a model whose inside is read; refuse an encoder that shows its output alone.
-
-    Parameters
-    ----------
-    what
-        What is read, such as "the layers".
-
-    Raises
-    ------
-    WordbiasError
-        With the commands that take it.
-    """
-    how = current_config()
-    if isinstance(source, str) and how.endpoint is not None:
-        name = f"{source} at {Endpoint(how.endpoint, source, how.key_variable).host}"
-    elif is_output_only(source):
-        name = next(iter(source)) if isinstance(source, Mapping) else _name_of(source)
-    else:
-        return cast("ModelLike", source)
-    raise WordbiasError(
-        f"{name}: gives vectors of texts alone, and this reads {what}; give the model itself (a "
-        "folder, a name on the hub), or measure its vectors: wordbias audit, encode, probe, erase"
-    )
-
-
 # models on this machine
 
 
@@ -350,9 +324,8 @@ class AnsweringEncoder:
                 vectors = self._answer(batch)
                 dims.add(vectors.shape[1])
                 if len(dims) > 1:
-                    raise self._odd(
-                        f"vectors of {' and then '.join(map(str, sorted(dims)))} values"
-                    )
+                    lengths = " and ".join(map(str, sorted(dims)))
+                    raise self._odd(f"vectors of {lengths} values in different batches")
                 if kept is not None:
                     kept.put(batch, vectors)
                 found |= dict(zip(places, vectors, strict=True))
