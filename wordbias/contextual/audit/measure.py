@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 
 from wordbias.contextual.audit import expected
-from wordbias.contextual.audit.expected import Predicted, pronoun_leans
+from wordbias.contextual.audit.expected import (
+    Predicted,
+    pronoun_leans,
+    pronoun_scores,
+    pronoun_shares,
+    share_rows,
+)
 from wordbias.contextual.audit.projections import Fitted, Unprojected, fit
 from wordbias.contextual.audit.texts import Reader, Reads, TextVectors
 from wordbias.draws import control_of
@@ -347,9 +353,10 @@ class Measuring:
         subjects = {one: before_pronoun(lists, one) for one in lists.subjects}
         others = [*lists.unrelated, *(text for pair in lists.paraphrases for text in pair)]
         with self._projected(stage):
-            lean = pronoun_leans(self.decoder, occupations)
-            people = pronoun_leans(self.decoder, subjects)
+            scores = pronoun_scores(self.decoder, occupations)
+            of_people = pronoun_scores(self.decoder, subjects)
             stage.predicted = Predicted.of(self.decoder, others)
+        lean, people = pronoun_leans(scores), pronoun_leans(of_people)
         if before is None:
             self.chance_expected = Chance.permuted(lean, women, seed=self.seed)
         found = Pronouns.of_leans(lean, women, seed=self.seed, measures=expected.MEASURES)
@@ -364,6 +371,13 @@ class Measuring:
         old = None if before is None else before.predicted
         return [
             *rows,
+            *share_rows(
+                self.subject,
+                about,
+                pronoun_shares(scores),
+                pronoun_shares(of_people),
+                seed=self.seed,
+            ),
             *stage.predicted.rows(self.subject, about, before=old, seed=self.seed),
         ]
 
