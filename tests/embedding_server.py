@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,12 @@ def toy(texts: Sequence[str]) -> Any:
         [len(one), sum(map(ord, one)) / 7, one.count("e"), ord(one[:1] or "-")] for one in texts
     ]
     return np.array(rows, np.float32)
+
+
+def drawn(texts: Sequence[str]) -> Any:
+    """Return normal vectors of texts, each by its own seed, shape ``(n, 12)``."""
+    seeds = (zlib.crc32(text.encode()) for text in texts)
+    return np.stack([np.random.default_rng(seed).normal(size=12) for seed in seeds])
 
 
 @dataclass(frozen=True)

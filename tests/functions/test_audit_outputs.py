@@ -178,9 +178,15 @@ def test_what_needs_more_is_refused(given: dict[str, Any], said: str) -> None:
         audit(Refusing(), **given)
 
 
-def test_vectors_of_other_texts(tmp_path: Path) -> None:
-    with pytest.raises(WordbiasError, match=r"has 3 vectors and no column 'text'; expected one"):
+def test_vectors_of_other_texts(cli: Cli, tmp_path: Path) -> None:
+    said = "has 3 vectors and no column 'text'; expected one for each of"
+    with pytest.raises(WordbiasError, match=said):
         audit(read_vectors=np.eye(3))
+    np.save(tmp_path / "v.npy", np.eye(3))
+    found = cli("audit", "--read-vectors", tmp_path / "v.npy", "-o", tmp_path / "page.html")
+    assert found.code == 1
+    assert said in found.err
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_texts_are_written(cli: Cli, tmp_path: Path) -> None:

@@ -337,7 +337,7 @@ def _model(
     """Return what is audited as a model is; None for word vectors."""
     if read_vectors is None:
         return model_among(embeddings)
-    if embeddings is not None:
+    if embeddings is not None and embeddings != ():
         raise UsageError("--read-vectors: holds the vectors of a model; give no other")
     refuse_same({"-o": output}, {"--read-vectors": read_vectors})
     return ReadVectors.open(read_vectors)
