@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from wordbias.calls import current, note
+from wordbias.configuration import current_config
 from wordbias.draws import control_name, control_of
 from wordbias.embedding import is_words_and_vectors
 from wordbias.errors import WordbiasError
@@ -26,6 +27,7 @@ from wordbias.models.loading import LoadedModel
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.peft import check_no_adapter
 from wordbias.models.sentence_transformers import is_sentence_transformer
+from wordbias.models.text_encoders import EncoderLike, is_output_only
 from wordbias.pages.answers import column_answers
 from wordbias.pages.audit import with_changes
 from wordbias.pages.columns import best_of
@@ -53,15 +55,16 @@ if TYPE_CHECKING:
 FORMATS = (*PAGE_FORMATS, "json")
 ONLY_MODELS = ("export", "stereoset", "snli", "device")
 """Arguments of `wordbias.audit` that are for models only."""
-_SHARED = ("embeddings", "output", "skip", "methods", "seed")
+_SHARED = ("embeddings", "output", "skip", "methods", "seed", "read_vectors")
 """Arguments that are for vectors and for models."""
 
 
-def model_among(sources: object) -> ModelLike | None:
+def model_among(sources: object) -> EncoderLike | None:
     """Return the model among the arguments of an audit; None if they are vectors.
 
-    A model is a folder with a config, a name on the hub, or a loaded model with its tokenizer. The
-    folder of a static model, such as potion, is vectors.
+    A model is a folder with a config, a name on the hub, a loaded model with its tokenizer, a name
+    at an endpoint, or a function of texts. The folder of a static model, such as potion, is
+    vectors.
 
     Raises
     ------
@@ -70,22 +73,28 @@ def model_among(sources: object) -> ModelLike | None:
     """
     several = isinstance(sources, (list, tuple)) and not is_words_and_vectors(sources)
     if several and len(cast("Sequence[object]", sources)) == 2 and _is_model(sources):
-        return cast("ModelLike", sources)  # a model and its tokenizer
+        return cast("EncoderLike", sources)  # a model and its tokenizer
     listed = list(cast("Sequence[object]", sources)) if several else [sources]
     models = [one for one in listed if _is_model(one)]
     if not models:
         return None
     if len(listed) > 1:
+        first = models[0]
+        name = str(first) if is_output_only(first) else name_of(cast("ModelLike", first))
         raise WordbiasError(
-            f"{name_of(cast('ModelLike', models[0]))}: is a model, and a call audits one model "
+            f"{name}: is a model, and a call audits one model "
             f"alone; {len(listed)} arguments were given"
         )
-    return cast("ModelLike", models[0])
+    return cast("EncoderLike", models[0])
 
 
 def _is_model(source: object) -> bool:
     """Return whether an argument is a model rather than vectors."""
     name = path_of(source)
+    if isinstance(source, str) and current_config().endpoint is not None:
+        return True
+    if is_output_only(source):
+        return True
     if name is None:
         refuse_loaded_static(source)
         pair = isinstance(source, (list, tuple)) and len(source) == 2
@@ -152,7 +161,7 @@ def audit_model(
     from wordbias.contextual.audit.texts import AuditTexts, Reader
     from wordbias.models.encoder import Encoder
 
-    _refuse_options_of_vectors(name_of(model))
+    refuse_options_of_vectors(name_of(model))
     if unknown := [part for part in skip if part not in PARTS]:
         raise WordbiasError(
             f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
@@ -326,7 +335,14 @@ def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Configured])
     )
 
 
-def _refuse_options_of_vectors(name: str) -> None:
+def refuse_options_of_vectors(name: str) -> None:
+    """Refuse, for a model, the arguments that are for vectors.
+
+    Raises
+    ------
+    WordbiasError
+        Naming the first that was given.
+    """
     known = (*_SHARED, *ONLY_MODELS)
     given = [option for option in current().arguments if option in current().given]
     strange = [option for option in given if option not in known]

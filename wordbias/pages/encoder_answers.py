@@ -82,6 +82,11 @@ class ModelRows:
         self.layers = sorted(known)
 
     @property
+    def has_layers(self) -> bool:
+        """False of an encoder that shows the vectors of texts alone, which are its layer 0."""
+        return self.layers != [0]
+
+    @property
     def last(self) -> int:
         """Number of the last layer."""
         return self.layers[-1] if self.layers else 0
@@ -160,22 +165,24 @@ def _readable(one: ModelRows) -> list[str]:
     output, read = by_layer.get(one.last), one.get(BEST)
     if output is None:
         return []
+    where = "in the last layer" if one.has_layers else "in their vectors"
     shown = (
-        f"compression is {_value(output)} in the last layer, {output.get('neutral', 1):.3g} where "
+        f"compression is {_value(output)} {where}, {output.get('neutral', 1):.3g} where "
         "nothing is read"
     )
     is_read, is_coded = _finds(read), _finds(output)
     if read is not None:
         shown = (
-            f"the best probe is right for {_value(read)} of unseen names in the last layer (chance "
+            f"the best probe is right for {_value(read)} of unseen names {where} (chance "
             f"{chance_range(read)}), and {shown}"
         )
         if is_read and not is_coded:
             shown += f" ({NOT_CODED})"
     if not is_read and not any(map(_finds, by_layer.values())):
+        inside = ", and no layer is beyond chance" if one.has_layers else ""
         return [
             "The gender of a first name cannot be read from sentences that do not state it, as far "
-            f"as these probes can tell: {shown}, and no layer is beyond chance."
+            f"as these probes can tell: {shown}{inside}."
         ]
     most = max(by_layer, key=lambda layer: float(by_layer[layer]["value"]))
     if not is_read and not is_coded:
@@ -315,6 +322,12 @@ def model_next(one: ModelRows, columns: Sequence[ColumnAnswer]) -> str:
             "fairness; nothing here asks for a projection."
         )
     best = best_of(columns)
+    if not one.has_layers:
+        method = "" if best is None else f" --methods={best.name}"
+        return (
+            "Erase the label from vectors of your own texts, and measure your own task on them: "
+            f"wordbias erase VECTORS --labels COLUMN{method} --save-transform FILE."
+        )
     if best is None:
         left = [method for method in _INSIDE if method not in one.stages]
         if one.kind == "encoder" and left:

@@ -124,7 +124,7 @@ def _layers(models: Models) -> Section:
     family = BY_KEY["probe"]
     figures, grids = [], []
     for one in models:
-        if not (before := _by_layer(one, COMPRESSION)):
+        if not (before := _by_layer(one, COMPRESSION)) or not one.has_layers:
             continue
         series: list[Series] = [("before", "before", "circle", before)]
         if untrained := _by_layer(one, COMPRESSION, name=one.untrained):

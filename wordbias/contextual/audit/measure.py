@@ -22,7 +22,7 @@ from wordbias.contextual.audit.expected import (
     share_rows,
 )
 from wordbias.contextual.audit.projections import Fitted, Unprojected, fit
-from wordbias.contextual.audit.texts import Reader, TextVectors
+from wordbias.contextual.audit.texts import Reader, Reads, TextVectors
 from wordbias.draws import control_of
 from wordbias.errors import WordbiasError
 from wordbias.measures.held_out_probes import HeldOut, read_groups
@@ -132,7 +132,7 @@ class Measuring:
     """
 
     subject: str
-    reader: Reader
+    reader: Reads
     seed: int = 0
     skip: Collection[str] = ()
     decoder: CausalModel | None = None
@@ -388,6 +388,7 @@ class Measuring:
         if stage.projection is None:
             yield
             return
+        assert isinstance(self.reader, Reader)
         with applied(self.decoder.model, stage.projection.at(self.reader.site)):
             yield
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.audit.texts import Float32, Reader, TextVectors
+from wordbias.contextual.audit.texts import Float32, Reader, Reads, TextVectors
 from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.contextual.scrubbing import scrub
 from wordbias.draws import LISTS, NULL, control_of
@@ -69,6 +69,28 @@ def read_method(text: str, layers: int | None = None) -> Configured:
     if text.partition(":")[0].strip().lower() in KNOWN:
         return only_method(text, KNOWN, TAKES)
     return Configured(SCRUB if text.strip().lower() == SCRUB else _inside(text, layers))
+
+
+def read_of_output(text: str, name: str) -> Configured:
+    """Read a method that maps the vectors of texts; refuse one that acts inside a model.
+
+    Parameters
+    ----------
+    name
+        Name of the encoder, which shows nothing else.
+
+    Raises
+    ------
+    WordbiasError
+        If it acts inside, or there is none of this name.
+    """
+    method = read_method(text)
+    if method.name not in KNOWN:
+        raise WordbiasError(
+            f"--methods: {method.text}: acts inside a model, and {name} gives vectors of texts "
+            f"alone; choose some of {', '.join(KNOWN)}, or give the model itself"
+        )
+    return method
 
 
 def fitted_to_pairs(methods: Sequence[Configured]) -> list[str]:
@@ -141,7 +163,7 @@ class Fitted:
     adapter: Adapter | None = None
     warnings: tuple[str, ...] = ()
 
-    def vectors(self, reader: Reader, before: Unprojected) -> TextVectors:
+    def vectors(self, reader: Reads, before: Unprojected) -> TextVectors:
         """Return the vectors of all texts after the projection.
 
         Raises
@@ -158,6 +180,7 @@ class Fitted:
             else:
                 words = None
             return TextVectors(before.places, {last: changed}, words)
+        assert isinstance(reader, Reader)
         first = first_layer([it.site for it in self.inside], last)
         layers = [n for n in reader.layers if n >= first]
         with applied(reader.encoder.model, self.inside):
@@ -192,7 +215,7 @@ def _words(reader: Reader) -> Representations | None:
         return None
 
 
-def fit(method: Configured, reader: Reader, first: Vectors, second: Vectors, seed: int) -> Fitted:
+def fit(method: Configured, reader: Reads, first: Vectors, second: Vectors, seed: int) -> Fitted:
     """Fit a projection.
 
     Parameters
@@ -218,6 +241,7 @@ def fit(method: Configured, reader: Reader, first: Vectors, second: Vectors, see
         if not found.steps:
             raise WordbiasError("no classifier tells the two versions of the sentences apart")
         return Fitted(method, found.steps[0], warnings=found.warnings)
+    assert isinstance(reader, Reader)
     model, tokenizer = reader.encoder.model, reader.encoder.tokenizer
     if method.name == SCRUB:
         texts = [text for pair in reader.texts.pairs for text in pair]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from wordbias.models.representations import Representations, load_representation
 from wordbias.models.resume import encode_to
 from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.models.sites import Site
+from wordbias.models.text_encoders import TextEncoder
 from wordbias.probes.ceat.sentences import COLUMN
 from wordbias.wordlists.model_sentences import (
     WORD,
@@ -182,6 +183,78 @@ class TextVectors:
     def grouped(self, layer: int, groups: Mapping[str, Sequence[str]]) -> Array:
         """Return unit vectors of groups of equally many texts, shape ``(groups, texts, d)``."""
         return np.stack([self.units(layer, texts) for texts in groups.values()])
+
+
+class Reads(Protocol):
+    """What reads the texts of an audit: the layers of a model, or its output alone."""
+
+    @property
+    def texts(self) -> AuditTexts:
+        """Return the texts of the audit."""
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Return the layers that are measured."""
+
+    @property
+    def last(self) -> int:
+        """Return the number of the last layer."""
+
+    @property
+    def kind(self) -> str:
+        """Return ``decoder`` for a causal model whose last token is read; else ``encoder``."""
+
+    @property
+    def words_follow(self) -> bool:
+        """True if what a projection does to a text's vector it does to every token's, too."""
+
+    def pooled(self, texts: Sequence[str], layers: Sequence[int], path: str | None) -> Float32:
+        """Return the pooled vectors of texts, shape ``(L, n, d)``."""
+
+    def words(self, layers: Sequence[int]) -> Representations:
+        """Return the vectors of the queries' words in their sentences."""
+
+    def finished(self, x: Float32) -> Float32:
+        """Put pooled vectors of the last layer through what follows the pooling."""
+
+    def finished_words(self, words: Representations | None) -> Representations | None:
+        """Put the vectors of words at the last layer through it."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutputReader:
+    """Reads texts with an encoder that shows the vectors of texts alone, as layer 0.
+
+    Attributes
+    ----------
+    encoder
+        The encoder.
+    texts
+        The texts of the audit.
+    """
+
+    encoder: TextEncoder
+    texts: AuditTexts = field(repr=False)
+    layers: tuple[int, ...] = (0,)
+    last: int = 0
+    kind: str = "encoder"
+    words_follow: bool = False
+
+    def pooled(self, texts: Sequence[str], layers: Sequence[int], path: str | None) -> Float32:
+        """Return the vectors of texts, shape ``(1, n, d)``; the encoder keeps them, if anything."""
+        return self.encoder.encode(texts)[None]
+
+    def words(self, layers: Sequence[int]) -> Representations:
+        """Refuse words, whose vectors are not shown."""
+        raise WordbiasError(f"{self.encoder.name}: gives vectors of texts alone, none of words")
+
+    def finished(self, x: Float32) -> Float32:
+        """Return vectors as they are."""
+        return x
+
+    def finished_words(self, words: Representations | None) -> Representations | None:
+        """Return vectors as they are."""
+        return words
 
 
 @dataclass(frozen=True, eq=False)
