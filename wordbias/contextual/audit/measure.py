@@ -26,7 +26,7 @@ from wordbias.models.hooks import applied
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.mdl import COMPRESSION
-from wordbias.probes.name_gender import NAMES, Reading, read_names
+from wordbias.probes.unseen_names import NAMES, Reading, read_names
 from wordbias.probes.pronouns import Chance, Pronouns, similarity_row
 from wordbias.probes.seat import Seat
 from wordbias.probes.similarity_kept import kept_rows
