@@ -211,6 +211,7 @@ def audit(
             export=export,
             stereoset=() if stereoset is None else stereoset,
             snli=snli,
+            groups=groups,
             device=how.device,
             seed=seed,
         )

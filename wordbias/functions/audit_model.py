@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from wordbias.calls import current, note
 from wordbias.draws import control_name, control_of
 from wordbias.embedding import is_words_and_vectors
-from wordbias.errors import WordbiasError
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import is_static_model
 from wordbias.formats.files import check_new
 from wordbias.formats.static_models import refuse_loaded_static
@@ -40,11 +40,12 @@ from wordbias.resources.models import (
 from wordbias.results import Row
 from wordbias.settings import Configured
 from wordbias.store import resumable
+from wordbias.wordlists import GroupsLike, load_attribute
 
 if TYPE_CHECKING:
     from wordbias.contextual.audit.measure import Audited, Measuring
     from wordbias.contextual.audit.projections import Fitted
-    from wordbias.contextual.audit.texts import Reader
+    from wordbias.contextual.audit.texts import AuditTexts, Reader
     from wordbias.models.causal_model import CausalModel
     from wordbias.models.encoder import Encoder
     from wordbias.nli.pairs import PairsLike
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 FORMATS = (*PAGE_FORMATS, "json")
 ONLY_MODELS = ("export", "stereoset", "snli", "device")
 """Arguments of `wordbias.audit` that are for models only."""
-_SHARED = ("embeddings", "output", "skip", "methods", "seed")
+_SHARED = ("embeddings", "output", "skip", "methods", "groups", "seed")
 """Arguments that are for vectors and for models."""
 
 
@@ -132,6 +133,7 @@ def audit_model(
     export: str | os.PathLike[str] | None,
     stereoset: TextSetLike | Sequence[TextSetLike],
     snli: PairsLike | None,
+    groups: GroupsLike | None,
     device: str | None,
     seed: int,
 ) -> Page:
@@ -143,13 +145,13 @@ def audit_model(
         If an argument is for vectors, or the model or a file cannot be used.
     """
     from wordbias.contextual.audit.export import check_exportable
-    from wordbias.contextual.audit.measure import OF_DECODERS, PARTS, Measuring
+    from wordbias.contextual.audit.measure import OF_DECODERS, OF_GENDER, PARTS, Measuring
     from wordbias.contextual.audit.projections import (
         METHODS,
         fitted_to_pairs,
         read_method,
     )
-    from wordbias.contextual.audit.texts import AuditTexts, Reader
+    from wordbias.contextual.audit.texts import GENDER, Reader
     from wordbias.models.encoder import Encoder
 
     _refuse_options_of_vectors(name_of(model))
@@ -164,14 +166,19 @@ def audit_model(
         if isinstance(stereoset, (list, tuple))
         else [cast("TextSetLike", stereoset)]
     )
-    files = [*map(path_of, sets), path_of(snli)]
+    files = [*map(path_of, sets), path_of(snli), path_of(groups)]
     to = check_output(output, FORMATS, [path_of(model), *files])
     if export is not None:
         check_new(export)
     pairs = _pairs(snli)
+    about = texts_about(groups)
+    if about.attribute != GENDER and (strange := [one for one in OF_GENDER if one in skip]):
+        raise WordbiasError(
+            f"part {strange[0]!r}: is about gender, and not measured with --groups; leave it out"
+        )
     encoder = Encoder.load(model, device=device)
     encoder, decoder, missing = _with_head(encoder, model, device)
-    reader = Reader(encoder, AuditTexts.load())
+    reader = Reader(encoder, about)
     if export is not None and reader.kind == "encoder":
         check_exportable(encoder)
     if reader.kind == "encoder" and (strange := [one for one in OF_DECODERS if one in skip]):
@@ -180,6 +187,7 @@ def audit_model(
     texts = METHODS[reader.kind] if methods is None else methods
     wanted = [read_method(one, reader.last) for one in texts if one not in drawn]
     distinct = list({method.text: method for method in wanted}.values())
+    _refuse_methods_of_gender(distinct, about)
     subject = Path(encoder.name).name
     told = [*encoder.notes, *missing, *fitted_to_pairs(distinct)]
     for line in told:
@@ -211,7 +219,7 @@ def audit_model(
             },
             rows=[*rows, *left],
             seed=seed,
-            notes=list(dict.fromkeys([*told, *notes])),
+            notes=list(dict.fromkeys([*told, *_not_of_gender(about), *notes])),
         )
         if output is not None:
             page.write(output, to)
@@ -219,6 +227,56 @@ def audit_model(
         chosen = _chosen(page, found.projections, distinct)
         note(_exported(decoder or encoder, reader, model, chosen, export, page))
     return page
+
+
+def texts_about(groups: GroupsLike | None) -> AuditTexts:
+    """Return the sentences of an audit about an attribute of any number of groups.
+
+    Raises
+    ------
+    WordbiasError
+        If its words are of another language, or a group has too few.
+    """
+    from wordbias.contextual.audit.texts import AuditTexts
+
+    attribute = load_attribute(groups)
+    if attribute.grammatical_gender:
+        raise WordbiasError(
+            f"--groups {attribute.name}: its words are not English, and the sentences that a model "
+            "reads are; take gender, ethnicity, age, religion, or a TOML file with English words"
+        )
+    return AuditTexts.load(attribute)
+
+
+def _refuse_methods_of_gender(methods: Sequence[Configured], texts: AuditTexts) -> None:
+    """Refuse methods that are fitted to pairs of sentences, which only gender has.
+
+    Raises
+    ------
+    UsageError
+        Naming the first.
+    """
+    from wordbias.contextual.audit.projections import of_labels
+    from wordbias.contextual.audit.texts import GENDER
+
+    strange = [one.text for one in methods if not of_labels(one)]
+    if strange and texts.attribute != GENDER:
+        raise UsageError(
+            f"--methods: {strange[0]}: is fitted to pairs of a female and a male sentence, and "
+            f"--groups {texts.attribute} has none; take misp, mhd, hard, leace or inlp"
+        )
+
+
+def _not_of_gender(texts: AuditTexts) -> list[str]:
+    """Note what is measured of gender only."""
+    from wordbias.contextual.audit.texts import GENDER
+
+    if texts.attribute == GENDER:
+        return []
+    return [
+        f"{texts.attribute}: not measured, as they are about gender: occupations between she and "
+        "he, and the pronoun that a decoder expects"
+    ]
 
 
 def _with_head(
@@ -245,13 +303,15 @@ def _with_head(
 def _with_command(row: Row, reader: Reader, fitted: Sequence[Fitted]) -> Row:
     """Add the command that writes the model with a projection, if there is one."""
     label, encoder = row.details["stage"], reader.encoder
+    groups = path_of(current().arguments.get("groups"))
+    about = "" if groups is None else f" --groups={groups}"
     if control_of(label) is not None:
         return row
     (one,) = (one for one in fitted if one.method.text == label)
     if reader.kind != "decoder" and one.step is None:
         command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
     elif reader.kind == "decoder" or encoder.sentence is not None:
-        command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
+        command = f"wordbias audit {encoder.name}{about} --methods={label} --export=DIR"
     else:
         return row
     return replace(row, details={**row.details, "written_by": command})
@@ -270,13 +330,20 @@ def _exported(
 
     if reader.kind == "decoder":
         return export_decoder(loaded, fitted, reader.site, folder)
-    card = partial(_card, page, fitted.method, reader.encoder, os.fspath(folder))
+    attribute = reader.texts.attribute
+    card = partial(_card, page, attribute, fitted.method, reader.encoder, os.fspath(folder))
     export_with_step(reader.encoder, source, fitted, folder, card)
     return f"{os.fspath(folder)}: written, with {fitted.method.text} behind its pooling"
 
 
 def _card(
-    page: Page, method: Configured, encoder: Encoder, folder: str, made: Path, base: str | None
+    page: Page,
+    attribute: str,
+    method: Configured,
+    encoder: Encoder,
+    folder: str,
+    made: Path,
+    base: str | None,
 ) -> str:
     """Return the card of a model with a projection, as `wordbias.erase` writes one."""
     from wordbias.contextual.audit.projections import fitted_to_pairs
@@ -296,7 +363,7 @@ def _card(
         summary=[f"{base or original} without what {label} removes from its vectors of texts."],
         oldest=OLDEST,
         fitted=[
-            f"Removed: gender, by {label}, as a Dense module behind the pooling.",
+            f"Removed: {attribute}, by {label}, as a Dense module behind the pooling.",
             "Fitted and measured on sentences that come with wordbias, by wordbias audit.",
             *(f"{line[0].upper()}{line[1:]}." for line in fitted_to_pairs([method])),
             f"SHA-256 of the original's weights: {encoder.sha256()}.",
