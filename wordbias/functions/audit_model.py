@@ -40,7 +40,7 @@ from wordbias.resources.models import (
 from wordbias.results import Row
 from wordbias.settings import Configured
 from wordbias.store import resumable
-from wordbias.wordlists import GroupsLike, load_attribute
+from wordbias.wordlists import GroupsLike
 
 if TYPE_CHECKING:
     from wordbias.contextual.audit.measure import Audited, Measuring
@@ -151,7 +151,7 @@ def audit_model(
         fitted_to_pairs,
         read_method,
     )
-    from wordbias.contextual.audit.texts import GENDER, Reader
+    from wordbias.contextual.audit.texts import GENDER, AuditTexts, Reader
     from wordbias.models.encoder import Encoder
 
     _refuse_options_of_vectors(name_of(model))
@@ -171,7 +171,7 @@ def audit_model(
     if export is not None:
         check_new(export)
     pairs = _pairs(snli)
-    about = texts_about(groups)
+    about = AuditTexts.load(groups)
     if about.attribute != GENDER and (strange := [one for one in OF_GENDER if one in skip]):
         raise WordbiasError(
             f"part {strange[0]!r}: is about gender, and not measured with --groups; leave it out"
@@ -227,25 +227,6 @@ def audit_model(
         chosen = _chosen(page, found.projections, distinct)
         note(_exported(decoder or encoder, reader, model, chosen, export, page))
     return page
-
-
-def texts_about(groups: GroupsLike | None) -> AuditTexts:
-    """Return the sentences of an audit about an attribute of any number of groups.
-
-    Raises
-    ------
-    WordbiasError
-        If its words are of another language, or a group has too few.
-    """
-    from wordbias.contextual.audit.texts import AuditTexts
-
-    attribute = load_attribute(groups)
-    if attribute.grammatical_gender:
-        raise WordbiasError(
-            f"--groups {attribute.name}: its words are not English, and the sentences that a model "
-            "reads are; take gender, ethnicity, age, religion, or a TOML file with English words"
-        )
-    return AuditTexts.load(attribute)
 
 
 def _refuse_methods_of_gender(methods: Sequence[Configured], texts: AuditTexts) -> None:

@@ -155,8 +155,13 @@ def halves(
     Raises
     ------
     WordbiasError
-        If a group has too few.
+        If the words are not English, as the sentences are, or a group has too few.
     """
+    if attribute.grammatical_gender:
+        raise WordbiasError(
+            f"{attribute.name}: its words are not English, and the sentences that a model reads "
+            "are; take gender, age, religion or ethnicity, or a TOML file with English words"
+        )
     sets = [words for query in queries for _, words in (*query.targets, *query.attributes)]
     tested = {word.lower() for words in sets for word in words}
     names = attribute.first_names

@@ -28,7 +28,7 @@ from wordbias.models.resume import encode_to
 from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.models.sites import Site
 from wordbias.probes.ceat.sentences import COLUMN
-from wordbias.wordlists.groups import Attribute, WordGroups
+from wordbias.wordlists.groups import Attribute, GroupsLike, WordGroups, load_attribute
 from wordbias.wordlists.model_sentences import (
     SUBJECT,
     WORD,
@@ -125,15 +125,16 @@ class AuditTexts:
     queries: tuple[Query, ...] = field(repr=False)
 
     @classmethod
-    def load(cls, attribute: Attribute | WordGroups | None = None) -> AuditTexts:
+    def load(cls, groups: GroupsLike | None = None) -> AuditTexts:
         """Make the texts about gender, of the built-in lists, or about another attribute.
 
         Raises
         ------
         WordbiasError
-            If a group has too few words.
+            If the groups cannot be read, are not English, or one has too few words.
         """
-        if attribute is not None and attribute != Attribute.load():
+        attribute = load_attribute(groups)
+        if attribute != Attribute.load():
             return cls._of_words(attribute)
         lists, queries = ModelSentences.load(), gender_queries()
         groups = ("female", "male")
