@@ -428,6 +428,9 @@ def common_options() -> list[click.Option]:
         "jobs": option("jobs", type=COUNT),
         "backend": option("backend", type=click.Choice(BACKENDS)),
         "precision": option("precision", type=click.Choice(PRECISIONS)),
+        "endpoint": option("endpoint", metavar="URL"),
+        "key_variable": option("key_variable", metavar="NAME"),
+        "batch_texts": option("batch_texts", type=COUNT),
         "threads": option("threads", type=COUNT),
         "longest_line": option("longest_line", metavar="SIZE", type=SIZE),
     }

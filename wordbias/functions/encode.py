@@ -17,7 +17,7 @@ from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.rows.writing import check_rows, is_row_suffix
 from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
-from wordbias.functions.encode_static import encode_static, facts_of, static_folder
+from wordbias.functions.encode_outputs import encode_static, facts_of, static_folder
 from wordbias.functions.inputs import path_of
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import BATCH_TOKENS, EncodingJob, Settings, pooled_tokens

@@ -18,7 +18,7 @@ from wordbias.calls import note
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
 from wordbias.functions.encode import encoding_notes
-from wordbias.functions.encode_static import encode_static, static_folder
+from wordbias.functions.encode_outputs import encode_static, static_folder
 from wordbias.functions.inputs import ReadOptions
 from wordbias.functions.labelled_vectors import open_labelled
 from wordbias.labelled import CellsLike, Labelled
