@@ -380,6 +380,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "ceat": lambda file: wb.ceat(
         file("roberta-base"), sentences=file("sentences.txt.gz"), query="6", draws=100
     ),
+    "seat": lambda file: wb.seat(file("roberta-base"), query="double-bind-likable"),
     "changes": lambda file: wb.changes(
         *[wb.Report(rows=[wb.Row("glove", "midb", value)]) for value in (0.1, 0.2)]
     ),
@@ -480,7 +481,7 @@ NEEDS = {
     **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train", "train_vectors"), TORCH),
     **dict.fromkeys(("Adapter", "predict", "project", "sweep", "bios"), ENCODER),
     **dict.fromkeys(("coref_predict", "coref_study", "coref_train"), ENCODER),
-    **dict.fromkeys(("ceat", "encode", "likelihood"), ENCODER),
+    **dict.fromkeys(("ceat", "encode", "likelihood", "seat"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),
 }

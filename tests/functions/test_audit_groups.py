@@ -171,7 +171,8 @@ def test_planted_groups_are_found_in_unseen_names_and_removed(
     assert any("not measured, as they are about gender" in note for note in page.notes)
     said = "\n".join(page.heading)
     assert "The region of a first name can be read from sentences that do not state it" in said
-    assert f"--groups={regions} --methods=leace --export=DIR" in said
+    (left,) = of(page, "bias-left", stage="leace")
+    assert f"--groups={regions} --methods=leace --export=DIR" in left.details["written_by"]
 
 
 def _by_sklearn(folder: Path) -> float:
@@ -217,8 +218,9 @@ def test_groups_of_words_have_their_tests_and_an_adapter(tmp_path: Path, cli: Cl
     assert "Are sentences that mention one group nearer to pleasant words than others?" in html
     done = cli("project", folder, "--groups", groups, "-o", tmp_path / "a.adapter")
     assert done.code == 0, done.err
-    with wb.Adapter.load(tmp_path / "a.adapter").on(Encoder.load(folder).model):
-        pass
+    adapter = wb.load(tmp_path / "a.adapter")
+    assert adapter.facts["labels"] == "religion christian/muslim"
+    assert adapter.facts["classes"].keys() == {"christian", "muslim"}
 
 
 @pytest.mark.parametrize(
@@ -241,3 +243,12 @@ def test_what_is_of_gender_is_refused_with_other_groups(
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return planted_encoder.write_folder(tmp_path_factory.mktemp("tiny") / "age", groups="age")
+
+
+def test_a_file_that_is_called_gender_has_its_own_words(tmp_path: Path) -> None:
+    groups = {name: [f"{name}{i}x" for i in range(20)] for name in ("female", "male")}
+    path = write_groups(tmp_path / "own.toml", groups, 'name = "gender"', "first_names = true")
+    texts = AuditTexts.load(path)
+    assert (texts.attribute, texts.of_gender) == ("gender", False)
+    assert not texts.occupations
+    assert AuditTexts.load().of_gender

@@ -64,7 +64,9 @@ def test_nothing_that_is_fitted_on_is_measured() -> None:
     measured |= {t for some in texts.occupations.values() for t in some}
     measured |= {*texts.she, *texts.he, *SENTENCES.unrelated}
     assert not fitted & measured
-    assert {(pair.first, pair.second) for pair in sentence_pairs()} <= {*zip(*pairs_of(texts), strict=True)}
+    assert {(pair.first, pair.second) for pair in sentence_pairs()} <= {
+        *zip(*pairs_of(texts), strict=True)
+    }
     assert not {*SENTENCES.fit} & {*SENTENCES.measured}
 
 

@@ -43,6 +43,7 @@ command: click.Command = shell(
         wordbias audit glove.txt word2vec.bin --skip gipe,mab
         wordbias audit glove.txt --format json -o glove.json
         wordbias audit all-MiniLM-L6-v2/ -o minilm.html
+        wordbias audit all-MiniLM-L6-v2/ --groups ethnicity -o ethnicity.html
         wordbias audit smollm2/ --stereoset stereoset.json -o smollm2.html
     """,
     shown=show_page_and_notes,

@@ -151,7 +151,7 @@ def audit_model(
         fitted_to_pairs,
         read_method,
     )
-    from wordbias.contextual.audit.texts import GENDER, AuditTexts, Reader
+    from wordbias.contextual.audit.texts import AuditTexts, Reader
     from wordbias.models.encoder import Encoder
 
     _refuse_options_of_vectors(name_of(model))
@@ -172,7 +172,7 @@ def audit_model(
         check_new(export)
     pairs = _pairs(snli)
     about = AuditTexts.load(groups)
-    if about.attribute != GENDER and (strange := [one for one in OF_GENDER if one in skip]):
+    if not about.of_gender and (strange := [one for one in OF_GENDER if one in skip]):
         raise WordbiasError(
             f"part {strange[0]!r}: is about gender, and not measured with --groups; leave it out"
         )
@@ -238,10 +238,9 @@ def _refuse_methods_of_gender(methods: Sequence[Configured], texts: AuditTexts) 
         Naming the first.
     """
     from wordbias.contextual.audit.projections import of_labels
-    from wordbias.contextual.audit.texts import GENDER
 
     strange = [one.text for one in methods if not of_labels(one)]
-    if strange and texts.attribute != GENDER:
+    if strange and not texts.of_gender:
         raise UsageError(
             f"--methods: {strange[0]}: is fitted to pairs of a female and a male sentence, and "
             f"--groups {texts.attribute} has none; take misp, mhd, hard, leace or inlp"
@@ -250,9 +249,7 @@ def _refuse_methods_of_gender(methods: Sequence[Configured], texts: AuditTexts) 
 
 def _not_of_gender(texts: AuditTexts) -> list[str]:
     """Note what is measured of gender only."""
-    from wordbias.contextual.audit.texts import GENDER
-
-    if texts.attribute == GENDER:
+    if texts.of_gender:
         return []
     return [
         f"{texts.attribute}: not measured, as they are about gender: occupations between she and "

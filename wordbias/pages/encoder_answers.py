@@ -122,6 +122,11 @@ class ModelRows:
         return f"{self.units}, untrained {self.kind}"
 
     @property
+    def unseen(self) -> str:
+        """What a probe has not seen: ``names`` or ``words``."""
+        return self.units.removeprefix("first ")
+
+    @property
     def group(self) -> str:
         """What is read of a name or word: ``gender``, or the group of groups that were chosen."""
         return f"group ({self.attribute})" if "/" in self.attribute else self.attribute
@@ -189,8 +194,8 @@ def _readable(one: ModelRows) -> list[str]:
     is_read, is_coded = _finds(read), _finds(output)
     if read is not None:
         shown = (
-            f"the best probe is right for {_value(read)} of unseen names in the last layer (chance "
-            f"{chance_range(read)}), and {shown}"
+            f"the best probe is right for {_value(read)} of unseen {one.unseen} in the last layer "
+            f"(chance {chance_range(read)}), and {shown}"
         )
         if is_read and not is_coded:
             shown += f" ({NOT_CODED})"
@@ -208,7 +213,8 @@ def _readable(one: ModelRows) -> list[str]:
         ]
     in_layer = "" if most == one.last else f"; most in layer {most}, {_value(by_layer[most])}"
     return [
-        f"{one.sentences.format('can be read', '')}: {shown}{in_layer}.{_untrained(one, by_layer[most], most)}"
+        f"{one.sentences.format('can be read', '')}: {shown}{in_layer}."
+        f"{_untrained(one, by_layer[most], most)}"
     ]
 
 

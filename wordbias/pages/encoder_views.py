@@ -23,7 +23,6 @@ from wordbias.pages.encoder_answers import (
     EXPECTED_GAP,
     GENDER,
     MAIN,
-    NAMES,
     NEIGHBOURS,
     ORDER,
     PERPLEXITY,
@@ -121,8 +120,7 @@ def _by_layer(one: ModelRows, measure: str, stage: str = BEFORE, name: str = "")
 
 def _layers(models: Models) -> Section:
     """Draw how easily the group of names or words is read off each layer."""
-    named, units = (models[0].group, models[0].units) if models else (GENDER, NAMES)
-    what = "names" if units == NAMES else units
+    named, what = (models[0].group, models[0].unseen) if models else (GENDER, "names")
     groups = "genders" if named == GENDER else "groups"
     shows = (
         f"How many times shorter a message of the {what}’ {groups} is when the vectors of their "
@@ -164,8 +162,8 @@ def _layers(models: Models) -> Section:
     )
     lead += f" A probe is tested on {what} that it has not seen."
     method = (
-        f"{family.description} {capital(what)} are never divided between training and test. Vectors are "
-        "scaled to mean square 1 at each layer. Layer 0 is the input embeddings."
+        f"{family.description} {capital(what)} are never divided between training and test. "
+        "Vectors are scaled to mean square 1 at each layer. Layer 0 is the input embeddings."
     )
     title = f"{capital(named)} in the layers: how easily can it be read?"
     return Section("layers", title, [lead], figures, grids, [method])

@@ -227,6 +227,5 @@ def valence_queries(
         tuple(word for unit in measured if unit.group == group for word in unit.words)
         for group in attribute.groups
     )
-    own = dict.fromkeys(("definitional", "equalise", "wider"), ())
-    groups = WordGroups(attribute.name, attribute.groups, members, source=attribute.source, **own)
+    groups = WordGroups(attribute.name, attribute.groups, members, source=attribute.source)
     return group_queries(groups, load_two_sets(VALENCE))

@@ -26,10 +26,10 @@ from wordbias.models.hooks import applied
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.mdl import COMPRESSION
-from wordbias.probes.unseen_names import Reading, read_names
 from wordbias.probes.pronouns import Chance, Pronouns, similarity_row
 from wordbias.probes.seat import Seat
 from wordbias.probes.similarity_kept import kept_rows
+from wordbias.probes.unseen_names import Reading, read_names
 from wordbias.progress import Bar, progress
 from wordbias.results import Row
 from wordbias.settings import Configured
@@ -140,11 +140,6 @@ class Measuring:
     chance_expected: Chance | None = None
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def attribute(self) -> str:
-        """Attribute of people that the audit is about."""
-        return self.reader.texts.attribute
-
     def run(
         self,
         methods: Sequence[Configured],
@@ -164,7 +159,7 @@ class Measuring:
             File for the vectors, from which a call that was interrupted resumes.
         """
         left_out = {*self.skip, "untrained", *(OF_DECODERS if self.decoder is None else ())}
-        left_out |= {*(OF_GENDER if self.attribute != GENDER else ())}
+        left_out |= {*(() if self.reader.texts.of_gender else OF_GENDER)}
         parts = [part for part in PARTS if part not in left_out]
         total = 1 + len(methods) + (1 + len(methods)) * len(parts) + (untrained is not None)
         with progress("audit", total, "part") as bar:
@@ -192,7 +187,7 @@ class Measuring:
         return Audited(rows, self.notes, tuple(fitted))
 
     def _staged(self, label: str, vectors: TextVectors, projection: Fitted | None = None) -> Stage:
-        return Stage(label, vectors, self.reader.kind, projection, self.attribute)
+        return Stage(label, vectors, self.reader.kind, projection, self.reader.texts.attribute)
 
     def _before(self, path: str | None, bar: Bar) -> tuple[Stage, Unprojected]:
         """Encode all texts; return the stage before, and the vectors that projections change."""
@@ -375,7 +370,7 @@ class Measuring:
         others = [*lists.unrelated, *(text for pair in lists.paraphrases for text in pair)]
         about = {**stage.about, "layer": self.reader.last}
         with self._projected(stage):
-            rows = [] if self.attribute != GENDER else self._expected(about, before)
+            rows = self._expected(about, before) if self.reader.texts.of_gender else []
             stage.predicted = Predicted.of(self.decoder, others)
         old = None if before is None else before.predicted
         return [
@@ -435,4 +430,3 @@ _MEASURES: Mapping[str, Callable[[Measuring, Stage, Stage | None], list[Row]]] =
     "pronouns": Measuring.pronouns,
     "likelihood": Measuring.likelihood,
 }
-

@@ -137,7 +137,7 @@ class AuditTexts:
         if attribute != Attribute.load():
             return cls._of_words(attribute)
         lists, queries = ModelSentences.load(), gender_queries()
-        groups = ("female", "male")
+        sides = ("female", "male")
         fit, measured = halves_of_names()
         pairs = [(pair.first, pair.second) for pair in sentence_pairs()]
         pairs += [
@@ -147,16 +147,16 @@ class AuditTexts:
         ]
         return cls(
             GENDER,
-            groups,
+            sides,
             NAMES,
             tuple(
                 Named(text, f"pair {i}", group)
                 for i, pair in enumerate(pairs)
-                for text, group in zip(pair, groups, strict=True)
+                for text, group in zip(pair, sides, strict=True)
             ),
             tuple(
                 Named(text, name, group)
-                for group, some in zip(groups, measured, strict=True)
+                for group, some in zip(sides, measured, strict=True)
                 for name in some
                 for text in sentences_with(lists.measured, name)
             ),
@@ -189,12 +189,12 @@ class AuditTexts:
 
         fit, measured = halves(attribute, queries)
         queries = (*queries, *valence_queries(attribute, measured))
-        texts = (sentences(*one) for one in zip((fit, measured), templates, strict=True))
         return cls(
             attribute.name,
             attribute.groups,
             NAMES if attribute.first_names else WORDS,
-            *texts,
+            sentences(fit, templates[0]),
+            sentences(measured, templates[1]),
             {},
             [],
             [],
@@ -203,6 +203,11 @@ class AuditTexts:
             lists,
             queries,
         )
+
+    @property
+    def of_gender(self) -> bool:
+        """Whether the texts are the built-in ones about gender, with pronouns and in pairs."""
+        return bool(self.occupations)
 
     def all(self) -> list[str]:
         """Return every text once."""
