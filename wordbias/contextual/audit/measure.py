@@ -246,11 +246,17 @@ class Measuring:
         units = self.reader.texts.units
         by_width: dict[int, list[int]] = {}
         for layer in sorted(stage.vectors.layers):
-            by_width.setdefault(stage.vectors.layers[layer].shape[1], []).append(layer)
+            if before is None or layer in before.readings:
+                by_width.setdefault(stage.vectors.layers[layer].shape[1], []).append(layer)
         for layers in by_width.values():
             vectors = np.stack([stage.vectors.take(layer, texts) for layer in layers])
             scales = None if before is None else [before.readings[i].scale for i in layers]
-            found = read_names(vectors, groups, names, scales=scales)
+            try:
+                found = read_names(vectors, groups, names, scales=scales)
+            except WordbiasError as error:  # too few sentences
+                few = str(error).partition(";")[0]  # without the remedy, which is for `probe`
+                self.notes.append(f"{stage.label}: compression was not measured: {few}")
+                continue
             stage.readings |= dict(zip(layers, found, strict=True))
         rows = []
         for layer, reading in sorted(stage.readings.items()):

@@ -173,11 +173,10 @@ class AuditTexts:
     def _of_words(cls, attribute: Attribute | WordGroups) -> AuditTexts:
         """Make sentences about first names, or sentences that mention the words of groups."""
         lists, queries = ModelSentences.load(), queries_about(attribute)
-        half = len(lists.mentions) // 2
         templates = (lists.fit, lists.measured)
-        if not attribute.first_names:
-            mentions = [text.replace(WORD, SUBJECT) for text in lists.mentions]
-            templates = (tuple(mentions[:half]), tuple(mentions[half:]))
+        if not attribute.first_names:  # few words: each is in all sentences, of one half alone
+            mentions = tuple(text.replace(WORD, SUBJECT) for text in lists.mentions)
+            templates = (mentions, mentions)
 
         def sentences(units: Sequence[Unit], templates: Sequence[str]) -> tuple[Named, ...]:
             return tuple(
