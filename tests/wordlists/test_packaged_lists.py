@@ -23,6 +23,7 @@ PACKAGED = (
     "names.toml",
     "occupations.toml",
     "religion.toml",
+    "seat.toml",
     "sentence_pairs.toml",
     "swaps.toml",
     "templates.toml",
