@@ -41,12 +41,13 @@ def seat(
 ) -> Report:
     """Test associations between sentences that mention words (SEAT).
 
-    SEAT (May et al. 2019) is WEAT of sentences. MODEL reads each word in the same six sentences,
-    which say nothing about it, such as "The text begins with love." It is an encoder, a decoder, a
-    static model or anything else that gives vectors of texts.
+    SEAT (May et al. 2019) is WEAT of sentences. MODEL is an encoder, a decoder, a static model or
+    anything else that gives vectors of texts. It reads each word in the same six sentences, which
+    say nothing about it. An example is: The text begins with love.
 
-    The ten queries of WEAT are tested, and those that SEAT adds: terms for groups in place of
-    names, the angry black woman stereotype, and the double bind of competent and likable women.
+    The ten queries of WEAT are tested, and those that SEAT adds. These have terms for groups in
+    place of names, the angry black woman stereotype, or the double bind of women: competent ones
+    are thought less likable.
 
     Parameters
     ----------
@@ -74,11 +75,11 @@ def seat(
 
     Notes
     -----
-    The authors choose sentences by the part of speech of a word, which a list of theirs has; these
-    are the same for all words, so that sets differ in their words alone. They count each sentence
-    as a word. With more templates their p then falls, although nothing more is known of the words.
+    The authors choose sentences by the part of speech of a word. Here they are the same for all
+    words, and sets differ in their words alone. The authors also count each sentence as a word.
+    With more templates their p then falls, although nothing more is known of the words.
 
-    Words are associated in a model that reads no sentence with: wordbias weat.
+    Word vectors are measured with the same queries by wordbias weat.
 
     References
     ----------
