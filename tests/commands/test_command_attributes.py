@@ -136,8 +136,8 @@ def test_an_unknown_name_lists_those_there_are(process: Callable[..., Any]) -> N
     assert done.code == 2
     assert done.err.splitlines() == [
         "wordbias: attribute 'relgion': expected one of gender, gender-de, gender-fr, gender-es, "
-        "gender-it, age, religion, ethnicity, or a TOML file with groups of words; did you mean "
-        "religion?; see wordbias measure --help"
+        "gender-it, age, religion, ethnicity, pronouns, or a TOML file with groups of words; "
+        "did you mean religion?; see wordbias measure --help"
     ]
 
 

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from wordbias.contextual.audit.expected import MEASURES, Predicted
+from wordbias.contextual.audit.expected import (
+    MEASURES,
+    PRONOUNS,
+    Predicted,
+    pronoun_leans,
+    pronoun_shares,
+    share_rows,
+)
 from wordbias.draws import change_keys
 from wordbias.probes.pronouns import Chance, Pronouns
 
@@ -81,3 +88,20 @@ def test_equal_leans_have_neither_a_correlation_nor_a_chance_level() -> None:
     row = Pronouns.of_leans(lean, WOMEN, measures=MEASURES).rows("m", {})[0]
     assert row.value is None
     assert "all occupations lean alike" in row.details["reason"]
+
+
+@given(seed=st.integers(0, 100), shift=st.floats(-50, 50))
+def test_shares_of_pronouns_are_those_among_them(seed: int, shift: float) -> None:
+    """A beginning after which any pronoun is unlikely counts as much; shares add up to 1."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(N, 2, len(PRONOUNS)))
+    shares = pronoun_shares(scores)
+    np.testing.assert_allclose(shares.sum(1), 1)
+    np.testing.assert_allclose(shares, pronoun_shares(scores + shift * rng.random((N, 2, 1))))
+    one = pronoun_shares(scores[:, :1])
+    np.testing.assert_allclose(np.log(one[:, 0] / one[:, 1]), pronoun_leans(scores[:, :1]))
+    rows = share_rows("m", {}, shares, shares[:3])
+    assert [row.details["set"] for row in rows] == list(PRONOUNS)
+    assert sum(row.value or 0 for row in rows) == pytest.approx(1)
+    assert all(row.details["low"] <= row.value <= row.details["high"] for row in rows if row.value)
+    assert sum(row.details["people"] for row in rows) == pytest.approx(1)

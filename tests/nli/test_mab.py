@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from wordbias import WordbiasError
 from wordbias.nli.mab import (
+    ENTAILED,
+    IDEAL,
     by_word,
     can_be_significant,
     distance_test,
@@ -284,6 +286,20 @@ def test_intervals_cover_the_true_value() -> None:
         held += [x.low <= v <= x.high for v, x in zip(truth[2:], found, strict=True)]
     margin = 4 * sqrt(0.95 * 0.05 / repeats) + 1 / templates
     np.testing.assert_allclose(held / repeats, 0.95, atol=margin)
+
+
+@given(SEEDS)
+def test_an_ideal_of_their_own_is_a_swap_of_neutral_and_entailment(seed: int) -> None:
+    """Words that say no more than the premise are entailed, as others are neutral."""
+    m, f = draw(seed, 3, 4), draw(seed + 1, 2, 4)
+    both, swapped = np.stack([IDEAL, IDEAL]), [1, 0, 2]
+    there, rng = np.stack([IDEAL, ENTAILED]), np.random.default_rng
+    found, other = marked(m, f, there), marked(m, f[..., swapped], both)
+    np.testing.assert_allclose(found[3:], other[3:], rtol=1e-12)
+    drawn = resampled(m, f, rng(0), there), resampled(m, f[..., swapped], rng(0), both)
+    np.testing.assert_allclose(*(one[1:] for one in drawn), rtol=1e-12)
+    right = np.broadcast_to(ENTAILED, f.shape)
+    assert marked(np.broadcast_to(IDEAL, m.shape), right, there)[3:] == (0, 0)
 
 
 def test_arrays_of_the_caller_are_not_changed() -> None:

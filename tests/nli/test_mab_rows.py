@@ -15,6 +15,7 @@ from wordbias import WordbiasError
 from wordbias.nli.mab import BIAS, MEANS, Settings, distance_test, mab_rows, word_rows
 from wordbias.nli.test_sets import MARKED, TestSet, build
 from wordbias.results import Row
+from wordbias.wordlists import Attribute
 
 Key = tuple[Any, ...]
 
@@ -182,3 +183,19 @@ def test_too_few_predictions_are_refused(measured: Callable[..., list[Row]]) -> 
     test = small("explicit")
     with pytest.raises(WordbiasError, match=r"one row a pair, got \(319, 3\)"):
         measured(test, drawn(test)[1:], "system")
+
+
+def test_they_are_entailed_and_no_distance_to_he_is_neutral() -> None:
+    test = build("explicit", attribute=Attribute.load("pronouns:they,he"))
+    right = np.tile(np.array([[0, 1, 0], [1, 0, 0]], np.float32), (1, len(test.templates)))
+    p = right.reshape(-1, 3)
+    rows = by_key(mab_rows(test, p, "system"), "group")
+    assert rows[BIAS[0], None].value is None
+    assert "right answers of the two groups differ" in rows[BIAS[0], None].details["reason"]
+    assert [rows[measure, None].value for measure in BIAS[1:]] == [0, 0]
+    assert [row.value for row in word_rows(test, p, "system") if row.measure in BIAS] == [0] * 4
+    same = build("explicit", attribute=Attribute.load("pronouns:they,xe"))
+    entailed = np.tile(np.array([0, 1, 0], np.float32), (len(same), 1))
+    assert [row.value for row in mab_rows(same, entailed, "system") if row.measure in BIAS] == [
+        0
+    ] * 3

@@ -120,6 +120,8 @@ def test_lists_may_be_in_another_file(write):
         ("specific = 'she'\n" + GROUPS, r"specific: expected a list of words, found the text"),
         ("specific = 'no.toml#x'\n" + GROUPS, r"no\.toml: no such file"),
         ("specific = 'age.toml#no.x'\n" + GROUPS, r"age\.toml: no\.x: .*found nothing"),
+        ("unmarked = 'she'\n" + GROUPS, r"unmarked: expected a list of words, found the text"),
+        ("unmarked = ['it']\n" + GROUPS, r"unmarked: unknown key 'it'"),
         ("name = 3\n" + GROUPS, r"name: expected a text, found a number; write name = "),
         ("name = ''\n" + GROUPS, r"name: expected a text, found the text ''"),
         ("names = 'x'\n" + GROUPS, r"unknown key 'names'; expected one of name, .*: rename"),

@@ -22,6 +22,7 @@ PACKAGED = (
     "model_sentences.toml",
     "names.toml",
     "occupations.toml",
+    "pronouns.toml",
     "religion.toml",
     "seat.toml",
     "sentence_pairs.toml",

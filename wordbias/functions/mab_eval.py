@@ -296,7 +296,11 @@ def _marked_report(
     return Report(
         inputs=found.inputs,
         rows=[*rows, *single],
-        tables=[_marked_table(rows), _bias_table(rows), *_words_tables(single)],
+        tables=[
+            _marked_table(rows, found.tests[0].unmarked),
+            _bias_table(rows),
+            *_words_tables(single),
+        ],
         heading=[f"Marked attribute bias of {found.described}."],
         closing=[f"--set {ALL} measures {' and '.join(others)} too."] if others else [],
         seed=settings.seed,
@@ -304,13 +308,21 @@ def _marked_report(
     )
 
 
-def _marked_table(rows: Sequence[Row]) -> Table:
+def _marked_table(rows: Sequence[Row], unmarked: Sequence[str]) -> Table:
     """Tabulate one line a kind of word, with the columns of Dawkins (2021), Tables 1, 2 and 4."""
     groups = groups_of(rows)
     first, second = initials(groups)
     title = "Mean probabilities of neutral, entailment and contradiction, by group"
+    of = {"1, 0, 0": [name for name in groups if name not in unmarked]}
+    of["0, 1, 0"] = [name for name in groups if name in unmarked]
+    both = [
+        answer if len(some) == 2 else f"{answer} for {some[0]}"
+        for answer, some in of.items()
+        if some
+    ]
+    right = f"The right answer is {' and '.join(both)}."
     note = (
-        f"{first}: {groups[0]}, {second}: {groups[1]}. The right answer is 1, 0, 0. "
+        f"{first}: {groups[0]}, {second}: {groups[1]}. {right} "
         f"d = ‖{first} − {second}‖; E = mean distance of {first} and {second} from the right "
         f"answer{_about_p(rows)}."
     )

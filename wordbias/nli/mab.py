@@ -1,6 +1,7 @@
 """Marked attribute bias: does "a person" entail "he" but not "she"? (Dawkins 2021, section 3).
 
-Every probability vector is (N, E, C), and the ideal one is (1, 0, 0).
+Every probability vector is (N, E, C). The ideal one is (1, 0, 0), and (0, 1, 0) where a word
+says no more than the premise, as *they* of a person.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ MEANS = ("mab-neutral", "mab-entailment", "mab-contradiction")
 """Measures that hold a mean (N, E, C)."""
 BIAS = ("mab-distance", "mab-error", "mab-error-per-pair")
 IDEAL = np.array([1.0, 0.0, 0.0])
+ENTAILED = np.array([0.0, 1.0, 0.0])
+"""Ideal of words that say no more than the premise."""
+_BOTH = np.stack([IDEAL, IDEAL])
+_UNLIKE = "the right answers of the two groups differ, so that no distance is neutral"
 PARTITIONS = 10_000
 _LISTS = 4
 """Key of the random numbers of redrawn lists."""
@@ -106,7 +111,8 @@ def word_rows(test: TestSet, probabilities: NDArray[np.float32], subject: str) -
             mean = p.mean(0)
             about = {**part.about, "group": word.group, "word": word.word, "n": len(p)}
             rows += _means(mean, about, subject)
-            errors = (distance_to_ideal(mean), distance_to_ideal(p).mean())
+            ideal_ = part.ideals[part.groups.index(word.group)]
+            errors = (distance_to_ideal(mean, ideal_), distance_to_ideal(p, ideal_).mean())
             rows += (
                 Row(subject, measure, float(value), {**about, **ideal(measure)})
                 for measure, value in zip(BIAS[1:], errors, strict=True)
@@ -122,6 +128,7 @@ class _Part(NamedTuple):
     words: Sequence[Filler]
     templates: Sequence[Template]
     p: Float
+    ideals: Float
 
     def side(self, group: str) -> Float:
         """Return the probabilities of one group, shape ``(m, t, 3)``."""
@@ -135,6 +142,7 @@ def _parts(test: TestSet, probabilities: NDArray[np.float32]) -> Iterator[_Part]
             "bias is measured on explicit, occupations or names"
         )
     p = by_word(probabilities, len(test.hypotheses), len(test.templates))
+    ideals = np.stack([ENTAILED if one in test.unmarked else IDEAL for one in test.groups])
     for kind in dict.fromkeys(filler.kind for filler in test.hypotheses):
         chosen = [filler.kind == kind for filler in test.hypotheses]
         words = [filler for filler in test.hypotheses if filler.kind == kind]
@@ -142,7 +150,7 @@ def _parts(test: TestSet, probabilities: NDArray[np.float32]) -> Iterator[_Part]
             "attribute": test.attribute, "set": test.name, "setting": f"{kind}s",
             "units": len(test.templates),
         }  # fmt: skip
-        yield _Part(about, test.groups, words, test.templates, p[chosen])
+        yield _Part(about, test.groups, words, test.templates, p[chosen], ideals)
 
 
 def _mean_rows(part: _Part, subject: str) -> Iterator[Row]:
@@ -154,17 +162,20 @@ def _mean_rows(part: _Part, subject: str) -> Iterator[Row]:
 
 def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
     first, second = map(part.side, part.groups)
-    found = marked(first, second)
+    found = marked(first, second, part.ideals)
     values = (found.distance, found.error, found.error_per_pair)
-    of_premises = resampled(first, second, np.random.default_rng(settings.seed))
+    of_premises = resampled(first, second, np.random.default_rng(settings.seed), part.ideals)
     tested = _test(first, second, settings) if can_be_significant(len(first), len(second)) else {}
     about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
     items = items_of(part.words, part.templates, settings.seed)
     redrawn: Sequence[Float | None] = [None] * len(BIAS)
     if settings.lists:
         rng = np.random.default_rng([settings.seed, _LISTS])
-        redrawn = over_lists(first, second, part.templates, settings.lists, rng)
+        redrawn = over_lists(first, second, part.templates, settings.lists, rng, part.ideals)
     for measure, value, samples, lists in zip(BIAS, values, of_premises, redrawn, strict=True):
+        if measure == BIAS[0] and (part.ideals[0] != part.ideals[1]).any():
+            yield Row(subject, measure, None, {**about, **ideal(measure), "reason": _UNLIKE})
+            continue
         details = {**about, **ideal(measure), **by_bootstrap(samples, "premises")}
         details |= tested if measure == BIAS[0] else {}
         details |= {} if lists is None else spread_keys(LISTS, lists)
@@ -212,23 +223,26 @@ class Marked(NamedTuple):
     error_per_pair: float
 
 
-def marked(first: Float, second: Float) -> Marked:
+def marked(first: Float, second: Float, ideals: Float = _BOTH) -> Marked:
     """Compare two groups of words.
 
     Parameters
     ----------
     first, second
         Probabilities of each word with each template, shapes ``(m, t, 3)`` and ``(f, t, 3)``.
+    ideals
+        Ideal vector of each group, shape ``(2, 3)``; by default (1, 0, 0) of both.
     """
     m, f = first.mean((0, 1)), second.mean((0, 1))
-    error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
-    per_pair = [distance_to_ideal(p).mean() for p in (first, second)]
+    error = (distance_to_ideal(m, ideals[0]) + distance_to_ideal(f, ideals[1])) / 2
+    both = zip((first, second), ideals, strict=True)
+    per_pair = [distance_to_ideal(p, one).mean() for p, one in both]
     return Marked(m, f, float(_norm(m - f)), float(error), float(np.mean(per_pair)))
 
 
-def distance_to_ideal(p: Float) -> Float:
-    """Return ``‖(1, 0, 0) − p‖`` of probability vectors ``(…, 3)``."""
-    return _norm(IDEAL - p)
+def distance_to_ideal(p: Float, ideal_: Float = IDEAL) -> Float:
+    """Return ``‖ideal − p‖`` of probability vectors ``(…, 3)``; by default of (1, 0, 0)."""
+    return _norm(ideal_ - p)
 
 
 class Resampled(NamedTuple):
@@ -239,17 +253,20 @@ class Resampled(NamedTuple):
     error_per_pair: Float
 
 
-def resampled(first: Float, second: Float, rng: np.random.Generator) -> Resampled:
+def resampled(
+    first: Float, second: Float, rng: np.random.Generator, ideals: Float = _BOTH
+) -> Resampled:
     """Bootstrap over templates: the words are fixed, the sentences a sample.
 
     A distance is never negative and its interval never holds 0; whether groups of words differ at
     all is tested by `distance_test`.
     """
     m, f = first.mean(0), second.mean(0)  # (t, 3)
-    norms = [distance_to_ideal(p).mean(0)[:, None] for p in (first, second)]
+    both = zip((first, second), ideals, strict=True)
+    norms = [distance_to_ideal(p, one).mean(0)[:, None] for p, one in both]
     drawn = resampled_means(np.concatenate([m, f, *norms], axis=1), rng)  # (b, 8)
     m, f = drawn[:, :3], drawn[:, 3:6]
-    error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
+    error = (distance_to_ideal(m, ideals[0]) + distance_to_ideal(f, ideals[1])) / 2
     return Resampled(_norm(m - f), error, drawn[:, 6:].mean(1))
 
 
@@ -259,6 +276,7 @@ def over_lists(
     templates: Sequence[Template],
     draws: int,
     rng: np.random.Generator,
+    ideals: Float = _BOTH,
 ) -> Resampled:
     """Bootstrap over all word lists: both groups' words, the verbs and the objects.
 
@@ -283,7 +301,8 @@ def over_lists(
     )
     sizes = (verbs.max() + 1, objects.max() + 1, len(first), len(second))
     counts = [rng.multinomial(n, np.full(n, 1 / n), size=draws) for n in sizes]
-    norms = [distance_to_ideal(p)[..., None] for p in (first, second)]
+    both = zip((first, second), ideals, strict=True)
+    norms = [distance_to_ideal(p, one)[..., None] for p, one in both]
     values = [np.concatenate(both, axis=-1) for both in zip((first, second), norms, strict=True)]
     found = []
     for start in range(0, draws, _REDRAWS):
@@ -296,7 +315,7 @@ def over_lists(
             drawn = np.tensordot(times / len(of_group), of_group, axes=1)  # (b, t, 4)
             means.append(np.einsum("btk,bt->bk", drawn, weights))
         m, f = (one[:, :3] for one in means)
-        error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
+        error = (distance_to_ideal(m, ideals[0]) + distance_to_ideal(f, ideals[1])) / 2
         found.append((_norm(m - f), error, (means[0][:, 3] + means[1][:, 3]) / 2))
     return Resampled(*(np.concatenate(column) for column in zip(*found, strict=True)))
 

@@ -99,6 +99,7 @@ def build(
         definite=name == "parity",
         groups=groups.names,
         attribute=groups.attribute,
+        unmarked=groups.unmarked,
     )
 
 
@@ -151,6 +152,8 @@ class TestSet:
         Groups of the hypotheses' fillers.
     attribute
         Attribute that the groups differ in.
+    unmarked
+        Groups whose words say no more than "a person", so that a premise entails the hypothesis.
     """
 
     __test__ = False  # pytest would take the name for a test
@@ -163,6 +166,7 @@ class TestSet:
     definite: bool = False
     groups: tuple[str, str] = GENDERS
     attribute: str = "gender"
+    unmarked: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.premises) * len(self.hypotheses) * len(self.templates)
@@ -236,18 +240,23 @@ class Groups:
         For each kind of word, such as ``nouns`` or ``names``, the words of both groups.
     with_occupations
         Nouns that Dev et al. cross with all occupations; if empty, all nouns.
+    unmarked
+        Groups whose words say no more than "a person".
     """
 
     attribute: str
     names: tuple[str, str]
     subjects: Mapping[str, Sequence[Sequence[str]]]
     with_occupations: Sequence[str] = ()
+    unmarked: Sequence[str] = ()
 
     @classmethod
     def of(cls, lists: Templates, attribute: Attribute | None) -> Groups:
         """Return the groups of an attribute, or by default men and women as in the lists."""
         if attribute is not None:
-            return cls(attribute.name, attribute.groups, attribute.subjects)
+            return cls(
+                attribute.name, attribute.groups, attribute.subjects, unmarked=attribute.unmarked
+            )
         subjects = {
             "nouns": lists.nouns,
             "pronouns": lists.pronouns,

@@ -240,8 +240,9 @@ def _leans(models: Models, key: str, title: str, shows: str) -> Section:
         Title of the picture, and what it shows.
     """
     family = BY_KEY[key]
-    correlation, mean, of_one = (measure.name for measure in family.measures[:3])
-    measures = [correlation, mean, *([SIMILARITY] if key == "pronouns" else [])]
+    names = [measure.name for measure in family.measures]
+    of_one = next(name for name in names if name.endswith("-lean"))
+    measures = [name for name in names if name != of_one]
     grids, figures = _grids(models, measures, "She and he"), []
     for one in models:
         leans: dict[str, dict[str, Found]] = {stage: {} for stage in [BEFORE, *one.columns]}

@@ -36,6 +36,7 @@ ATTRIBUTES = {
     "age": "words for the young and for the old",
     "religion": "words of five religions",
     "ethnicity": "first names by the ethnicity US bearers of them reported",
+    "pronouns": "she, he, they and xe, for sentences about one person",
 }
 """Built-in attributes, each with a short description."""
 SUBJECT_KINDS = ("nouns", "pronouns", "names", "occupations")
@@ -51,6 +52,7 @@ _KEYS = (
     "subjects",
     "first_names",
     "grammatical_gender",
+    "unmarked",
 )
 _PAIR_KEYS = ("definitional", "equalise")
 _SET_KEYS = (*_PAIR_KEYS, "wider", "specific")
@@ -135,6 +137,7 @@ def read_groups(file: Traversable) -> dict[str, Any]:
         "first_names": _flag(file, tables, "first_names"),
         "unlisted": in_sets - listed,
         "grammatical_gender": _flag(file, tables, "grammatical_gender"),
+        "unmarked": _unmarked(file, tables, groups),
     }
 
 
@@ -150,6 +153,13 @@ def _flag(file: Traversable, tables: dict[str, Any], key: str) -> bool:
     if not isinstance(value, bool):
         raise complain(f"{file}: {key}", "true or false", value, f"write {key} = true")
     return value
+
+
+def _unmarked(file: Traversable, tables: dict[str, Any], groups: Words) -> Words:
+    """Read the groups that say nothing of a person, some of those of the file."""
+    named = words_of(file, tables.get("unmarked", []), f"{file}: unmarked")
+    refuse_unknown(dict.fromkeys(named), groups, f"{file}: unmarked")
+    return named
 
 
 def _groups(file: Traversable, tables: dict[str, Any]) -> tuple[Words, tuple[Words, ...]]:

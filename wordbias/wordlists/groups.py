@@ -69,6 +69,8 @@ class WordGroups:
     grammatical_gender
         The nouns of the language have a grammatical gender, which the words of the groups have
         too; see `notes_on_language`.
+    unmarked
+        Groups whose words say no more of a person than "a person" does, such as *they*.
     """
 
     name: str
@@ -84,6 +86,7 @@ class WordGroups:
     first_names: bool = False
     unlisted: frozenset[str] = field(default=frozenset(), repr=False)
     grammatical_gender: bool = False
+    unmarked: Words = ()
 
     @property
     def in_memory(self) -> bool:
@@ -95,7 +98,8 @@ class WordGroups:
         """Read groups by name or from a file; without `path`, the built-in gender.
 
         The file has a table ``[groups]`` with two lists of words or more. It may have ``name``,
-        ``source``, ``first_names = true``, ``grammatical_gender = true`` and ``specific = [...]``.
+        ``source``, ``first_names = true``, ``grammatical_gender = true``, ``specific = [...]`` and
+        ``unmarked = [...]``, some of the groups.
         A table ``[sets]`` may have ``definitional``, ``equalise`` and ``wider``, lists of lists
         with one word of each group. With two groups the table may be called ``[pairs]``, and there
         may be ``direction = [a, b]``. Tables ``[subjects.nouns]``, ``[subjects.names]``, … with a
@@ -175,6 +179,7 @@ class WordGroups:
             wider=(),
             direction=direction,
             subjects=subjects,
+            unmarked=tuple(name for name in names if name in self.unmarked),
         )
 
     def two_by_two(self) -> list[Self]:
@@ -220,6 +225,8 @@ class Attribute:
         The words of the groups are first names; see `resolve_groups`.
     grammatical_gender : bool
         The nouns of the language have a grammatical gender; reports then say what that means.
+    unmarked : tuple of str
+        Groups whose words say no more of a person than "a person" does, such as *they*.
 
     Examples
     --------
@@ -240,6 +247,7 @@ class Attribute:
     first_names: bool = False
     unlisted: frozenset[str] = frozenset()
     grammatical_gender: bool = False
+    unmarked: Words = ()
 
     def __repr__(self) -> str:
         sizes = [

@@ -6,6 +6,7 @@ The lean of an occupation is the mean over beginnings of sentences of
 
 Shares of women that are permuted give the chance level of its correlation with them. That a decoder
 expects one pronoun in general is measured by the same lean of people whose occupation is not said.
+The share of a pronoun is its probability over that of *she*, *he*, *they* and *xe* together.
 """
 
 from __future__ import annotations
@@ -22,29 +23,64 @@ from wordbias.probes.estimates import Estimate
 from wordbias.results import Row
 from wordbias.statistics import SAMPLES, resampled_cells
 
-STEREOTYPE, GAP, LEAN = (
+STEREOTYPE, GAP, LEAN, SHARE = (
     "expected-pronoun-stereotype",
     "expected-pronoun-gap",
     "expected-pronoun-lean",
+    "expected-pronoun-share",
 )
 PERPLEXITY, BITS, KEPT = "perplexity", "bits-per-byte", "perplexity-kept"
 MEASURES = (STEREOTYPE, GAP, LEAN)
-SHE, HE = " she", " he"
+PRONOUNS = ("she", "he", "they", "xe")
 Array = NDArray[np.float64]
 
 
-def pronoun_leans(model: CausalModel, beginnings: Mapping[str, Sequence[str]]) -> Array:
-    """Return how much more likely "she" is than "he", in nats, shape ``(n,)``.
+def pronoun_scores(model: CausalModel, beginnings: Mapping[str, Sequence[str]]) -> Array:
+    """Return log p of each of `PRONOUNS`, in nats, shape ``(n, beginnings, 4)``.
 
     Parameters
     ----------
     beginnings
         For each subject as many beginnings of sentences, after which a pronoun can follow.
     """
-    asked = [(one, more) for some in beginnings.values() for one in some for more in (SHE, HE)]
-    found = model.score_continuations(asked, "pronouns").total.reshape(len(beginnings), -1, 2)
-    leans: Array = (found[..., 0] - found[..., 1]).mean(1)
+    asked = [(one, f" {word}") for some in beginnings.values() for one in some for word in PRONOUNS]
+    found: Array = model.score_continuations(asked, "pronouns").total
+    return found.reshape(len(beginnings), -1, len(PRONOUNS))
+
+
+def pronoun_leans(scores: Array) -> Array:
+    """Return how much more likely "she" is than "he", in nats, shape ``(n,)``."""
+    leans: Array = (scores[..., 0] - scores[..., 1]).mean(1)
     return leans
+
+
+def pronoun_shares(scores: Array) -> Array:
+    """Return the mean share of each pronoun, shape ``(n, 4)``; those of a subject add up to 1."""
+    shares = np.exp(scores - scores.max(-1, keepdims=True))
+    shares /= shares.sum(-1, keepdims=True)
+    means: Array = shares.mean(1)
+    return means
+
+
+def share_rows(
+    subject: str, about: Mapping[str, Any], shares: Array, people: Array, *, seed: int = 0
+) -> list[Row]:
+    """Return the mean share of each pronoun, with bootstrap intervals over the occupations.
+
+    Parameters
+    ----------
+    shares, people
+        Shares after occupations, and after people whose occupation is not said, shape ``(n, 4)``.
+    """
+    n = len(shares)
+    times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
+    samples, means = times @ shares / n, people.mean(0)
+    return [
+        Estimate(float(shares[:, i].mean()), samples[:, i], "occupations").row(
+            subject, SHARE, {**about, "set": word, "n": n, "people": float(means[i])}
+        )
+        for i, word in enumerate(PRONOUNS)
+    ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 
 from wordbias.contextual.audit import expected
-from wordbias.contextual.audit.expected import Predicted, pronoun_leans
+from wordbias.contextual.audit.expected import (
+    Predicted,
+    pronoun_leans,
+    pronoun_scores,
+    pronoun_shares,
+    share_rows,
+)
 from wordbias.contextual.audit.projections import Fitted, Unprojected, fit
 from wordbias.contextual.audit.texts import GENDER, Reader, TextVectors
 from wordbias.draws import control_of
@@ -391,17 +397,22 @@ class Measuring:
         women = {name: float(share) for name, share in lists.women.items()}
         occupations = {one: before_pronoun(lists, occupation_subject(one)) for one in women}
         subjects = {one: before_pronoun(lists, one) for one in lists.subjects}
-        lean = pronoun_leans(self.decoder, occupations)
-        people = pronoun_leans(self.decoder, subjects)
+        scores = pronoun_scores(self.decoder, occupations)
+        of_people = pronoun_scores(self.decoder, subjects)
+        lean, people = pronoun_leans(scores), pronoun_leans(of_people)
         if before is None:
             self.chance_expected = Chance.permuted(lean, women, seed=self.seed)
         found = Pronouns.of_leans(lean, women, seed=self.seed, measures=expected.MEASURES)
         rows = found.rows(self.subject, about, chance=self.chance_expected, words=True)
+        shares = (pronoun_shares(scores), pronoun_shares(of_people))
         return [
-            replace(row, details={**row.details, "people": float(people.mean())})
-            if row.measure == expected.GAP
-            else row
-            for row in rows
+            *(
+                replace(row, details={**row.details, "people": float(people.mean())})
+                if row.measure == expected.GAP
+                else row
+                for row in rows
+            ),
+            *share_rows(self.subject, about, *shares, seed=self.seed),
         ]
 
     @contextmanager
