@@ -134,7 +134,7 @@ OFFERED = {
     " like remove save weights with_weights",
     "Attribute": "direction equalise first_names grammatical_gender groups load members name of"
     " pairs source specific subjects unlisted",
-    "Query": "about attributes candidates find name names pairs source targets",
+    "Query": "about attributes candidates find name names pairs source targets templates",
     "Representations": "about column columns dim layer layers name place report save vectors",
     "Moments": "classes counts covariance dim mean means n noise of of_batch of_codes unit within",
     "Adapter": "check chosen facts fingerprint fold intervention interventions null on"
@@ -382,6 +382,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "ceat": lambda file: wb.ceat(
         file("roberta-base"), sentences=file("sentences.txt.gz"), query="6", draws=100
     ),
+    "seat": lambda file: wb.seat(file("roberta-base"), query="double-bind-likable"),
     "changes": lambda file: wb.changes(
         *[wb.Report(rows=[wb.Row("glove", "midb", value)]) for value in (0.1, 0.2)]
     ),
@@ -483,7 +484,7 @@ NEEDS = {
     **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train", "train_vectors"), TORCH),
     **dict.fromkeys(("Adapter", "predict", "project", "sweep", "bios"), ENCODER),
     **dict.fromkeys(("coref_predict", "coref_study", "coref_train"), ENCODER),
-    **dict.fromkeys(("ceat", "encode", "likelihood"), ENCODER),
+    **dict.fromkeys(("ceat", "encode", "likelihood", "seat"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),
 }

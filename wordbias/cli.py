@@ -40,6 +40,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "encode": "Write the vectors of texts, from any layers of a model.",
         "probe": "Measure how easily a label can be read from vectors or a model.",
         "ceat": "Test associations between words in sentences (CEAT).",
+        "seat": "Test associations between sentences (SEAT), from any encoder.",
         "predict": "Write what a classifier of texts predicts, for fairness.",
         "likelihood": "Measure which texts a model prefers: StereoSet, BBQ and more.",
         "mab-eval": "Measure bias of an NLI model: does a person entail he, not she?",

@@ -406,6 +406,19 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
+        "audit-model-groups-json",
+        "audit all-MiniLM-L6-v2 --groups religion:christian,hindu,muslim"
+        " --skip probe,untrained,ceat --methods hard -o page.json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "seat-json",
+        "seat all-MiniLM-L6-v2 --query 7,angry-black-woman-b --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
         "ceat-json",
         "ceat roberta-base --sentences sentences.txt.gz --query 6 --draws 200 --format json",
         ENCODER,
