@@ -366,7 +366,9 @@ def sign_flip_p(differences: ArrayLike, seed: int = 0) -> float:
             sums = np.concatenate([sums + value, sums - value])
     else:
         signs = np.random.default_rng(seed).integers(0, 2, (SIGNS, len(d)), np.int8)
-        sums = (2.0 * signs - 1.0) @ d
+        step = max(1, _AT_ONCE // len(d))
+        parts = (signs[start : start + step] for start in range(0, SIGNS, step))
+        sums = np.concatenate([(2.0 * part - 1.0) @ d for part in parts])
     return p_of_null(np.abs(sums), abs(d.sum()) - TIE * np.abs(d).sum(), exact=exact)
 
 
