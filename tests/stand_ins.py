@@ -230,6 +230,34 @@ def biographies(path: Path) -> None:
     _write(path, "\n".join("\t".join(row) for row in (BIOGRAPHY_COLUMNS, *_biographies())) + "\n")
 
 
+def cvs(path: Path) -> None:
+    """Write a few of them with a first name before each, as lines of JSON."""
+    names = {"F": ("Emma", "Olivia", "Mia"), "M": ("Liam", "Noah", "James")}
+    rows = [
+        {"profession": job, "text": f"{names[gender][i % 3]}. {text}"}
+        for i, (_, job, gender, text, *_) in enumerate(_biographies()[:24])
+    ]
+    _write(path, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def jobs(path: Path) -> None:
+    """Write advertisements of the jobs of the biographies, and of others, as lines of JSON."""
+    names = [*sorted({job for _, job, *_ in _biographies()}), "cook", "clerk", "judge", "pilot"]
+    rows = [
+        {"profession": job, "text": f"{start} a {job}."}
+        for job in names
+        for start in ("We are looking for", "Wanted:", "Please work here as")
+    ]
+    _write(path, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def professions(path: Path) -> None:
+    """Write names of professions, each with two numbers."""
+    names = ("nurse", "surgeon", "cook", "clerk", "judge", "pilot", "actor", "driver", "baker",
+             "tailor", "farmer", "teacher")  # fmt: skip
+    _write(path, json.dumps([[name, 0.0, 0.5] for name in names]))
+
+
 def rated_pairs(path: Path) -> None:
     """Write pairs of sentences, each with a rating of how similar they are."""
     lines = [
@@ -493,6 +521,9 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "bios_train.txt": running_text,
     "crows_pairs.csv": small_likelihood.crows_pairs,
     **{f"cut/{name}.safetensors": cut_vectors for name in ("glove", "misp-published", "hard")},
+    "cvs.jsonl": cvs,
+    "jobs.jsonl": jobs,
+    "professions.json": professions,
     "debiased.txt": debiased_vectors,
     "docs.jsonl": documents_with_names,
     "found.jsonl": no_clusters,

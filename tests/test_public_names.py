@@ -455,6 +455,9 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "push": _pushed,
     "quality": lambda file: wb.quality(file("glove.txt"), benchmarks=file("test_sets/")),
     "report": lambda file: wb.report(wb.Report("measure", rows=[wb.Row("glove", "midb", 0.1)])),
+    "retrieval": lambda file: wb.retrieval(
+        _rows(0)[0], _rows(1)[0], counterfactual=_rows(2)[0], meaningless=_rows(3)[0], draws=20
+    ),
     "rewrite": lambda file: wb.rewrite("scrub", TEXTS),
     "Anonymise": lambda file: wb.Anonymise(spans="who"),
     "ExtraScrub": lambda file: wb.ExtraScrub(sensitive="gender"),

@@ -14,6 +14,7 @@ from wordbias.verdicts import (
     CROSSED,
     FINDS,
     HELPS,
+    MOVES,
     MUCH_LEFT,
     NO_INTERVAL,
     READS,
@@ -80,6 +81,15 @@ def around(value: float, half: float, **about: Any) -> Row:
 
 
 TWO_SIDED = signed(1.0, 0.5, 1.5)
+
+
+def named(p: float | None, **more: Any) -> dict[str, Any]:
+    """Return a row of lists that a changed name moves more than another name of the group."""
+    ends = {"excess": -0.1, "excess_low": -0.2, "excess_high": -0.01, "units": 100, "tests": 1}
+    about = {"measure": "list-overlap", "value": 0.7, "better": "higher", "p_holm": p}
+    return {**about, **ends, **more}
+
+
 CASES: list[tuple[str, Any, str]] = [
     # a value: its chance level, and the interval of one with a sign
     (FINDS, row(0.2, beyond_chance=True), "yes"),
@@ -213,6 +223,16 @@ CASES: list[tuple[str, Any, str]] = [
      "stays away"),
     (RETURNS_OVER_SEEDS, back(stays=Seeds(-0.1, 0.049, is_beyond=False)), "cannot tell"),
     (RETURNS_OVER_SEEDS, back(stays=Seeds(-0.1, 0.05)), "cannot tell"),
+    # a changed name
+    (MOVES, named(0.01, excess_low=None), "cannot tell"),
+    (MOVES, named(None), "cannot tell"),
+    (MOVES, named(0.0625, units=5), "cannot tell"),
+    (MOVES, named(0.03, units=6, tests=2), "cannot tell"),
+    (MOVES, named(0.049), "beyond"),
+    (MOVES, named(0.05), "not beyond"),
+    (MOVES, named(0.049, excess_high=0.0), "not beyond"),
+    (MOVES, named(0.049, better="lower"), "not beyond"),
+    (MOVES, named(0.049, better="lower", excess_low=0.01, excess_high=0.2), "beyond"),
 ]  # fmt: skip
 
 

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from wordbias.functions.push import push as push
     from wordbias.functions.quality import quality as quality
     from wordbias.functions.report import report as report
+    from wordbias.functions.retrieval import retrieval as retrieval
     from wordbias.functions.rewrite import rewrite as rewrite
     from wordbias.functions.run import run as run
     from wordbias.functions.seat import seat as seat
@@ -153,6 +154,7 @@ __all__ = [
     "push",
     "quality",
     "report",
+    "retrieval",
     "rewrite",
     "run",
     "seat",

@@ -51,6 +51,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "coref-predict": "Find the clusters of mentions in documents.",
     },
     "Texts or vectors with labels": {
+        "retrieval": "Measure whether a changed name moves what queries retrieve.",
         "erase": "Erase a label, such as gender, and measure what is left.",
         "rewrite": "Rewrite texts to train on: scrub, balance, swap, anonymise.",
         "bios": "Train on debiased biographies: is bias removed or only hidden?",

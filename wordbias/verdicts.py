@@ -63,6 +63,19 @@ def chance_ends(row: Found | None) -> tuple[float, float] | None:
     return _ends(row, "chance_low", "chance_high")
 
 
+def excess_ends(row: Found | None) -> tuple[float, float] | None:
+    """Return the interval of what a changed name does more than one that means nothing."""
+    return _ends(row, "excess_low", "excess_high")
+
+
+def moves_more(row: Found) -> bool:
+    """Return whether a changed name certainly moves lists more than one that means nothing."""
+    ends, p = excess_ends(row), p_of(row)
+    if ends is None or p is None or p >= LEVEL:
+        return False
+    return ends[1] < 0 if row.get("better") == "higher" else ends[0] > 0
+
+
 def beyond_chance(row: Found) -> bool | None:
     """Return whether a value is beyond its chance level; None if it has none."""
     beyond = row.get("beyond_chance")
@@ -318,7 +331,8 @@ READ, BACKWARDS, BALANCED, UNREAD = "read", "read backwards", "read, classes ali
 LOWER, NOT_BEYOND, HIGHER = "lower", "lower, not below random", "higher"
 RETURNED, IN_PART, GONE = "comes back", "comes back in part", "stays away"
 NOT_LOWERED = "was not lowered"
-FINDS, BIASED, CHANGES, HELPS, READS, SEEDS, CHOICE, RETURNS, RETURNS_OVER_SEEDS = (
+BEYOND, NOT_MORE = "beyond", "not beyond"
+FINDS, BIASED, CHANGES, HELPS, READS, SEEDS, CHOICE, RETURNS, RETURNS_OVER_SEEDS, MOVES = (
     "Does a value find bias?",
     "Is an embedding biased?",
     "Did a value change?",
@@ -328,6 +342,7 @@ FINDS, BIASED, CHANGES, HELPS, READS, SEEDS, CHOICE, RETURNS, RETURNS_OVER_SEEDS
     "Does a removal that was chosen on some texts help on others?",
     "Does a gap that was removed come back when the last layer is trained anew?",
     "Does a gap come back when the last layer is trained anew, over paired seeds?",
+    "Does a changed name or pronoun move what is retrieved, beyond meaningless changes?",
 )
 _CLEARLY = "the interval of the paired change, or without one two intervals that do not overlap,"
 
@@ -490,6 +505,19 @@ RULES: Mapping[str, Sequence[Rule]] = {
              "after retraining it is lower (p below .05) than without debiasing, and than under a "
              "random change of the same size if there is one", "stays away"),
         Rule(CANNOT, lambda _: True, "otherwise", "cannot tell"),
+    ],
+    MOVES: [
+        Rule(CANNOT, lambda row: excess_ends(row) is None or p_of(row) is None,
+             "there is no change that means nothing, or no interval or p of the difference",
+             "cannot tell"),
+        Rule(CANNOT, lambda row: smallest_p(row.get("units", 0), row.get("tests", 1)) > LEVEL,
+             "so few queries, or sets of names, cannot have a p below .05",
+             "cannot tell, as there are too few queries or names"),
+        Rule(BEYOND, moves_more,
+             "it moves the lists more than a change that means nothing: p is below .05 after Holm, "
+             "and the interval of the difference lies wholly on the worse side",
+             "beyond meaningless changes"),
+        Rule(NOT_MORE, lambda _: True, "otherwise", "not beyond meaningless changes"),
     ],
 }  # fmt: skip
 

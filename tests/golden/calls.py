@@ -406,6 +406,13 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
+        "retrieval-table",
+        "retrieval cvs.jsonl jobs.jsonl --model all-MiniLM-L6-v2 --top 3 --seed-lists 1 --draws 50"
+        " --relevance profession",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
         "audit-model-groups-json",
         "audit all-MiniLM-L6-v2 --groups religion:christian,hindu,muslim"
         " --skip probe,untrained,ceat --methods hard -o page.json",

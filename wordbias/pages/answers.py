@@ -41,6 +41,7 @@ from wordbias.pages.encoder_answers import (
 )
 from wordbias.pages.lines import Line, known_values, minus, value_text, with_change
 from wordbias.pages.main_measures import main_lines, missing_query_notes
+from wordbias.pages.retrieval import moved_answers
 from wordbias.pages.section import Answer
 from wordbias.pages.words import by_word, claims_occupations, most_leaning, sides
 from wordbias.rendering import how_many
@@ -109,6 +110,7 @@ def answer_parts(
         parts = [is_it_biased(lines, own), *about_columns(own, lines, call)]
         found += [replace(part, question=prefix + part.question) for part in parts]
     found += compared(bias)
+    found += moved_answers(rows)
     notes = [] if found else [_counts(rows)]
     if len(subjects) > _SUBJECTS:
         notes.append(f"Not summed up here, but in the tables: {', '.join(subjects[_SUBJECTS:])}.")

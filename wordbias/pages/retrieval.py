@@ -1,0 +1,101 @@
+"""Answers and figure of `wordbias.retrieval`: changed names beside changes that mean nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias import verdicts
+from wordbias.measures.registry import FAMILY_OF, column_title
+from wordbias.pages.panel import Dot, Look, Panel, Path
+from wordbias.pages.plots import draw_panel, draw_panels
+from wordbias.pages.section import Answer
+from wordbias.rankings.counterfactuals import OF_GROUP
+from wordbias.results import number
+from wordbias.rows import Found
+from wordbias.verdicts import decide, is_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from wordbias.reports import Report
+
+_QUESTION = "Does a change of the {} move the first {}, beyond meaningless changes?"
+
+
+def is_of_retrieval(row: Found) -> bool:
+    """Return whether a row is the difference between a changed name and a meaningless change."""
+    known = FAMILY_OF.get(str(row["measure"]))
+    return known is not None and known.key == "retrieval"
+
+
+def moved_answers(rows: Sequence[Found]) -> list[Answer]:
+    """Answer for each encoder and change whether it moves the lists beyond meaningless changes."""
+    own = [row for row in rows if is_of_retrieval(row) and row.get("set") in OF_GROUP]
+    subjects = list(dict.fromkeys(str(row["subject"]) for row in own))
+    found = []
+    for subject in subjects:
+        for kind in dict.fromkeys(row["set"] for row in own):
+            several = [row for row in own if (row["subject"], row["set"]) == (subject, kind)]
+            main = next((row for row in several if is_number(row["value"])), None)
+            if main is None:
+                continue
+            rule = decide(verdicts.MOVES, main)
+            others = [
+                f"{column_title(row['measure'])} {decide(verdicts.MOVES, row).verdict}"
+                for row in several
+                if row is not main and is_number(row["value"])
+            ]
+            prefix = f"{subject}: " if len(subjects) > 1 else ""
+            question = prefix + _QUESTION.format(kind, main.get("k", ""))
+            below = [f"{kind}: {', '.join(others)}."] if others else []
+            text = f"{rule.says[:1].upper()}{rule.says[1:]}."
+            found.append(Answer(question, text, _figure(main), _sure(main), below))
+    return found
+
+
+def _figure(row: Found) -> str:
+    """Write the value, and how far it is from that of the meaningless change."""
+    text = f"{column_title(row['measure'])} {number(row['value'], 3)}"
+    ends = verdicts.excess_ends(row)
+    if ends is None:
+        return text
+    return f"{text}; difference {row['excess']:+.3f} ({ends[0]:+.3f} to {ends[1]:+.3f})"
+
+
+def _sure(row: Found) -> str:
+    p = verdicts.p_of(row)
+    return "" if p is None else f"p {p:.2g} of {row['units']:,} units"
+
+
+def plot_changes(
+    of_null: NDArray[np.float64],
+    of_groups: dict[str, NDArray[np.float64]],
+    report: Report,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a dot for each query: what a change of the name moves against a meaningless one.
+
+    Parameters
+    ----------
+    of_null, of_groups
+        Distance of the lists, 1 − RBO, by query and change, shape ``(n,)``.
+    """
+    looks = (Look("after"), Look("after m1", "square"))
+    dots = [
+        Dot((float(x), float(y)), look, size=3.0)
+        for look, values in zip(looks, of_groups.values(), strict=False)
+        for x, y in zip(of_null, values, strict=True)
+    ]
+    most = max(float(of_null.max()), *(float(one.max()) for one in of_groups.values()), 0.01)
+    panel = Panel(
+        dots=dots,
+        paths=[Path(((0.0, 0.0), (most, most)), "neutral")],
+        x="another name of the group: 1 − RBO",
+        y="name of the other group: 1 − RBO",
+        legend=list(zip(of_groups, looks, strict=False)),
+    )
+    return draw_panels(ax, (5.0, 4.6), report.title, lambda several: draw_panel(several[0], panel))

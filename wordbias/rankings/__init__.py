@@ -1,0 +1,1 @@
+"""Lists of documents that queries retrieve: how a changed name moves them."""
