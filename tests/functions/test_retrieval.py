@@ -235,6 +235,8 @@ Given = Mapping[str, Any]
         ({"model": None}, "without model=, queries and documents are vectors"),
         ({"model": None, "counterfactual": [[1.0]], "seed_lists": 2}, "is for texts"),
         ({"model": lambda texts: np.full((len(texts), 3), np.nan)}, ""),
+        ({"model": lambda texts: np.zeros((len(texts), 3))}, "is zero, and has no direction"),
+        ({"draws": 1}, "draws=: expected a number of at least 2"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_one_line(given: Given, message: str) -> None:
@@ -250,6 +252,7 @@ def test_what_cannot_be_used_is_refused_in_one_line(given: Given, message: str) 
         (np.ones((3, 4)), np.ones((2, 4)), "--counterfactual: has 2 vectors, and there are 3"),
         (np.ones((3, 4)), np.ones((3, 5)), "expected vectors of one length, found: queries 4"),
         (["a", "b"], np.ones((2, 4)), "queries: without --model, vectors are expected"),
+        (np.eye(3, 4), np.ones((3, 4)), "row 5 is zero, and has no direction"),
     ],
 )
 def test_vectors_that_do_not_fit_are_refused(

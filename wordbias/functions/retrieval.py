@@ -11,7 +11,7 @@ from typing import Any, TypeGuard, cast
 
 import numpy as np
 
-from wordbias.arguments import check_choice
+from wordbias.arguments import check_choice, check_number
 from wordbias.calls import path_of, public, refuse_given
 from wordbias.columns import TableLike
 from wordbias.configuration import ASKS_ENCODERS, current_config, uses
@@ -189,6 +189,7 @@ def retrieval(
     """
     how = current_config()
     check_choice("--changed", changed, SIDES)
+    check_number("--draws", draws, 2)
     _check_arguments(model, groups, counterfactual, meaningless, methods)
     _check_output(output, {"queries": queries, "documents": documents, "--model": model})
     given = {COUNTERFACTUAL: counterfactual, MEANINGLESS: meaningless}

@@ -193,7 +193,13 @@ def encode_sides(
 
 
 def _table(encoder: TextEncoder, texts: list[str]) -> dict[str, Float32]:
-    return dict(zip(texts, encoder.encode(texts), strict=True))
+    vectors = encoder.encode(texts)
+    for i in np.flatnonzero(~vectors.any(axis=1)):
+        raise WordbiasError(
+            f"{encoder.name}: the vector of {texts[i]!r:.60} is zero, and has no direction; leave "
+            "the text out"
+        )
+    return dict(zip(texts, vectors, strict=True))
 
 
 def texts_of(versions: Versions) -> list[str]:
@@ -278,11 +284,17 @@ def _opened(source: Any, what: str) -> Rows:
 
 
 def _all(rows: Rows) -> Float32:
-    return rows.vectors().astype(np.float32, copy=False)
+    return np.concatenate([*_blocks(rows)])
 
 
 def _blocks(rows: Rows) -> Iterator[Float32]:
+    """Yield the rows in blocks; refuse one without a direction."""
     for block in rows.blocks(rows=ROWS):
+        for i in np.flatnonzero(~block.vectors.any(axis=1)):
+            raise WordbiasError(
+                f"{rows.path or rows.name}: row {block.start + i + 1} is zero, and has no "
+                "direction; leave it out"
+            )
         yield block.vectors.astype(np.float32, copy=False)
 
 
