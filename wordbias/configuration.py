@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from wordbias.arguments import AUTO, accepted, refuse_odd
 from wordbias.devices import restore_threads, set_threads
-from wordbias.errors import UsageError, WordbiasError
+from wordbias.errors import UsageError, WordbiasError, without_secrets
 from wordbias.progress import is_quiet, set_quiet
 from wordbias.text_files import LONGEST, parse_size, set_longest_line
 from wordbias.text_files import longest_line as longest_line_now
@@ -31,6 +31,8 @@ PRECISIONS: tuple[str, ...] = get_args(Precision)
 
 READS_VECTORS = ("skip_bad", "cache", "allow_pickle")
 """Settings of functions that read vectors."""
+ASKS_ENCODERS = ("endpoint", "key_variable", "batch_texts")
+"""Settings of functions that take an encoder whose output alone is needed."""
 STARTS_PROCESSES = ("jobs", "backend")
 """Settings of functions that start processes."""
 EVERYWHERE = ("threads", "longest_line", "progress")
@@ -48,6 +50,9 @@ class Config:
     jobs: int | None = None
     backend: str = "loky"
     precision: str | None = None
+    endpoint: str | None = None
+    key_variable: str = "OPENAI_API_KEY"
+    batch_texts: int = 32
     threads: int | None = None
     longest_line: int = LONGEST
     progress: bool = True
@@ -55,7 +60,7 @@ class Config:
     def changed(self) -> dict[str, Any]:
         """Return those that differ from the defaults, as a report records them."""
         return {
-            name: one
+            name: without_secrets(one) if isinstance(one, str) else one
             for name, one in asdict(self).items()
             if name != "progress" and one != getattr(DEFAULTS, name)
         }
@@ -104,6 +109,9 @@ def config(
     jobs: int | None = None,
     backend: Backend | None = None,
     precision: Precision | None = None,
+    endpoint: str | None = None,
+    key_variable: str | None = None,
+    batch_texts: int | None = None,
     threads: int | None = None,
     longest_line: str | int | None = None,
     progress: bool | None = None,
@@ -119,7 +127,8 @@ def config(
     skip_bad : bool, optional
         Drop and count rows that cannot be used, instead of refusing the file.
     cache : bool, optional
-        Cache parsed text of vectors; later calls memory-map it.  [default: True]
+        Cache parsed text of vectors, which later calls memory-map, and the answers of ``endpoint``
+        and of functions with a name, which are not asked again.  [default: True]
     allow_pickle : bool, optional
         Open gensim .kv files, which are pickles and can run any code. Only for a block, or for one
         call of the command line.
@@ -134,6 +143,15 @@ def config(
         RAY_ADDRESS.  [default: loky]
     precision : {"float32", "bfloat16", "float16"}, optional
         Precision of matrix products.  [default: float32; likelihood: that of the weights]
+    endpoint : str, optional
+        Address of a server with OpenAI's /embeddings, such as https://api.openai.com/v1. A model's
+        name is then that of one there.
+    key_variable : str, optional
+        Environment variable with the key of ``endpoint``. The key itself is never printed or
+        stored.  [default: OPENAI_API_KEY]
+    batch_texts : int, optional
+        Texts of one request to ``endpoint``, or of one call of a function that encodes.  [default:
+        32]
     threads : int, optional
         Number of threads, also of torch and BLAS, and in the environment (OMP_NUM_THREADS and its
         like) for processes that are started later.  [default: what the machine allows]

@@ -64,7 +64,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/decoders",
         "docs/smollm2",
     ),
-    "Embeddings of texts": ("docs/erase",),
+    "Embeddings of texts": ("docs/any-encoder", "docs/erase"),
     "A classifier or its training data": ("docs/fairness", "docs/coreference", "docs/experiment"),
     "Notebooks": (
         "docs/notebooks/vectors",
@@ -90,6 +90,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/hub",
         "docs/integrations",
         "docs/scaling",
+        "docs/gate",
         "docs/shell",
     ),
     "Project": (

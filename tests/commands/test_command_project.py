@@ -297,9 +297,9 @@ def test_options_that_need_each_other(cli: Run, folder: Callable[..., str], tmp_
     done = cli("project", folder(), "--setting", "sent-debias", "-o", tmp_path / "x")
     assert done.code == 2
     assert "needs --sent-debias TEXT" in done.err
-    done = cli("project", folder(), "--groups", "age")
+    done = cli("project", folder(), "--groups", "age", "--limit", "5")
     assert done.code == 2
-    assert "--groups goes with --sent-debias" in done.err
+    assert "--limit is for other sentences than those of --groups" in done.err
 
 
 def test_a_family_that_is_not_known(

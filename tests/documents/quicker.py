@@ -19,6 +19,7 @@ import wordbias
 from wordbias.cli import cli
 from wordbias.measures.chance import draw_nulls
 from wordbias.measures.clustering import clustering
+from wordbias.models.text_encoders import is_output_only
 from wordbias.probes import held_out
 
 INSTEAD: dict[str, dict[str, str]] = {
@@ -51,9 +52,12 @@ INSTEAD: dict[str, dict[str, str]] = {
 }
 """For each command, options that it is given in place of, or beside, the document's."""
 
-MODELS = ("all-MiniLM-L6-v2", "minilm-nsp", "smollm2")
+MODELS = ("all-MiniLM-L6-v2", "minilm-nsp", "smollm2", "--endpoint", "--read-vectors")
 OF_MODELS = {"audit": {"--skip": "probe,untrained,ceat"}}
-"""The same for commands that are called with one of these models."""
+"""The same for commands that are called with one of these models or options."""
+
+ENDPOINT = ""
+"""Address of the server that stands in for that of a document."""
 
 MEASURING = ("measure", "mab-study")
 QUICK_MEASURES = "midb,direct-bias"
@@ -99,6 +103,8 @@ def quicker(words: tuple[str, ...]) -> list[str]:
 
 def _instead(command: str, given: Collection[str]) -> dict[str, str]:
     """Return the options of a command that is called with others."""
+    if "--write-texts" in given:
+        return {}
     known = OF_MODELS if {*MODELS} & {*given} and command in OF_MODELS else INSTEAD
     instead = dict(known.get(command, {}))
     if command == "sweep" and "--task" in given:
@@ -111,6 +117,8 @@ def _instead(command: str, given: Collection[str]) -> dict[str, str]:
     instead |= {option: "1" for option in counts if option in given}
     if command == "mab-study" and "--plot" in given:
         instead["--seed"] = "0,1"  # a difference needs two
+    if "--endpoint" in given:
+        instead["--endpoint"] = ENDPOINT
     if command in MEASURING:
         instead["--only"] = QUICK_MEASURES + ",sembias" * ("--sembias" in given)
         instead["--only"] += ",clustering" * ("--direction" in given)
@@ -140,7 +148,8 @@ def _quickly(command: str, function: Callable[..., object], *args: object, **giv
         *(one for one in (*args, *given.values()) if isinstance(one, str)),
         *("--" + name.replace("_", "-") for name in given),
     ]
-    instead = _instead(command, typed)
+    answering = any(map(is_output_only, args))
+    instead = _instead(command, [*typed, *(["all-MiniLM-L6-v2"] if answering else [])])
     parsed = cli.get_command(click.Context(cli), command)
     assert parsed is not None
     words = [word for pair in instead.items() for word in pair]

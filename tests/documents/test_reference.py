@@ -162,3 +162,9 @@ def test_every_exit_status_is_explained(reference: Any) -> None:
     golden = (ROOT / "tests" / "golden" / "expected").glob("*.json")
     seen = {json.loads(path.read_text(encoding="utf-8"))["exit"] for path in golden}
     assert {*map(str, {*seen, _INTERRUPTED})} <= set(reference.STATUSES)
+
+
+def test_the_exit_statuses_are_those_of_the_guide(reference: Any) -> None:
+    text = (ROOT / "docs" / "shell.md").read_text(encoding="utf-8").replace("`", "")
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", text, re.M)
+    assert dict(rows) == reference.STATUSES

@@ -75,13 +75,13 @@ def test_an_entry_that_another_process_removes_when_it_is_written_is_no_failure(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    state = cache._state
+    state = cache.trusted_state
 
     def removed(entry: Path) -> str:
         entry.unlink(missing_ok=True)
         return state(entry)
 
-    monkeypatch.setattr(cache, "_state", removed)
+    monkeypatch.setattr(cache, "trusted_state", removed)
     assert load(path).words
     assert capsys.readouterr().err == ""
     assert list(cache_folder.glob("*.verified")) == []

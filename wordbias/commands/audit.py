@@ -33,6 +33,8 @@ command: click.Command = shell(
     option("after", multiple=True, metavar="FILE", callback=_unless_none),
     option("skip", type=NAMES),
     option("export", metavar="DIR"),
+    option("write_texts", metavar="FILE"),
+    option("read_vectors", metavar="FILE"),
     option("stereoset", multiple=True, metavar="PATH", callback=_unless_none),
     option("nli_model", metavar="FILE"),
     examples="""
@@ -43,13 +45,18 @@ command: click.Command = shell(
         wordbias audit glove.txt word2vec.bin --skip gipe,mab
         wordbias audit glove.txt --format json -o glove.json
         wordbias audit all-MiniLM-L6-v2/ -o minilm.html
+        wordbias audit text-embedding-3-small --endpoint https://api.openai.com/v1
+        wordbias audit --write-texts texts.jsonl
+        wordbias audit --read-vectors vectors.parquet -o mine.html
+        wordbias audit all-MiniLM-L6-v2/ --groups ethnicity -o ethnicity.html
         wordbias audit smollm2/ --stereoset stereoset.json -o smollm2.html
     """,
     shown=show_page_and_notes,
     extra=[
         page_format(
             FORMATS,
-            "Format: a page, the same without pictures, or rows.  [default: by -o's suffix; html]",
+            "Format: a page, the same without pictures, rows, or junit, the conditions of "
+            "--fail-if.  [default: by -o's suffix; html]",
         )
     ],
 )

@@ -16,6 +16,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     # what is read
     "array": (INPUT, "name of one array or column of vectors in a file that holds several"),
     "after": (INPUT, "embeddings that were changed elsewhere, to compare with the first"),
+    "checks": (INPUT, "calls with conditions, as a TOML file"),
     "clusters": (INPUT, "clusters that a coreference system found"),
     "columns": (INPUT, "columns to keep with the vectors"),
     "corpus": (INPUT, "text to count words in"),
@@ -36,7 +37,10 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "lists": (INPUT, "folder of word lists in a published layout"),
     "methods": (METHOD, "methods with their settings, in order"),
     "missing": (INPUT, "what to do with rows without a label"),
-    "model": (INPUT, "an encoder, a decoder or an NLI model: a folder or a name on the hub"),
+    "model": (
+        INPUT,
+        "an encoder, decoder or NLI model: a folder, or a name on the hub or endpoint",
+    ),
     "name_column": (INPUT, "column of people's names"),
     "names": (INPUT, "names of data sets"),
     "new": (INPUT, "results after a change"),
@@ -49,6 +53,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "perplexity": (INPUT, "text to measure the perplexity on"),
     "predicted": (INPUT, "column of the predictions"),
     "predictions": (INPUT, "predictions of any system"),
+    "read_vectors": (INPUT, "vectors of the texts that --write-texts wrote, by any model"),
     "repo": (INPUT, "a repository on the hub"),
     "retrain": (INPUT, "labelled texts on which the last layer is trained anew"),
     "rows": (INPUT, "results as JSON, or embeddings to measure"),
@@ -227,5 +232,6 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "timeout": (OUTPUT, "seconds to wait for data"),
     "to": (OUTPUT, "format to write"),
     "write": (OUTPUT, "folder for test sets"),
+    "write_texts": (OUTPUT, "file for texts that are to be encoded elsewhere"),
 }
 """Name of each parameter: its group, and its meaning."""

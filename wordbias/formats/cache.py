@@ -104,7 +104,7 @@ def get(key: Key) -> tuple[list[str], NDArray[np.float32], dict[str, str]] | Non
     """Memory-map the entry of a key; None if there is none, or it is stale or damaged."""
     entry = key.entry
     try:
-        state = _state(entry)
+        state = trusted_state(entry)
         stored = tensors.metadata(entry)
         if any(stored.get(field) != value for field, value in key.describe().items()):
             return None
@@ -112,7 +112,7 @@ def get(key: Key) -> tuple[list[str], NDArray[np.float32], dict[str, str]] | Non
         verified = _verified(entry) == state
         if not verified and stored["checksums"] != _checksums(words, vectors, stored):
             return None
-        if _state(entry) != state:  # another process has replaced it
+        if trusted_state(entry) != state:  # another process has replaced it
             return None
     except (OSError, WordbiasError, KeyError):
         return None
@@ -134,7 +134,7 @@ def put(
     if size > limit():
         return
     try:
-        _make_folder()
+        make_folder()
         _remove(key.entry)
         shrink(limit() - size)
         with replacing(key.entry, follow=False) as file:
@@ -143,7 +143,7 @@ def put(
             _only_ours(file)
             written = os.fstat(file.fileno())
         with suppress(FileNotFoundError):  # another process removes it, to store its own
-            state = _state(key.entry)  # naming the file has changed its change time
+            state = trusted_state(key.entry)  # naming the file has changed its change time
             if state.startswith(_state_of(written, change=False)):
                 _mark_verified(key.entry, state)
     except (OSError, WordbiasError) as error:
@@ -199,7 +199,7 @@ def limit() -> int:
 
 def set_limit(size: int) -> list[Entry]:
     """Set the largest size of the cache permanently; return the entries removed for it."""
-    _make_folder()
+    make_folder()
     with replacing(folder() / "limit", follow=False) as file:
         file.write(str(size).encode())
     return shrink(size)
@@ -235,7 +235,7 @@ def _note(entry: Path) -> Path:
 def _verified(entry: Path) -> str:
     """Return the verified state of an entry; empty if there is none."""
     try:
-        _state(_note(entry))  # refuses a link and a file of others
+        trusted_state(_note(entry))  # refuses a link and a file of others
         return _note(entry).read_text("ascii")
     except (OSError, ValueError):
         return ""
@@ -248,8 +248,14 @@ def _mark_verified(entry: Path, state: str) -> None:
         _only_ours(file)
 
 
-def _state(entry: Path) -> str:
-    """Return the state of a file of the cache that is trusted."""
+def trusted_state(entry: Path) -> str:
+    """Return the state of a file of the cache.
+
+    Raises
+    ------
+    OSError
+        If there is none, or it is not trusted: a link, of another owner, or writable by others.
+    """
     found = entry.lstat()
     writable = hasattr(os, "geteuid") and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if not stat.S_ISREG(found.st_mode) or writable or not is_trusted(found):
@@ -263,7 +269,7 @@ def _only_ours(file: IO[bytes]) -> None:
         os.chmod(file.fileno(), 0o644)
 
 
-def _make_folder() -> None:
+def make_folder() -> None:
     """Make the folder for this user alone; say once that others may write to one that is there."""
     place = folder()
     if not place.exists():

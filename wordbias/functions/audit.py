@@ -8,16 +8,17 @@ from contextlib import nullcontext
 from typing import Any, cast
 
 from wordbias.arguments import path_named
-from wordbias.calls import current, note, public
-from wordbias.configuration import READS_VECTORS, current_config, uses
+from wordbias.calls import current, note, public, refuse_given
+from wordbias.configuration import ASKS_ENCODERS, READS_VECTORS, current_config, uses
 from wordbias.data import nli_sample_path
 from wordbias.devices import threads
 from wordbias.draws import control_name
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.files import locked
+from wordbias.formats.files import locked, refuse_same
 from wordbias.functions.arms import each_draw, is_drawn
 from wordbias.functions.audit_model import audit_model, model_among, refuse_options_of_models
+from wordbias.functions.audit_outputs import audit_outputs, write_audit_texts
 from wordbias.functions.inputs import (
     EmbeddingsLike,
     as_list,
@@ -42,11 +43,14 @@ from wordbias.methods.methods import NONE, parse_columns
 from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import trade_off_rows
 from wordbias.models.model_like import ModelLike
+from wordbias.models.read_vectors import ReadVectors, TextVectorsLike
+from wordbias.models.text_encoders import EncoderLike, open_output_encoder
 from wordbias.nli.files import Model
 from wordbias.nli.pairs import PairsLike
 from wordbias.pages.audit import MANY_WORDS, audit_digest, measure_stages, slow_parts
 from wordbias.pages.stages import BEFORE, Column, Compared, Plan, check_directions
 from wordbias.rendering import how_many
+from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.settings import ChainsLike, as_listed, read_chain, text_of
 from wordbias.stereotypes.text_sets import TextSetLike
@@ -61,15 +65,17 @@ FORMATS = (*PAGE_FORMATS, "json")
 
 
 @public
-@uses(*READS_VECTORS, "jobs", "device")
+@uses(*READS_VECTORS, "jobs", "device", *ASKS_ENCODERS)
 def audit(
-    embeddings: EmbeddingsLike | ModelLike = None,
+    embeddings: EmbeddingsLike | EncoderLike = None,
     *,
     methods: ChainsLike | None = None,
     after: EmbeddingsLike = None,
     output: str | os.PathLike[str] | None = None,
     skip: Sequence[str] | None = None,
     export: str | os.PathLike[str] | None = None,
+    write_texts: str | os.PathLike[str] | None = None,
+    read_vectors: TextVectorsLike | None = None,
     stereoset: TextSetLike | Sequence[TextSetLike] | None = None,
     snli: PairsLike | None = None,
     words: Sequence[str] | None = None,
@@ -85,7 +91,7 @@ def audit(
     vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
     seed: int = 0,
-) -> Page:
+) -> Page | Report:
     """Measure ``embeddings`` or a model before and after debiasing, and answer on one page.
 
     For word vectors the page shows every measure of bias with its interval, the occupations that
@@ -94,8 +100,13 @@ def audit(
 
     A model is an encoder, such as BERT or a sentence-transformers model, or a decoder, such as
     GPT-2. It reads sentences that come with wordbias. The page shows how easily each layer reveals
-    the gender of first names, which associations the model has, and which pronoun it expects. A
-    model takes ``methods``, ``skip``, ``seed`` and the options that say "For a model".
+    the gender of first names, which associations the model has, and which pronoun it expects. With
+    ``groups`` it shows ethnicity, religion, age or groups of your own in place of gender. A model
+    takes ``methods``, ``skip``, ``groups``, ``seed`` and the options that say "For a model".
+
+    A model that shows nothing but the vectors of texts is audited too. It is behind --endpoint, or
+    in Python a function of texts or an object of another library. Or you encode the texts of
+    ``write_texts`` anywhere, and give the vectors to ``read_vectors``.
 
     Several methods are compared by default. The page has a column for the values before, and one
     after each of ``methods`` and each of your own cleaned files. The page needs no network and
@@ -105,7 +116,8 @@ def audit(
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several; a model
         The embeddings to measure; by default the sample that comes with wordbias. Or one model: a
-        folder, a name on the hub, (model, tokenizer) or SentenceTransformer.
+        folder, a name on the hub, (model, tokenizer), SentenceTransformer, a function of texts, or
+        an object with encode, embed_documents or transform; {name: function} keeps its answers.
     methods : str, method such as MISP(dims=2), or list of these or of lists, optional
         Columns of the page after the first, separated by spaces. "misp hard,misp inlp:rounds=10"
         gives three columns; the second applies two methods in order. null:3 adds three random
@@ -128,6 +140,11 @@ def audit(
         For a model: folder to write the model to, with a projection inside. This is the only one of
         ``methods``, or the one that helps and leaves the least bias. Where that is not exact, the
         folder holds an adapter.
+    write_texts : path, optional
+        File for the sentences that an audit of a model needs (.jsonl). Nothing is measured.
+    read_vectors : path, array (n, d) or table, optional
+        Vectors of these sentences by any model, with a column text or in the order of the
+        sentences: .npy, .npz, safetensors, .parquet, .arrow, .csv, .tsv or .jsonl.
     stereoset : path, fetched name or frame, or several, optional
         For a model: StereoSet, enhanced StereoSet or CrowS-Pairs. An encoder needs a head that
         scores them. A decoder also takes WinoBias, Winogender and BBQ. May be repeated.
@@ -156,6 +173,7 @@ def audit(
         Give the chance level of each value: along axes unrelated to the attribute.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
+        For a model any number of groups, in English: ethnicity, religion:A,B,C.
     vocab : path or sequence of str, optional
         Neutral words to average over, one per line; or published: the frequent words in none of the
         published lists (wordbias fetch bolukbasi-lists gn-glove-lists).  [default: the frequent
@@ -168,7 +186,8 @@ def audit(
     Returns
     -------
     Page
-        A report of all rows, before and at each column; ``save("page.html")`` writes the page.
+        A report of all rows, before and at each column; ``save("page.html")`` writes the page. With
+        ``write_texts`` a report of what was written.
 
     Raises
     ------
@@ -182,7 +201,8 @@ def audit(
     The page can be mailed and printed, and needs no installed software. No other file is written.
 
     For a model the page has the gender of first names by layer, association tests (SEAT and CEAT),
-    occupations between she and he, and the pronoun that a decoder expects. It compares projections
+    occupations between she and he, and the pronoun that a decoder expects. The last two are about
+    gender only. It compares projections
     of the vectors that the head or pooling reads with projections inside the model, and shows what
     each costs. The best of several tuned probes, tested on names that it has not seen, judges what
     a projection leaves. This takes about a fifth of the time.
@@ -202,19 +222,34 @@ def audit(
     ['before', 'misp', 'hard,misp']
     """
     how = current_config()
-    if (encoder := model_among(embeddings)) is not None:
+    if write_texts is not None:
+        return write_audit_texts(write_texts, groups)
+    if (model := _model(embeddings, read_vectors, output)) is not None:
+        read = model if isinstance(model, ReadVectors) else None
+        answering = read or open_output_encoder(model, device=how.device)
+        if answering is not None:
+            return audit_outputs(
+                answering,
+                output=output,
+                skip=tuple(skip or ()),
+                methods=_projections(methods),
+                groups=groups,
+                seed=seed,
+            )
         return audit_model(
-            encoder,
+            cast("ModelLike", model),
             output=output,
             skip=tuple(skip or ()),
             methods=_projections(methods),
             export=export,
             stereoset=() if stereoset is None else stereoset,
             snli=snli,
+            groups=groups,
             device=how.device,
             seed=seed,
         )
     refuse_options_of_models()
+    refuse_given(ASKS_ENCODERS, "is for a model, and these are vectors")
     embeddings = cast("EmbeddingsLike", embeddings)
     several = len(each_once(embeddings)) > 1
     default = NONE if several else COLUMNS
@@ -297,6 +332,20 @@ def audit(
         if output is not None:
             page.write(output, to)
     return page
+
+
+def _model(
+    embeddings: EmbeddingsLike | EncoderLike,
+    read_vectors: TextVectorsLike | None,
+    output: str | os.PathLike[str] | None,
+) -> EncoderLike | ReadVectors | None:
+    """Return what is audited as a model is; None for word vectors."""
+    if read_vectors is None:
+        return model_among(embeddings)
+    if embeddings is not None and embeddings != ():
+        raise UsageError("--read-vectors: holds the vectors of a model; give no other")
+    refuse_same({"-o": output}, {"--read-vectors": read_vectors})
+    return ReadVectors.open(read_vectors)
 
 
 def _projections(methods: ChainsLike | None) -> list[str] | None:

@@ -9,15 +9,21 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from wordbias.calls import note, public
-from wordbias.configuration import current_config, uses
+from wordbias.configuration import ASKS_ENCODERS, current_config, uses
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.rows.writing import check_rows, is_row_suffix
 from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
-from wordbias.functions.encode_static import encode_static, facts_of, static_folder
+from wordbias.functions.encode_outputs import (
+    encode_output,
+    encode_static,
+    facts_of,
+    output_encoder,
+    static_folder,
+)
 from wordbias.functions.inputs import path_of
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import BATCH_TOKENS, EncodingJob, Settings, pooled_tokens
@@ -32,6 +38,7 @@ from wordbias.models.representations import (
 )
 from wordbias.models.resume import check_target, encode_to
 from wordbias.models.template import PLACE, check_template
+from wordbias.models.text_encoders import EncoderLike
 from wordbias.models.texts import DISTINCT, Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
@@ -39,9 +46,9 @@ from wordbias.results import Row, number
 
 
 @public
-@uses("skip_bad", "device", "precision")
+@uses("skip_bad", "device", "precision", *ASKS_ENCODERS, "cache")
 def encode(
-    model: ModelLike,
+    model: EncoderLike,
     texts: TextsLike,
     *,
     output: str | os.PathLike[str] | None = None,
@@ -66,7 +73,8 @@ def encode(
 ) -> Representations:
     """Write the vectors of the texts in ``texts``, from any or all layers of the encoder ``model``.
 
-    ``model`` is a folder or a name on the hub: an encoder, a decoder or a static model. ``texts``
+    ``model`` is a folder or a name on the hub: an encoder, a decoder or a static model. Behind
+    --endpoint it is the name of a model there, and in Python also a function of texts. ``texts``
     is plain text, one text per line, or has columns (.tsv, .csv, .jsonl, .parquet), compressed or
     not; other columns are kept as labels.
 
@@ -81,8 +89,10 @@ def encode(
 
     Parameters
     ----------
-    model : folder, name on the hub, (model, tokenizer), pipeline or SentenceTransformer
-        The encoder. A loaded model is used as it is. If it has a head, only its encoder is used.
+    model : folder, name on the hub, (model, tokenizer), pipeline, SentenceTransformer or function
+        The encoder. A loaded model is used as it is. If it has a head, only its encoder is used. A
+        function of texts, or an object with encode, embed_documents or transform, gives vectors
+        alone; {name: function} keeps its answers.
     texts : path, sequence of str, mapping or frame of columns
         The texts.
     output : path, optional
@@ -188,6 +198,13 @@ def encode(
     )
     given = load_texts(texts, choice)
     source = {} if file is None else {"path": file}
+    if (answering := output_encoder(model, how.device)) is not None:
+        found, of_model, facts, seconds = encode_output(answering, given, output)
+        for line in left_out_notes(given):
+            note(line)
+        return replace(
+            found, report=_report(answering.name, of_model, source | facts, seconds, output)
+        )
     if (folder := static_folder(model)) is not None:
         found, of_model, facts, seconds = encode_static(
             folder, given, output, max_length, how.skip_bad
@@ -195,7 +212,10 @@ def encode(
         name = Path(os.path.abspath(folder)).name
         return replace(found, report=_report(name, of_model, source | facts, seconds, output))
     encoder, removals = opened.load_encoder(
-        model, device=how.device, precision=how.precision, random_init=random_init
+        cast("ModelLike", model),
+        device=how.device,
+        precision=how.precision,
+        random_init=random_init,
     )
     removal = removals[0] if removals else None
     settings = Settings(
@@ -316,14 +336,8 @@ def _report(
 
 def encoding_notes(texts: Texts, job: EncodingJob) -> list[str]:
     """Note what was left out, dropped or cut, and where vectors differ from what one may expect."""
-    notes = []
-    if texts.left_out:
-        notes.append(
-            f"{texts.name}: columns left out, with more than {DISTINCT:,} values: "
-            f"{', '.join(texts.left_out)}; choose columns with --columns"
-        )
-    notes += [
-        *texts.notes(),
+    notes = [
+        *left_out_notes(texts),
         *job.encoder.notes,
         *_pooling_notes(job.encoder, job.settings),
         *_first_token(job),
@@ -334,6 +348,15 @@ def encoding_notes(texts: Texts, job: EncodingJob) -> list[str]:
             f"{how_many(len(texts), 'text')}"
         )
     return notes
+
+
+def left_out_notes(texts: Texts) -> list[str]:
+    """Note which columns and rows were left out."""
+    columns = [
+        f"{texts.name}: columns left out, with more than {DISTINCT:,} values: "
+        f"{', '.join(texts.left_out)}; choose columns with --columns"
+    ]
+    return [*(columns if texts.left_out else []), *texts.notes()]
 
 
 def _pooling_notes(encoder: Encoder, settings: Settings) -> list[str]:
@@ -390,7 +413,7 @@ def _table(row: Row, model: Mapping[str, Any], texts: Mapping[str, Any], seconds
         f"{texts['texts']:,}",
         f"{layers[0]} … {layers[-1]}" if whole else ", ".join(map(str, layers)),
         str(model["dim"]),
-        model["pooling"],
+        model["pooling"] or "–",
         str(model["max_length"] or "–"),
         f"{texts['truncated']:,}",
         number(seconds, 1),

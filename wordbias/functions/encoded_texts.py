@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,13 @@ from wordbias import cells
 from wordbias.calls import note
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
-from wordbias.functions.encode import encoding_notes
-from wordbias.functions.encode_static import encode_static, static_folder
+from wordbias.functions.encode import encoding_notes, left_out_notes
+from wordbias.functions.encode_outputs import (
+    encode_output,
+    encode_static,
+    output_encoder,
+    static_folder,
+)
 from wordbias.functions.inputs import ReadOptions
 from wordbias.functions.labelled_vectors import open_labelled
 from wordbias.labelled import CellsLike, Labelled
@@ -28,6 +34,7 @@ from wordbias.models.encoding import EncodingJob, Settings
 from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import Layers, Representations, provenance, which_layers
 from wordbias.models.template import check_template
+from wordbias.models.text_encoders import EncoderLike
 from wordbias.models.texts import Choice, TextsLike, kept_values, load_texts
 from wordbias.pivot import pivot, values
 from wordbias.probes.mdl import ACCURACY, COMPRESSION, CONTROL
@@ -74,7 +81,7 @@ class After:
 
 
 def encode_labelled(
-    model: ModelLike,
+    model: EncoderLike,
     texts: TextsLike,
     labels: CellsLike | Mapping[str, str] | None,
     *,
@@ -114,10 +121,15 @@ def encode_labelled(
     opened = open_adapter(adapter, setting, force=force)
     choice = Choice(None, None, kept_values(where), limit, None, None, skip_bad)
     given = load_texts(texts, choice)
+    if (answering := output_encoder(model, device)) is not None:
+        for line in left_out_notes(given):
+            note(line)
+        answers, *_ = encode_output(answering, given, None)
+        return open_labelled(answers, None, ReadOptions(), labels, False, None, None), []
     if (folder := static_folder(model)) is not None:
         means, *_ = encode_static(folder, given, None, None, skip_bad)
         return open_labelled(means, None, ReadOptions(), labels, False, None, None), []
-    encoder, removals = opened.load_encoder(model, device=device)
+    encoder, removals = opened.load_encoder(cast("ModelLike", model), device=device)
     chosen = None if layers is None else which_layers(layers, range(encoder.layers + 1))
     settings = Settings(chosen, pooling, template=template or "")
     job = EncodingJob.of(encoder, given.texts, settings=settings)

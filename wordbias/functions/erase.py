@@ -14,7 +14,7 @@ import numpy as np
 from wordbias.arguments import check_choice, check_number
 from wordbias.batches import map_rows
 from wordbias.calls import path_of, public, refuse_given, typed_setting
-from wordbias.configuration import current_config, uses
+from wordbias.configuration import ASKS_ENCODERS, current_config, uses
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.rows import (
@@ -23,6 +23,7 @@ from wordbias.formats.rows import (
     open_rows,
 )
 from wordbias.functions.apply_rows import fingerprint_of, in_memory
+from wordbias.functions.encode_outputs import encode_output, output_encoder
 from wordbias.functions.erase_fit import Parts
 from wordbias.functions.erase_model import ErasedModel, erase_model
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
@@ -33,7 +34,9 @@ from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.models.encoding import BATCH_TOKENS
 from wordbias.models.model_like import ModelLike
-from wordbias.models.texts import TextsLike
+from wordbias.models.representations import Representations
+from wordbias.models.text_encoders import AnsweringEncoder, EncoderLike
+from wordbias.models.texts import Choice, TextsLike, load_texts
 from wordbias.probes.held_out import (
     CODED_ROWS,
     HELD_OUT_ROWS,
@@ -61,7 +64,7 @@ _LEAST = 1e-15  # of smaller values squares vanish, and classifiers find nothing
 
 
 @public
-@uses("jobs", "device")
+@uses("jobs", "device", *ASKS_ENCODERS, "cache")
 def erase(
     vectors: RowsLike | None = None,
     labels: LabelsLike | None = None,
@@ -77,7 +80,7 @@ def erase(
     held_out: float = HELD_OUT,
     split_column: CellsLike | None = None,
     array: str | None = None,
-    model: ModelLike | None = None,
+    model: EncoderLike | None = None,
     texts: TextsLike | None = None,
     text_column: str | None = None,
     sts: TextPairsLike | None = None,
@@ -130,8 +133,10 @@ def erase(
         are only mapped.
     array : str, optional
         Name of the array, or of the vectors' column, if a file holds several.
-    model : path, name on the hub or SentenceTransformer, optional
-        With ``texts``: sentence-transformers model to erase from; ``output`` is its new folder.
+    model : path, name on the hub, SentenceTransformer or function, optional
+        With ``texts``: sentence-transformers model to erase from; ``output`` is its new folder. Of
+        a model behind --endpoint, or a function of texts, the vectors are erased from:
+        ``save_transform`` writes the method for them.
     texts : path, mapping or frame of columns, optional
         With ``model``: table of texts, with columns of labels.
     text_column : str, optional
@@ -223,15 +228,15 @@ def erase(
     if model is not None or texts is not None:
         if model is None or texts is None or labels is None:
             raise UsageError("--model, --texts and --labels go together: texts with labels")
-        return erase_model(
-            model, texts, divide, method=name, settings=settings, output=path_of(output),
-            save_transform=save_transform, text_column=text_column, sts=sts,
-            batch_tokens=batch_tokens, device=how.device, seed=seed,
-        )  # fmt: skip
-    if vectors is None:
-        raise UsageError("vectors: give rows of vectors, or --model and --texts")
-    path = path_of(vectors)
-    rows = open_rows(vectors if path is None else fetched(path), array=array)
+        answering = output_encoder(model, how.device)
+        if answering is None:
+            return erase_model(
+                cast("ModelLike", model), texts, divide, method=name, settings=settings,
+                output=path_of(output), save_transform=save_transform, text_column=text_column,
+                sts=sts, batch_tokens=batch_tokens, device=how.device, seed=seed,
+            )  # fmt: skip
+        vectors = _answers(answering, texts, text_column, output)
+    rows = _open(vectors, array)
     _check_output(rows, path_of(output), typed_setting("jobs"))
     parts = divide(Labelled.of(rows))
     folds = Folds.of(rows.n, cross_fit or 0, parts.units)
@@ -288,6 +293,34 @@ def erase(
     return estimator
 
 
+def _open(vectors: RowsLike | None, array: str | None) -> Rows:
+    """Open rows of vectors; those of texts have the name of the encoder."""
+    if vectors is None:
+        raise UsageError("vectors: give rows of vectors, or --model and --texts")
+    path = path_of(vectors)
+    rows = open_rows(vectors if path is None else fetched(path), array=array)
+    if isinstance(vectors, Representations):
+        rows.name = vectors.name
+    return rows
+
+
+def _answers(
+    encoder: AnsweringEncoder,
+    texts: TextsLike,
+    text_column: str | None,
+    output: str | os.PathLike[str] | None,
+) -> Representations:
+    """Return the vectors of texts by an encoder that shows nothing else, with their columns."""
+    refuse_given(("sts", "batch_tokens"), f"is for a model; {encoder.where} gives vectors alone")
+    if output is not None:
+        raise UsageError(
+            f"-o: {encoder.where} gives vectors alone, and no model can be written; write vectors "
+            "with wordbias encode and give these, or save the method with --save-transform"
+        )
+    found, *_ = encode_output(encoder, load_texts(texts, Choice(text_column)), None)
+    return found
+
+
 def _refuse_unused(vectors: object, model: object, held_out: float, split: object) -> None:
     """Refuse options that contradict each other or would have no effect."""
     if split is not None and held_out != HELD_OUT:
@@ -297,7 +330,9 @@ def _refuse_unused(vectors: object, model: object, held_out: float, split: objec
     if model is not None:
         refuse_given(("array", "jobs", "cross_fit"), "is for vectors, not for --model")
     else:
-        refuse_given(("sts", "device", "text_column", "batch_tokens"), "is for --model")
+        refuse_given(
+            ("sts", "device", "text_column", "batch_tokens", *ASKS_ENCODERS), "is for --model"
+        )
 
 
 def _check_output(rows: Rows, output: str | None, jobs: int | None) -> None:

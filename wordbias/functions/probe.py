@@ -17,7 +17,13 @@ from wordbias import cells
 from wordbias.arguments import seeds_of
 from wordbias.calls import note, public, refuse_given, typed_setting
 from wordbias.columns import Column
-from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
+from wordbias.configuration import (
+    ASKS_ENCODERS,
+    READS_VECTORS,
+    STARTS_PROCESSES,
+    current_config,
+    uses,
+)
 from wordbias.errors import UsageError
 from wordbias.formats import is_static_model
 from wordbias.functions.inputs import ReadOptions, path_of, reading
@@ -29,8 +35,8 @@ from wordbias.functions.labelled_vectors import (
     with_names,
 )
 from wordbias.labelled import CellsLike, Labelled
-from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import Layers
+from wordbias.models.text_encoders import EncoderLike
 from wordbias.models.texts import TextsLike
 from wordbias.pages.probe_plots import plot_codes
 from wordbias.pivot import pivot, values
@@ -61,9 +67,9 @@ _OF_TEXTS = ("where", "limit", "pooling", "template", "adapter", "setting", "for
 
 
 @public
-@uses(*READS_VECTORS, *STARTS_PROCESSES, "device")
+@uses(*READS_VECTORS, *STARTS_PROCESSES, "device", *ASKS_ENCODERS)
 def probe(
-    vectors: ManyVectorsLike | ModelLike = None,
+    vectors: ManyVectorsLike | EncoderLike = None,
     labels: CellsLike | Mapping[str, str] | None = None,
     *,
     first_names: bool = False,
@@ -104,7 +110,8 @@ def probe(
     are compared. Without ``vectors`` the sample that comes with wordbias is probed, and random
     vectors.
 
-    With ``texts``, ``vectors`` is a model (a folder or a name on the hub), which encodes them. With
+    With ``texts``, ``vectors`` is a model (a folder or a name on the hub), which encodes them. It
+    may be one behind --endpoint, or in Python a function of texts, which gives vectors alone. With
     ``adapter`` the model encodes them again, after a ``setting`` of the adapter is removed: is the
     label still readable? Give texts that the adapter was not fitted to.
 
@@ -221,7 +228,7 @@ def probe(
     if texts is not None:
         refuse_given(("first_names", "array"), "is for vectors, --texts is for a model")
     else:
-        refuse_given(_OF_TEXTS, "is for a model with --texts")
+        refuse_given((*_OF_TEXTS, *ASKS_ENCODERS), "is for a model with --texts")
         _refuse_models(vectors)
     device = typed_setting("device")
     if probe == "linear" and texts is None and device not in (None, "cpu"):
@@ -351,7 +358,7 @@ def _codes(column: Column | None) -> NDArray[np.intp] | None:
     return None if column is None else column.codes.astype(np.intp)
 
 
-def _one_model(vectors: object) -> ModelLike:
+def _one_model(vectors: object) -> EncoderLike:
     """Return the model among the vectors; refuse none or several."""
     if isinstance(vectors, (list, tuple)) and all(path_of(one) is not None for one in vectors):
         if len(vectors) != 1:
@@ -359,7 +366,7 @@ def _one_model(vectors: object) -> ModelLike:
         vectors = vectors[0]
     if vectors is None:
         raise UsageError("--texts is for one model; none was given")
-    return cast("ModelLike", vectors)
+    return cast("EncoderLike", vectors)
 
 
 def _shares(fractions: str | Sequence[float] | None) -> str | Sequence[float]:

@@ -172,6 +172,11 @@ def model_and_tokenizer(source: object) -> tuple[Any, Any]:
     if hasattr(model, "config") and callable(tokenizer):
         return model, tokenizer
     without = " without its tokenizer" if hasattr(source, "config") else ""
+    if not without and (callable(source) or hasattr(source, "encode")):
+        without = (
+            "; vectors of texts alone are taken by wordbias audit, encode, probe and erase, and "
+            "this reads the model itself"
+        )
     raise WordbiasError(
         "expected a model: a folder, a name on the hub, a pair (model, tokenizer) of transformers, "
         f"a pipeline or a SentenceTransformer; got {type(source).__name__}{without}"

@@ -154,6 +154,9 @@ def _input_text(name: str, facts: dict[str, object]) -> str:
     words, dim = facts.get("words"), facts.get("dim")
     if isinstance(words, int) and dim:
         return f"{name}: {words:,} words × {dim}"
+    if facts.get("kind") == "encoder" and "layers" not in facts:
+        where = facts.get("endpoint") or facts.get("path")
+        return f"{name}{f' ({where})' if where else ''}: an encoder that shows the vectors of texts"
     if facts.get("kind") in ("encoder", "decoder"):
         pooling = str(facts.get("pooling"))
         model = f"{facts['kind']} of {facts.get('layers')} layers × {dim}"

@@ -1,4 +1,7 @@
-"""What `wordbias encode` does with the folder of a static model."""
+"""What `wordbias encode` does with an encoder without layers.
+
+It is a static model, or one that shows the vectors of texts alone: behind an endpoint, a function.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from wordbias.calls import refuse_given
+from wordbias.calls import note, refuse_given
+from wordbias.errors import WordbiasError
 from wordbias.formats import is_static_model
 from wordbias.formats.rows.writing import is_row_suffix
 from wordbias.formats.static_models import refuse_loaded_static
 from wordbias.functions.inputs import path_of
-from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import (
     Representations,
     check_same,
     load_representations,
     save_representations,
+    stored_provenance,
 )
 from wordbias.models.static_texts import StaticEncoder
+from wordbias.models.text_encoders import AnsweringEncoder, EncoderLike, open_output_encoder
 from wordbias.models.texts import Texts
 from wordbias.resources.models import model_folder
+from wordbias.store import refuse_other
 
 _OF_ENCODERS = (
     "layers",
@@ -41,10 +47,10 @@ _OF_ENCODERS = (
     "random_init",
     "batch_tokens",
 )
-"""Arguments of `wordbias.encode` that mean nothing for a static model."""
+"""Arguments of `wordbias.encode` that mean nothing for an encoder without layers."""
 
 
-def static_folder(model: ModelLike) -> str | None:
+def static_folder(model: object) -> str | None:
     """Return the folder of a static model, or its address; None for another model.
 
     Raises
@@ -62,10 +68,67 @@ def static_folder(model: ModelLike) -> str | None:
     return folder
 
 
+def output_encoder(model: EncoderLike, device: str | None) -> AnsweringEncoder | None:
+    """Open an encoder that shows the vectors of texts alone; None for another model.
+
+    Raises
+    ------
+    WordbiasError
+        If an argument is given that is for models whose layers can be read.
+    """
+    found = open_output_encoder(model, device=device)
+    if found is not None:
+        given = (*_OF_ENCODERS, "max_length")
+        named = [one for one in given if one != "device" or found.elsewhere]
+        refuse_given(named, f"is for models whose layers can be read; {found.where} is none")
+        for line in found.notes:
+            note(line)
+    return found
+
+
+Encoded = tuple[Representations, dict[str, Any], dict[str, Any], float]
+"""Vectors of texts, facts of the model and of the texts, and the seconds."""
+
+
+def encode_output(encoder: AnsweringEncoder, texts: Texts, output: str | None) -> Encoded:
+    """Encode texts with an encoder that shows the vectors of texts alone.
+
+    A file that is complete is not asked for again, if answers are kept under a name.
+
+    Raises
+    ------
+    WordbiasError
+        If the encoder fails, or the file is there and is of something else.
+    """
+    settings = {
+        "layers": (0,), "pooling": None, "max_length": None, "prompt": "", "modules": (),
+    }  # fmt: skip
+    about = {
+        **encoder.about,
+        **settings,
+        "texts": Path(texts.name).name,
+        "texts_sha256": texts.sha256(),
+        "truncated": 0,
+    }
+    start = time.perf_counter()
+    if output is not None and not is_row_suffix(output) and Path(output).exists():
+        if encoder.kept is None:
+            raise WordbiasError(
+                f"{output}: is there already, and {encoder.where} has no name by which its vectors "
+                "could be known; remove the file, or give {'NAME': function}"
+            )
+        refuse_other(Path(output), stored_provenance(Path(output)), about, "run")
+        vectors = load_representations(output).vectors
+    else:
+        vectors = encoder.encode(texts.texts)[None]
+    found = Representations(vectors, (0,), texts.columns, about, encoder.name)
+    return _written(found, texts, output, {**encoder.about, **settings}, start)
+
+
 def encode_static(
     folder: str, texts: Texts, output: str | None, max_length: int | None, skip_bad: bool
-) -> tuple[Representations, dict[str, Any], dict[str, Any], float]:
-    """Encode texts with a static model; return facts of it and of the texts, and the seconds.
+) -> Encoded:
+    """Encode texts with a static model.
 
     Raises
     ------
@@ -101,8 +164,27 @@ def encode_static(
     name = Path(os.path.abspath(folder)).name
     vectors = encoder.vectors([ids for ids in tokens if len(ids)])[None]
     found = Representations(vectors, (0,), given.columns, about, name)
+    of_model = {"path": folder, "sha256": about["weights_sha256"], **settings}
+    return _written(found, given, output, of_model, start)
+
+
+def _written(
+    found: Representations,
+    texts: Texts,
+    output: str | None,
+    of_model: Mapping[str, Any],
+    start: float,
+) -> Encoded:
+    """Write vectors, unless the same file is there; return them with the facts.
+
+    Parameters
+    ----------
+    start
+        Time at which the encoding began.
+    """
     as_rows = output is not None and is_row_suffix(output)
     done = output is not None and not as_rows and Path(output).exists()
+    about = found.about
     if output is not None and as_rows:
         save_representations(found, output)
     elif output is not None:
@@ -112,13 +194,9 @@ def encode_static(
             save_representations(found, output)
         found = load_representations(output)
     seconds = time.perf_counter() - start
-    encoded, before = (0, len(given)) if done else (len(given), 0)
-    return (
-        found,
-        {"path": folder, "sha256": about["weights_sha256"], **settings, "dim": found.dim},
-        facts_of(given, len(set(given.texts)), about, encoded, before),
-        seconds,
-    )
+    encoded, before = (0, len(texts)) if done else (len(texts), 0)
+    facts = facts_of(texts, len(set(texts.texts)), about, encoded, before)
+    return found, {**of_model, "dim": found.dim}, facts, seconds
 
 
 def facts_of(
