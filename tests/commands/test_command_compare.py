@@ -136,8 +136,9 @@ def of_many(wide: Path) -> wb.Report:
 
 @pytest.mark.slow
 def test_ten_pairs_are_shown_in_detail_and_those_of_a_chosen_measure(
-    cli: Run, wide: Path, of_many: wb.Report
+    cli: Run, wide: Path, of_many: wb.Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(correlation, "DRAWS", 2000)
     assert "The 10 largest of 276 pairs." in " ".join(str(of_many).split())
     detailed = cli("compare", wide, "--y", "neighbours-preserved-number-3").out
     assert "The 10 largest of 23 pairs." in " ".join(detailed.split())
