@@ -1,6 +1,8 @@
 """Time the training of a coreference model, beside spans that are put together one by one.
 
     python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --documents 8
+    python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --winobias winobias/
+    python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --joined 5 50
 
 The peer scores mentions as published code does: it builds the vector of every span, with a softmax
 over all word pieces of the document, and multiplies it by the first layer. Ours multiplies each
@@ -8,6 +10,10 @@ piece once and adds up. Each runs in a process of its own, on the same documents
 Markdown table: seconds of a training step and of prediction, in processor time of all threads; peak
 memory beyond the loaded model; and the loss of the first document without dropout, which is the
 same.
+
+With --winobias it prints the time of a sentence in prediction instead. With --joined N M it prints
+the peak memory of whole processes, of N documents put together for training and prediction, and of
+M for prediction.
 """
 
 from __future__ import annotations
@@ -16,7 +22,9 @@ import argparse
 import multiprocessing
 import resource
 import statistics
+import tempfile
 import time
+from collections.abc import Sequence
 from types import MethodType
 from typing import Any
 
@@ -25,6 +33,7 @@ import torch
 from torch import Tensor
 
 from wordbias.coreference.documents import Document
+from wordbias.coreference.experiment import predict_sentences
 from wordbias.coreference.model import Settings, SpanRanker
 from wordbias.coreference.reading import read_documents
 from wordbias.coreference.resolver import Coreference
@@ -32,6 +41,7 @@ from wordbias.coreference.segments import Segmented
 from wordbias.coreference.training import Recipe, Task
 from wordbias.devices import set_threads, threads
 from wordbias.progress import set_quiet
+from wordbias.stereotypes.winobias import load_winobias
 
 NAMES = ("wordbias", "peer")
 
@@ -86,6 +96,83 @@ def measured(name: str, folder: str, documents: list[Document], hidden: int, cou
     return statistics.median(steps[len(documents) :]), predicted, peak, loss
 
 
+def sentence_time(folder: str, winobias: str, hidden: int, count: int) -> tuple[int, float]:
+    """Return the number of sentences of WinoBias, and the processor time of one in prediction."""
+    set_quiet(True)
+    set_threads(count)
+    model = Coreference.new(folder, Settings(hidden=hidden), device="cpu")
+    sentences = load_winobias(winobias)
+    predict_sentences(model, sentences[:32])
+    start = time.process_time()
+    predict_sentences(model, sentences)
+    return len(sentences), (time.process_time() - start) / len(sentences)
+
+
+def joined(documents: Sequence[Document]) -> Document:
+    """Put documents together to one."""
+    clusters, before = [], 0
+    for one in documents:
+        clusters += [tuple((a + before, b + before) for a, b in some) for some in one.clusters]
+        before += len(one.tokens)
+    sentences = [sentence for one in documents for sentence in one.sentences]
+    return Document("joined", tuple(sentences), tuple(clusters))
+
+
+def as_bert_base(folder: str, made: str) -> None:
+    """Write an encoder of the size of BERT-base with random weights, and the same tokenizer."""
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    BertModel(BertConfig(vocab_size=len(tokenizer))).save_pretrained(made)
+    tokenizer.save_pretrained(made)
+
+
+def peak(folder: str, document: Document, window: int | None, hidden: int, count: int) -> float:
+    """Return the peak memory in MB of two steps of training, or of prediction without a window."""
+    set_quiet(True)
+    set_threads(count)
+    torch.set_num_threads(count)
+    model = Coreference.new(folder, Settings(hidden=hidden), device="cpu")
+    if window is None:
+        model.predict([document])
+    else:
+        task = Task(model, [document], [document], Recipe(epochs=2, window=window))
+        model.ranker.train()
+        for epoch in range(2):
+            for one in task.losses(epoch):
+                task.optimizer.zero_grad(set_to_none=True)
+                one.sum().backward()  # type: ignore[no-untyped-call]
+                task.optimizer.step()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def in_process(function: Any, *given: Any) -> Any:
+    """Call a function in a process of its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, given)
+
+
+def print_peaks(folder: str, data: str, numbers: Sequence[int], hidden: int, count: int) -> None:
+    """Print the table of peak memory."""
+    every = read_documents(data)
+    short, long = (joined(every[:number]) for number in numbers)
+    window = Recipe().window
+    with tempfile.TemporaryDirectory() as large:
+        as_bert_base(folder, large)
+        trained = f"training on a document of {len(short.tokens):,} tokens, in windows of"
+        lines = [
+            (f"{trained} {window:,} word pieces", folder, short, window),
+            ("… with an encoder of the size of BERT-base", large, short, window),
+            ("… without windows", folder, short, 1 << 30),
+            ("prediction for the same document", folder, short, None),
+            (f"prediction for a document of {len(long.tokens):,} tokens", folder, long, None),
+        ]
+        print("| | MB |\n| --- | ---: |")
+        for title, encoder, document, pieces in lines:
+            found = in_process(peak, encoder, document, pieces, hidden, count)
+            print(f"| {title} | {found:,.0f} |", flush=True)
+
+
 def main() -> None:
     """Run both in turn and print what they took."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -95,16 +182,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--hidden", type=int, default=1000)
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--winobias", metavar="FOLDER")
+    parser.add_argument("--joined", type=int, nargs=2, metavar=("N", "M"))
     given = parser.parse_args()
     count = given.threads or threads()
+    if given.winobias:
+        call = given.model, given.winobias, given.hidden, count
+        n, seconds = in_process(sentence_time, *call)
+        print(f"{n:,} sentences of WinoBias, {count} threads: {1000 * seconds:.1f} ms each")
+        return
+    if given.joined:
+        print_peaks(given.model, given.data, given.joined, given.hidden, count)
+        return
     documents = read_documents(given.data)[: given.documents]
     found: dict[str, list[Any]] = {name: [] for name in NAMES}
-    context = multiprocessing.get_context("spawn")
     for _ in range(given.rounds):
         for name, several in found.items():
-            with context.Pool(1) as pool:
-                call = (name, given.model, documents, given.hidden, count)
-                several.append(pool.apply(measured, call))
+            several.append(in_process(measured, name, given.model, documents, given.hidden, count))
     ours, peer = (np.median(np.array(found[name]), axis=0) for name in NAMES)
     tokens = sum(len(one.tokens) for one in documents) / len(documents)
     print(f"{len(documents)} documents of {tokens:,.0f} tokens on average, {count} threads\n")

@@ -1,4 +1,4 @@
-"""A sentence-transformers folder of a tiny encoder in whose embeddings gender is planted."""
+"""A sentence-transformers folder of a tiny encoder in whose embeddings groups are planted."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ SIZE, WIDTH = 3.0, 64
 """Length of the direction of gender, in the unit of the embeddings, and their dimensions."""
 
 
-def tokenizer_of_audit() -> Any:
+def tokenizer_of_audit(groups: Any = None) -> Any:
     """Make a tokenizer that knows every word of an audit's texts."""
     from wordbias.contextual.audit.texts import AuditTexts
 
-    return make_tokenizer(words_of(*AuditTexts.load().all()))
+    return make_tokenizer(words_of(*AuditTexts.load(groups).all()))
 
 
 def genders() -> dict[str, float]:
@@ -31,13 +31,28 @@ def genders() -> dict[str, float]:
     return found | {one: (w - 50) / 50 for one, w in ModelSentences.load().women.items()}
 
 
-def planted(seed: int = 0, size: float = SIZE) -> tuple[Any, Any]:
+def directions(groups: Any = None) -> dict[str, Any]:
+    """Return what is added to the embedding of each word: along one axis, or one for a group."""
+    import torch
+
+    from wordbias.wordlists.groups import load_attribute
+
+    if groups is None:
+        axis = torch.zeros(WIDTH)
+        axis[:2] = 1
+        return {word: gender * axis for word, gender in genders().items()}
+    axes = 2 * torch.eye(WIDTH)
+    members = load_attribute(groups).members
+    return {word.lower(): axes[i] for i, words in enumerate(members) for word in words}
+
+
+def planted(seed: int = 0, size: float = SIZE, groups: Any = None) -> tuple[Any, Any]:
     """Return a model and its tokenizer; with `size` 0 nothing is planted.
 
     The layers change little, so that what is planted in the embeddings is there in all of them.
     """
     torch = pytest.importorskip("torch")
-    tokenizer = tokenizer_of_audit()
+    tokenizer = tokenizer_of_audit(groups)
     model = build("bert", "Model", seed, vocabulary=len(tokenizer), hidden_size=WIDTH)
     known = tokenizer.get_vocab()
     with torch.no_grad():
@@ -47,20 +62,20 @@ def planted(seed: int = 0, size: float = SIZE) -> tuple[Any, Any]:
             elif name.endswith("word_embeddings.weight"):
                 drawn = torch.Generator().manual_seed(seed)
                 parameter.copy_(torch.randn(parameter.shape, generator=drawn))
-                direction = torch.zeros(WIDTH)
-                direction[:2] = size
-                for word, gender in genders().items():
+                for word, direction in directions(groups).items():
                     if word in known:
-                        parameter[known[word]] += gender * direction
+                        parameter[known[word]] += size * direction
             else:
                 parameter.mul_(0.1)
     return model.eval(), tokenizer
 
 
-def write_folder(folder: Path, seed: int = 0, size: float = SIZE, pooling: str = "mean") -> Path:
+def write_folder(
+    folder: Path, seed: int = 0, size: float = SIZE, pooling: str = "mean", groups: Any = None
+) -> Path:
     """Write the model as a folder of sentence-transformers that pools and normalises."""
     folder.mkdir()
-    save(*planted(seed, size), folder)
+    save(*planted(seed, size, groups), folder)
     library = "sentence_transformers.models"
     kinds = ("Transformer", "Pooling", "Normalize")
     modules = [

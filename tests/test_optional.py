@@ -84,11 +84,12 @@ def test_what_misp_loads_on_the_sample_is_numpy_from_python_too() -> None:
 ALL_HELP = """
 from wordbias.cli import SECTIONS, run
 import wordbias
-for name in wordbias.__all__:
-    getattr(wordbias, name)
 for section in SECTIONS.values():
     for name in section:
         assert run([name, "--help"]) == 0, name
+assert not {"scipy", "sklearn"} & set(sys.modules)
+for name in wordbias.__all__:
+    getattr(wordbias, name)
 """
 
 

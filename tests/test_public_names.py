@@ -26,6 +26,7 @@ import stand_ins
 import wordbias
 import wordbias as wb
 from wordbias.cli import SECTIONS
+from wordbias.conditions import Condition, outcome_of
 from wordbias.configuration import Config
 from wordbias.measures.panel import Panel
 
@@ -126,14 +127,14 @@ def test_every_public_name_is_there_and_its_help_begins_with_its_docstring() -> 
 OFFERED = {
     "Embedding": "dim from_gensim index info most_similar name renamed report rows"
     " sample save subset take to_gensim vectors with_report with_vectors words",
-    "Report": "arguments closing command config heading inputs notes page picture plot render rows"
-    " save seed tables title to_dict to_frame write",
+    "Report": "arguments check closing command config heading inputs notes page picture plot render"
+    " rows save seed tables title to_dict to_frame write",
     "Row": "details draws from_dict measure subject to_dict value",
     "Subspace": "basis coordinates dims from_direction from_groups from_means from_pairs from_sets"
     " like remove save weights with_weights",
     "Attribute": "direction equalise first_names grammatical_gender groups load members name of"
     " pairs source specific subjects unlisted",
-    "Query": "about attributes candidates find name names pairs source targets",
+    "Query": "about attributes candidates find name names pairs source targets templates",
     "Representations": "about column columns dim layer layers name place report save vectors",
     "Moments": "classes counts covariance dim mean means n noise of of_batch of_codes unit within",
     "Adapter": "check chosen facts fingerprint fold intervention interventions null on"
@@ -150,8 +151,9 @@ def offered(thing: object) -> set[str]:
 # what functions and commands have in common
 
 OF_THE_SHELL = {*(one.name for one in fields(Config)), "quiet", "debug", "to", "plot"}
-"""Options of the command line that no function has: in Python they are `wordbias.config`, and
-`Report.plot`.
+OF_THE_SHELL |= {"fail_if", "baseline"}
+"""Options of the command line that no function has: in Python they are `wordbias.config`,
+`Report.plot` and `Report.check`.
 
 A parameter may be called ``to``."""
 REQUIRED = {
@@ -380,6 +382,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "ceat": lambda file: wb.ceat(
         file("roberta-base"), sentences=file("sentences.txt.gz"), query="6", draws=100
     ),
+    "seat": lambda file: wb.seat(file("roberta-base"), query="double-bind-likable"),
     "changes": lambda file: wb.changes(
         *[wb.Report(rows=[wb.Row("glove", "midb", value)]) for value in (0.1, 0.2)]
     ),
@@ -459,6 +462,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "Scrub": lambda file: wb.Scrub(mask="*"),
     "Subsample": lambda file: wb.Subsample(labels="job", sensitive="gender"),
     "Swap": lambda file: wb.Swap(first_names=True),
+    "run": lambda file: wb.run(file("checks.toml")),
     "sweep": lambda file: wb.sweep(
         file("minilm-nsp"),
         stereoset=file("gsss_dev.csv"),
@@ -480,11 +484,13 @@ NEEDS = {
     **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train", "train_vectors"), TORCH),
     **dict.fromkeys(("Adapter", "predict", "project", "sweep", "bios"), ENCODER),
     **dict.fromkeys(("coref_predict", "coref_study", "coref_train"), ENCODER),
-    **dict.fromkeys(("ceat", "encode", "likelihood"), ENCODER),
+    **dict.fromkeys(("ceat", "encode", "likelihood", "seat"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),
 }
 """Packages that a call needs beyond those that wordbias always has."""
+NO_VALUES = ("cache", "winobias")
+"""Commands that give values, but not in their small call."""
 SHOWN = ("Adapter", "Embedding", "Report", "Representations", *ESTIMATORS)
 """Types that show themselves in a notebook."""
 
@@ -531,6 +537,11 @@ def test_a_call_gives_what_the_signature_says(
     if name in COMMANDS.values():
         assert isinstance(report, wb.Report)
         assert report.command.replace("-", "_") == name
+        takes = "--fail-if" in importlib.import_module(f"wordbias.commands.{name}").command.common
+        assert takes == (len(report) > 0 and name != "run") or name in NO_VALUES
+        for row in report:  # each can be asked for, whatever its name
+            asked = str(Condition(row.measure, {"subject": row.subject}, "", ">", 0.0, False))
+            assert outcome_of(asked, report.rows).status != "error"
     if name != "WordbiasError":
         check_shown(name, made)
 

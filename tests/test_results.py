@@ -185,7 +185,7 @@ def test_latex_does_not_turn_a_character_into_another(character: str) -> None:
     assert head != character + r" \\"
 
 
-@pytest.mark.parametrize("character", list("Δ−‖²–′"))
+@pytest.mark.parametrize("character", list("ΔΣβφ−≤÷‖²³ⁿ½–′"))
 def test_latex_needs_no_characters_that_pdflatex_refuses(character: str) -> None:
     out = Report("c", {}, {}, [], [Table("t", [character], [])]).render("latex")
     assert character not in out

@@ -56,9 +56,9 @@ def main() -> None:
     from sentence_transformers import SentenceTransformer
 
     warnings.simplefilter("ignore")
-    texts = AuditTexts.load().names
+    texts = AuditTexts.load().measured
     names = np.array([one.name for one in texts])
-    y = np.array([int(one.gender == "female") for one in texts])
+    y = np.array([int(one.group == "female") for one in texts])
     for folder in folders:
         x = SentenceTransformer(folder).encode([one.text for one in texts])
         for name, (model, grid) in PROBES.items():

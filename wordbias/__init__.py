@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from wordbias.functions.quality import quality as quality
     from wordbias.functions.report import report as report
     from wordbias.functions.rewrite import rewrite as rewrite
+    from wordbias.functions.run import run as run
+    from wordbias.functions.seat import seat as seat
     from wordbias.functions.sweep import sweep as sweep
     from wordbias.functions.train_vectors import train_vectors as train_vectors
     from wordbias.functions.weat import weat as weat
@@ -152,6 +154,8 @@ __all__ = [
     "quality",
     "report",
     "rewrite",
+    "run",
+    "seat",
     "sweep",
     "train_vectors",
     "weat",

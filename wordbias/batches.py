@@ -37,7 +37,7 @@ _FLOATS = ("float16", "float32", "float64")
 
 
 def map_rows(fitted: Callable[[Any], Any], x: Floats) -> Floats:
-    """Map rows so that the result of a row does not depend on the rows beside it.
+    """Map rows; the result of a row does not depend on the other rows.
 
     BLAS rounds a row of a product by its place among the rows, and by the number of threads. So
     each row is a product of its own, ``(1, d)`` by ``(d, k)``, in float64 and on one BLAS thread.

@@ -40,6 +40,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "encode": "Write the vectors of texts, from any layers of a model.",
         "probe": "Measure how easily a label can be read from vectors or a model.",
         "ceat": "Test associations between words in sentences (CEAT).",
+        "seat": "Test associations between sentences (SEAT), from any encoder.",
         "predict": "Write what a classifier of texts predicts, for fairness.",
         "likelihood": "Measure which texts a model prefers: StereoSet, BBQ and more.",
         "mab-eval": "Measure bias of an NLI model: does a person entail he, not she?",
@@ -64,6 +65,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "report": "Make one page of saved results.",
         "changes": "Compare two results value by value, with paired intervals.",
         "compare": "Correlate the measures of three or more embeddings.",
+        "run": "Run the checks of a file: which calls fail their conditions?",
         "push": "Publish methods, adapters, models and vectors on the hub.",
     },
     "Data": {
@@ -229,7 +231,7 @@ def _open_closed_streams() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line; return 0, 1 after one clear line on stderr, or 2 for wrong usage."""
+    """Run the command line; return 0, 1 after an error, 2 for wrong usage, 3 if a check failed."""
     try:
         result: Any = cli.main(list(arguments), prog_name="wordbias", standalone_mode=False)
         sys.stdout.flush()

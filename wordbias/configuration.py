@@ -286,7 +286,7 @@ def in_worker(given: Config) -> Iterator[None]:
 
 
 def uses(*names: str) -> Callable[[F], F]:
-    """Declare which settings a public function uses, beside those of every function.
+    """Declare the settings that a public function uses in addition to those of every function.
 
     Its docstring names them too.
     """

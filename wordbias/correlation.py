@@ -82,7 +82,7 @@ def correlation(x: tuple[str, Array], y: tuple[str, Array], method: str) -> Corr
 
 
 def _scaled(values: Array) -> Array:
-    """Return values divided by the largest, so that squares do not overflow."""
+    """Return values divided by the largest: squares of these do not overflow."""
     scaled: Array = values / np.abs(values).max()
     return scaled
 

@@ -282,12 +282,18 @@ def paired(before: Draws | None, after: Draws | None, *, certain: bool = False) 
     Parameters
     ----------
     certain
-        Items that are not known are not the same ones: of results of two calls.
+        Items that are not known are not the same ones: of results of two calls. Their draws are
+        compared in single precision, as JSON holds them: equal ones do not differ by rounding.
     """
     if before is None or after is None or before.values.shape != after.values.shape:
         return None
     same = before.unit == after.unit and before.items == after.items
-    return after.values - before.values if same and (before.items or not certain) else None
+    if not same or (certain and not before.items):
+        return None
+    old, new = before.values, after.values
+    if certain:
+        old, new = (one.astype("<f4").astype(np.float64) for one in (old, new))
+    return new - old
 
 
 def with_change(before: Row, after: Row, **more: Any) -> Row:

@@ -88,7 +88,7 @@ def as_markdown(table: Table) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Return a text on one line of Markdown, none of which is markup, HTML or a cell's end."""
+    """Return a text on one line of Markdown, without markup, HTML or a cell's end."""
     return _MARKUP.sub(r"\\\1", " ".join(printable(text).split()))
 
 
@@ -277,7 +277,7 @@ _NAMES = 16
 
 
 def _pieces(table: Table, width: int) -> list[Table]:
-    """Return tables with as many parts of the columns as fit, the note below the last one."""
+    """Return tables with all parts of the columns that fit, the note below the last table."""
     columns = list(zip(table.columns, *table.cells, strict=True))
     least = [
         2 + max(*map(len, cells), *map(len, _parts(head)))
@@ -376,13 +376,18 @@ _TEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "′": "$'$",
+    "β": r"$\beta$",
     "η": r"$\eta$",
     "θ": r"$\theta$",
     "ρ": r"$\rho$",
+    "φ": r"$\phi$",
     "Δ": r"$\Delta$",
+    "Σ": r"$\Sigma$",
     "ᵢ": r"$_i$",
     "−": r"$-$",
     "±": r"$\pm$",
+    "÷": r"$\div$",
+    "≤": r"$\leq$",
     "≥": r"$\geq$",
     "→": r"$\to$",
     "√": r"$\surd$",
@@ -390,6 +395,9 @@ _TEX = {
     "⟩": r"$\rangle$",
     "‖": r"$\Vert$",
     "²": r"$^2$",
+    "³": r"$^3$",
+    "ⁿ": r"$^n$",
+    "½": "$1/2$",
     "–": "--",
 }
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from wordbias import __version__
 from wordbias.arguments import accepted, named_file
-from wordbias.calls import current, in_python
+from wordbias.calls import current, in_python, python_messages
+from wordbias.conditions import baseline_rows, judge
 from wordbias.draws import stored_draws
 from wordbias.errors import WordbiasError, need, on_a_line, printable
 from wordbias.formats.files import replacing
@@ -166,6 +167,42 @@ class Report:
             known = ", ".join(dict.fromkeys(row.measure for row in self.rows))
             raise KeyError(f"no measure {measure!r} in this report; it has {known}")
         return found
+
+    def check(
+        self, *conditions: str, baseline: Report | str | os.PathLike[str] | None = None
+    ) -> None:
+        """State what must hold for every row, in a test: ``report.check("tpr-gap < .1")``.
+
+        The conditions are those of ``--fail-if``, which names what fails; here is named what holds.
+        A value that is undefined, or that lacks the interval that is asked for, does not hold.
+
+        Parameters
+        ----------
+        *conditions
+            Conditions such as ``tpr-gap[set=sum] < .3``, ``same high < 1``, ``change same <
+            .02``.
+        baseline
+            Report, or file that a command printed with --format json, that changes are counted
+            from.
+
+        Raises
+        ------
+        AssertionError
+            If a condition does not hold: a line for each that fails, with its value.
+        WordbiasError
+            If a condition cannot be read, no row has its measure or keys, or the baseline lacks
+            such a row.
+        """
+        with python_messages():
+            if not conditions:
+                raise WordbiasError('check: name a condition, such as "tpr-gap < .1"')
+            before = baseline_rows(baseline, conditions)
+            found = [judge(one, self.rows, before, holds=True) for one in conditions]
+        wrong = [one for one in found if one.status == "failed"]
+        if wrong:
+            raise AssertionError(
+                "\n".join(f"{one.condition} does not hold: {one.said}" for one in wrong)
+            )
 
     def _further(self) -> list[str]:
         """Return the notes that are not below a table already."""

@@ -34,7 +34,7 @@ from wordbias.text_files import OPENERS
 from wordbias.workers import Workers
 
 _DONE = ".wordbias-rows.jsonl"
-"""File in a folder of shards that says which are written, from what and by which method."""
+"""File in a folder of shards: which are written, from what, and the method."""
 _SUFFIXES = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -254,13 +254,13 @@ def _shards_in(folder: Path, names: Sequence[str], fingerprint: str) -> Store:
 
 
 def _stamp(path: str | Path) -> list[int]:
-    """Return size and time of change of a file, by which an output is known to be the same."""
+    """Return size and time of change of a file: an output with the same ones is unchanged."""
     found = os.stat(path)
     return [found.st_size, found.st_mtime_ns]
 
 
 def _input(path: str) -> list[Any]:
-    """Return path, size and times of an input, by which it need not be read to be the same."""
+    """Return path, size and times of an input: with the same ones it is not read again."""
     found = os.stat(path)
     return [os.path.realpath(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 

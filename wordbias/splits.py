@@ -60,7 +60,7 @@ class Folds:
         return cls(k, np.zeros(n, np.int8), by_unit)
 
     def enter(self, x: NDArray[Any], places: Integers) -> NDArray[np.int8]:
-        """Store and return the folds of rows, of which the places are given."""
+        """Store and return the folds of the rows at some places."""
         if self.units is not None:
             self.numbers[places] = self.units[places]
         elif self.k:
@@ -69,7 +69,7 @@ class Folds:
 
 
 def _fold_of(keys: Iterable[Any], k: int) -> NDArray[np.int8]:
-    """Return the fold of each key by a hash of its bytes, whatever stands beside it."""
+    """Return the fold of each key by a hash of its bytes, whatever the other keys are."""
     hashes = (hashlib.blake2b(key, digest_size=8).digest() for key in keys)
     return np.array([int.from_bytes(one, "big") % k + 1 for one in hashes], np.int8)
 

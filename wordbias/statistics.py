@@ -113,7 +113,7 @@ def resamples(
     Yields
     ------
     ndarray
-        Row numbers of as many samples as fit into memory, shape ``(b, n)``.
+        Row numbers of all samples that fit into memory together, shape ``(b, n)``.
     """
     step = max(1, _AT_ONCE // n)
     for start in range(0, samples, step):
@@ -408,7 +408,7 @@ def detectable_effect(spread: float, n: int) -> float | None:
 
 
 def pairs_needed(effect: float, spread: float, level: float = 0.05) -> int:
-    """Return the fewest differences of which a paired t test finds an effect with power .8.
+    """Return the fewest differences in which a paired t test finds an effect with power .8.
 
     Parameters
     ----------

@@ -287,7 +287,7 @@ def _results(
 
 
 def _cancel(results: Any) -> None:
-    """Cancel the remaining jobs without warnings, so that only the error is shown."""
+    """Cancel the remaining jobs without warnings; only the error is shown."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if hasattr(results, "close"):

@@ -90,6 +90,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/hub",
         "docs/integrations",
         "docs/scaling",
+        "docs/gate",
         "docs/shell",
     ),
     "Project": (

@@ -31,6 +31,7 @@ STATUSES = {
     "0": "The command did what it was asked for.",
     "1": "An answer could not be given: an unreadable file, missing words, nothing improves.",
     "2": "Wrong usage: an unknown option, method, attribute, measure or query, or a contradiction.",
+    "3": "A condition of --fail-if is met, or a check of a file failed; the output is complete.",
     "130": "Interrupted by Ctrl-C; the line says what is complete, and if the same call resumes.",
 }
 _SPECIAL = re.compile(r"[\\*`|]|_(?=\W|$)|:(?=//|:)")
@@ -180,8 +181,8 @@ def _options() -> str:
             parts.append(_option(typed, f"{_capital(WORDS[word][1])}.", f"In {commands}."))
     parts.append(_heading("Common options", "-"))
     parts.append(
-        "Of several commands; in Python they are ``wordbias.config``. A command refuses one "
-        "that it does not use.\n"
+        "Of several commands; in Python they are ``wordbias.config``, and ``Report.check``. A command "
+        "refuses one that it does not use.\n"
     )
     parts += [_option(_signature(one), _said(one)) for one in common_options()]
     return "\n".join(parts)

@@ -17,7 +17,7 @@ People = tuple[list[str], NDArray[np.float32]]
 OLD = b"what was here before"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def people() -> People:
     """Return an embedding that misp can work on: names, pronouns and made-up words."""
     female, male = common_names()

@@ -172,16 +172,27 @@ def test_damaged_compressed_files(
     assert "damaged" in refusing(path)
 
 
+@pytest.fixture(scope="module")
+def damaged() -> dict[str, bytes]:
+    """Return long compressed files that are damaged near their ends."""
+    numbers = np.random.default_rng(1).random(60_000).tolist()
+    text = "".join(f"w{i} {x!r} 0.5\n" for i, x in enumerate(numbers)).encode()
+    packed = {
+        "gz": gzip.compress(text),
+        "bz2": bz2.compress(text),
+        "xz": lzma.compress(text, preset=0),
+    }
+    return {suffix: data[:-200] + bytes(100) + data[-100:] for suffix, data in packed.items()}
+
+
 @pytest.mark.slow
-def test_damage_far_behind_the_beginning(refusing: Refused, inputs: Path) -> None:
+def test_damage_far_behind_the_beginning(
+    refusing: Refused, inputs: Path, damaged: dict[str, bytes]
+) -> None:
     """Damage that recognising the format does not meet, only reading does."""
-    lines = [
-        f"w{i} {x!r} 0.5\n" for i, x in enumerate(np.random.default_rng(1).random(60_000).tolist())
-    ]
-    for suffix, pack in {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}.items():
+    for suffix, data in damaged.items():
         path = inputs / f"v.txt.{suffix}"
-        data = pack("".join(lines).encode())
-        path.write_bytes(data[:-200] + bytes(100) + data[-100:])
+        path.write_bytes(data)
         assert "damaged" in refusing(path)
 
 

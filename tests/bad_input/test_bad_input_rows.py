@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,11 @@ BAD = {
     "too large": (b"zzz 1 2 3 4 5 6 1e39 8", "column 8: '1e39' is beyond the range of float32"),
 }
 PLACES = [1, 100, 504]
+CALLS = [
+    (bad, place, list(COMMANDS)[i % len(COMMANDS)])
+    for i, (bad, place) in enumerate(product(BAD, PLACES))
+]
+"""Each bad row at each place; commands in turn, as they read rows by the same two readers."""
 
 
 def spoil(path: Path, line: int, row: bytes) -> None:
@@ -63,12 +69,10 @@ def spoiled(request: pytest.FixtureRequest, inputs: Path, people: Any) -> Callab
     return make
 
 
-@pytest.mark.each_once("command", "spoiled")
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.each_once("spoiled")
+@pytest.mark.parametrize(("bad", "place", "command"), CALLS)
 def test_the_line_and_what_is_wrong_are_named(
-    refused: Refused, spoiled: Callable[..., Any], command: str, bad: str, place: int
+    refused: Refused, spoiled: Callable[..., Any], bad: str, place: int, command: str
 ) -> None:
     if bad == "empty line" and place == PLACES[-1]:
         pytest.skip("a file may end in empty lines")

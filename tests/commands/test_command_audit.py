@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -287,20 +285,3 @@ def test_the_page_is_not_written_over_an_input(cli: Run, small: Path) -> None:
     before = small.read_bytes()
     assert "is both an input" in cli("audit", small, "-o", small).err
     assert small.read_bytes() == before
-
-
-@pytest.mark.slow
-def test_help_loads_nothing_heavy_and_a_process_writes_the_page(
-    process: Run, small: Path, tmp_path: Path
-) -> None:
-    code = (
-        "import sys\n"
-        "from wordbias.cli import run\n"
-        "assert run(['audit', '--help']) == 0\n"
-        "assert not {'torch', 'transformers', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True)
-    target = tmp_path / "page.html"
-    done = process("audit", small, "--skip", QUICK, "-o", target, "--quiet")
-    assert (done.code, done.err) == (0, "")
-    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

@@ -319,19 +319,6 @@ def _lines(folder: Path, text: str) -> Path:
     return path
 
 
-def test_help_loads_nothing_heavy(process: Callable[..., Any]) -> None:
-    import subprocess
-    import sys
-
-    code = (
-        "import sys; from wordbias.cli import run; run(['bios', '--help']); "
-        "print([m for m in ('torch', 'transformers', 'sklearn', 'matplotlib') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert "roberta-base" in done.stdout
-
-
 @pytest.mark.slow
 def test_real_biographies(cli: Cli, shared_data: Path, tmp_path: Path) -> None:
     """Surgeons and nurses; the tiny encoder is drawn at random, so only the data are real."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
 import string
@@ -27,7 +25,6 @@ from wordbias.probes.ceat.sentences import (
     encode_contexts,
     find_sentences,
 )
-from wordbias.reports import FORMATS
 from wordbias.wordlists.queries import as_queries
 
 Run = Callable[..., Any]
@@ -211,16 +208,6 @@ def test_words_that_are_left_out_are_told_from_those_that_are_few(
     )
 
 
-@pytest.mark.parametrize("to", FORMATS)
-def test_every_format(cli: Run, saved: Path, mine: Path, to: str) -> None:
-    done = cli("ceat", saved, "--query", mine, "--draws", 20, "--format", to)
-    assert (done.code, done.err) == (0, "")
-    assert "mine" in done.out
-    if to == "csv":
-        first, _ = csv.DictReader(io.StringIO(done.out))
-        assert json.loads(first["n"]) == {"men": 2, "women": 2, "career": 2, "family": 2}
-
-
 def test_draws_move_p_and_not_the_interval(report: Reported, saved: Path, mine: Path) -> None:
     few, many = (
         report("ceat", saved, "--query", mine, "--draws", draws, "--layers", 5)["rows"][0]
@@ -320,13 +307,6 @@ def test_a_column_and_untrained_weights(
     assert trained["value"] != untrained["value"]
     swapped = report("ceat", *given, "--text-column", "premise", "--swap-roles")["rows"][0]
     assert list(swapped["n"]) == ["career", "family", "men", "women"]
-
-
-@pytest.mark.slow
-def test_a_process_of_its_own(process: Run, saved: Path, mine: Path) -> None:
-    done = process("ceat", saved, "--query", mine, "--format", "jsonl")
-    assert (done.code, done.err) == (0, "")
-    assert [json.loads(line)["set"] for line in done.out.splitlines()] == ["mine", "mine"]
 
 
 def test_saved_vectors_need_no_torch_and_no_scipy(process: Run, saved: Path, mine: Path) -> None:

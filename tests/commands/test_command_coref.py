@@ -7,15 +7,17 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from forks import Forked
-from small_coreference import conll, encoder_folder, story, with_large_head
+from small_coreference import conll, encoder_folder, learning_folder, story, with_large_head
 
 import wordbias as wb
-from wordbias.coreference.documents import Document
+from wordbias.coreference.documents import Document, without_singletons
 from wordbias.coreference.reading import read_documents
 
 torch = pytest.importorskip("torch")
@@ -77,6 +79,11 @@ def test_from_files_to_clusters(cli: Cli, folder: Path, tmp_path: Path) -> None:
     assert any(one.clusters for one in made)
     resolve = wb.load(output)
     assert [resolve(one.sentences) for one in made] == [one.clusters for one in made]
+    bad = tmp_path / "bad.conll"
+    bad.write_text((folder / "dev.conll").read_text().replace("\t(0)", "\t0)", 1))
+    done = cli("coref-predict", output, bad, "--skip-bad")
+    assert done.code == 0, done.err
+    assert f"note: {bad}: 1 mention left out, the first: line " in done.err
 
 
 @pytest.mark.slow
@@ -124,6 +131,83 @@ def test_a_killed_training_ends_with_the_same_bytes(cli: Cli, folder: Path, tmp_
     assert cli(*given(folder, again, *more)).code == 0
     for file in straight.iterdir():
         assert (again / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+@pytest.mark.slow
+def test_documents_as_gum_writes_them(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """CoNLL-U of the same documents is the same training, and predictions are scored against it."""
+    for name, numbers in (("train", range(4)), ("dev", range(10, 13))):
+        (tmp_path / f"{name}.conllu").write_text(conllu([story(i) for i in numbers]))
+    train, dev = tmp_path / "train.conllu", tmp_path / "dev.conllu"
+    more = ("--format", "json", "--draws", 0)
+    done = cli(*given(folder, tmp_path / "o", *more, train=train, dev=dev))
+    assert done.code == 0, done.err
+    rows = json.loads(done.out)["rows"]
+    again = cli(*given(folder, tmp_path / "o", *more))  # CoNLL-2012; another training is refused
+    assert json.loads(again.out)["rows"] == rows
+    found = tmp_path / "found.jsonl"
+    assert cli("coref-predict", tmp_path / "o", dev, "-o", found).code == 0
+    scored = cli("coref-score", dev, "--clusters", found, "--draws", 0, "--format", "json")
+    assert [row["value"] for row in json.loads(scored.out)["rows"]] == [
+        row["value"] for row in rows
+    ]
+    assert rows[0]["value"] > 0
+
+
+def conllu(documents: list[Document]) -> str:
+    """Return documents in the form of GUM: entities with fields, joined words and an empty one."""
+    lines = ["# global.Entity = GRP-etype-infstat-centering-minspan-link-identity"]
+    for one in documents:
+        lines.append(f"# newdoc id = {one.name}")
+        spans = {span: i for i, cluster in enumerate(one.clusters, 1) for span in cluster}
+        opens = {start: f"({i}-person-giv:act-cf1-1-coref" for (start, _), i in spans.items()}
+        closes = {end - 1: i for (_, end), i in spans.items()}
+        alone = {start for start, end in spans if end == start + 1}
+        count = 0
+        for sentence in one.sentences:
+            lines += ["# speaker = _", f"1-2\t{''.join(sentence[:2])}" + "\t_" * 8]
+            for number, word in enumerate(sentence, 1):
+                mark = opens.get(count, "") + (")" if count in alone else "")
+                if count in closes and count not in alone:
+                    mark += f"{closes[count]})"
+                entity = f"Entity={mark}|" * bool(mark) + "SpaceAfter=No"
+                lines.append(f"{number}\t{word}" + "\t_" * 7 + f"\t{entity}")
+                count += 1
+            lines += [f"{len(sentence)}.1\t_" + "\t_" * 8, ""]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.slow
+def test_long_documents_of_litbank(shared_data: Path, tmp_path: Path) -> None:
+    """With singletons and nested mentions; a step reads a window of each."""
+    documents = read_documents(shared_data / "coref" / "litbank.conll.gz")[:3]
+    assert all(len(one.tokens) > 2000 for one in documents)
+    mentions = [sorted(one.mentions) for one in documents]
+    assert all(any(a <= c and d <= b for (a, b), (c, d) in pairwise(one)) for one in mentions)
+    words = [token for one in documents for token in one.tokens]
+    trained = wb.coref_train(
+        documents[:2],
+        dev=documents[2:],
+        model=learning_folder(tmp_path / "encoder", words),
+        output=tmp_path / "o",
+        epochs=2,
+        lr=1e-3,
+        task_lr=1e-3,
+        segment_length=64,
+        hidden=50,
+        draws=0,
+    )
+    singletons = sum(len(cluster) == 1 for one in documents[:2] for cluster in one.clusters)
+    assert singletons > 100
+    assert trained.report.inputs["train"]["singletons"] == singletons
+    assert f"({singletons} singletons, not scored)" in trained.report.heading[0]
+    found = wb.coref_predict(tmp_path / "o", documents[2:], output=tmp_path / "found.conll")
+    assert all(len(cluster) > 1 for cluster in found.documents[0].clusters)
+    plain = [replace(one, clusters=without_singletons(one.clusters)) for one in documents[2:]]
+    scored = wb.coref_score(plain, clusters=tmp_path / "found.conll", draws=0)
+    values = [row.value for row in scored.rows]
+    assert values == [row.value for row in trained.report.rows]
+    assert values[0]
 
 
 @pytest.mark.slow

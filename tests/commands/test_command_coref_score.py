@@ -13,7 +13,6 @@ import small_scores
 
 import wordbias as wb
 from wordbias.coreference.reading import read_documents
-from wordbias.reports import FORMATS
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]
@@ -54,15 +53,6 @@ def test_it_scores_a_system(cli: Run, folder: Path, kind: str) -> None:
     for part in parts:
         assert part in done.out
     assert all(len(line) <= 100 for line in done.out.splitlines())
-
-
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_format(cli: Run, folder: Path, kind: str, form: str) -> None:
-    data, clusters, _ = KINDS[kind]
-    done = cli("coref-score", data, "--clusters", clusters, "--draws", "20", "--format", form)
-    assert done.code == 0
-    assert done.out
 
 
 @pytest.mark.parametrize("kind", KINDS)

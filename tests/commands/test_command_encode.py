@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import signal
 import string
@@ -20,7 +18,6 @@ import pytest
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import Settings, encode, encode_spans
 from wordbias.models.representations import load_representations
-from wordbias.reports import FORMATS
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -225,16 +222,6 @@ def test_untrained_weights_of_a_seed(encoded: Run, model: Path) -> None:
     assert row["random_init"] == found.about["random_init"] == 3
 
 
-@pytest.mark.parametrize("to", FORMATS)
-def test_every_format(cli: Run, model: Path, bios: Path, out: Path, to: str) -> None:
-    done = cli("encode", model, bios, "-o", out, "-q", "--format", to)
-    assert (done.code, done.err) == (0, "")
-    assert "tiny-bert" in done.out
-    if to == "csv":
-        (row,) = csv.DictReader(io.StringIO(done.out))
-        assert row["n"] == "4"
-
-
 def test_a_second_call_encodes_nothing(
     encoded: Run, cli: Run, model: Path, bios: Path, out: Path
 ) -> None:
@@ -290,18 +277,6 @@ def test_an_interruption_is_one_line_and_the_same_command_resumes(
 
 def _rows_done(part: Path) -> bool:
     return bool(load_representations(part).vectors.any())
-
-
-@pytest.mark.slow
-def test_help_loads_no_heavy_library() -> None:
-    code = (
-        "import sys; from wordbias.cli import run; run(['encode', '--help']);"
-        "print(sorted({'torch', 'transformers', 'sklearn', 'scipy'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert "wordbias encode roberta-base bios.tsv.gz -o bios.safetensors" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import subprocess
 import sys
@@ -16,7 +14,6 @@ import pytest
 
 from wordbias.outcomes.confusion import Confusion
 from wordbias.outcomes.fairness import fairness_rows
-from wordbias.reports import FORMATS
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]
@@ -89,19 +86,6 @@ def test_classes_are_shown_when_asked_for(cli: Run, predictions: Path) -> None:
     table = done.out.partition("Classes")[2]
     assert all(name in table for name in CLASSES)
     assert all(len(line) <= 100 for line in done.out.splitlines())
-
-
-@pytest.mark.parametrize("to", FORMATS)
-def test_every_format(cli: Run, predictions: Path, to: str) -> None:
-    done = cli("fairness", predictions, *NAMES, "--draws", 5, "--format", to)
-    assert done.code == 0
-    if to == "csv":
-        rows = list(csv.DictReader(io.StringIO(done.out)))
-        assert {row["measure"] for row in rows} >= {"tpr-gap", "separation"}
-    if to == "jsonl":
-        assert all(
-            json.loads(line)["subject"] == str(predictions) for line in done.out.splitlines()
-        )
 
 
 def test_columns_have_usual_names(cli: Run, tmp_path: Path) -> None:
@@ -274,12 +258,6 @@ def test_missing_files_are_named(refused: Refused, predictions: Path, tmp_path: 
 def test_wrong_usage(cli: Run, predictions: Path, arguments: tuple[str, ...]) -> None:
     assert cli("fairness", predictions, *arguments).code == 2
     assert cli("fairness").code == 2
-
-
-def test_as_a_process_of_its_own(process: Run, predictions: Path) -> None:
-    done = process("fairness", predictions, *NAMES, "--draws", 5, "--format", "jsonl")
-    assert (done.code, done.err) == (0, "")
-    assert json.loads(done.out.splitlines()[0])["measure"] == "accuracy"
 
 
 @pytest.mark.slow

@@ -448,13 +448,6 @@ def test_rows_that_form_no_triple(cli: Cli, both: str, gsss: Path) -> None:
 
 
 @pytest.mark.slow
-def test_help_needs_no_torch(process: Callable[..., Any]) -> None:
-    done = process("likelihood", "--help")
-    assert done.code == 0
-    assert "next sentence" in done.out
-
-
-@pytest.mark.slow
 def test_as_a_process(forked: Callable[..., Any], both: str, gsss: Path) -> None:
     done = forked("likelihood", both, "--data", gsss, "--format", "jsonl", "--threads", 1)
     assert done.code == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 import subprocess
@@ -28,7 +27,6 @@ from wordbias.nli.mab import Settings, mab_rows, word_rows
 from wordbias.nli.pairs import tokenise
 from wordbias.nli.scoring import score_set
 from wordbias.nli.test_sets import COLUMNS, TestSet, build
-from wordbias.reports import FORMATS
 from wordbias.results import number
 
 Run = Callable[..., Any]
@@ -236,20 +234,6 @@ def test_p_as_published(found: Callable[..., dict[str, Any]], model: Path) -> No
     assert ours[0]["p"] == pytest.approx((1 + 10_000 * published[0]["p"]) / 10_001)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [80, 100])
-def test_the_tables_fit_a_terminal(
-    cli: Run, model: Path, monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    done = cli("mab-eval", model, "--set", "all", "--by-word", "--draws", 100)
-    assert done.code == 0
-    assert max(map(len, done.out.splitlines())) <= columns
-    for text in ("M N    M E    M C    F N", "pronouns, distance d", "Words: names", "Lucille"):
-        assert text in done.out
-    assert "d* ≥ d" in done.out
-
-
 def test_the_table_shows_the_rows(
     cli: Run, found: Callable[..., dict[str, Any]], model: Path
 ) -> None:
@@ -265,16 +249,6 @@ def test_the_table_shows_the_rows(
     for row in bias.values():
         assert f"{row['low']:z.3f} to {row['high']:z.3f}" in done.out
     assert "--set all measures occupations and names too." in done.out
-
-
-@pytest.mark.parametrize("to", FORMATS)
-def test_every_format(cli: Run, model: Path, to: str) -> None:
-    done = cli("mab-eval", model, "--format", to, "-q")
-    assert (done.code, done.err) == (0, "")
-    assert "nouns" in done.out
-    if to == "csv":
-        rows = list(csv.DictReader(io.StringIO(done.out)))
-        assert {row["measure"] for row in rows} >= {"mab-error", "mab-distance", "mab-neutral"}
 
 
 def test_words_the_embedding_lacks_are_noted(cli: Run, model: Path, sample: Embedding) -> None:

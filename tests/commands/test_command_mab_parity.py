@@ -231,19 +231,6 @@ def test_models_that_are_none(cli: Cli, torch: Any, tmp_path: Path) -> None:
     assert (done.code, "has 2 labels" in done.err) == (1, True)
 
 
-@pytest.mark.slow
-def test_as_a_process(process: Callable[..., Any]) -> None:
-    done = process(*PARITY, "--format", "csv", "--threads", 1)
-    assert done.code == 0
-    rows = list(csv.DictReader(done.out.splitlines()))
-    assert [row["measure"] for row in rows] == [
-        "nli-accuracy",
-        "nli-parity",
-        "nli-parity",
-        "nli-fairness",
-    ]
-
-
 def test_nothing_is_written_over_what_is_read(cli: Cli, tmp_path: Path, snli: Path) -> None:
     before = snli.read_bytes()
     model = tmp_path / "model.safetensors"

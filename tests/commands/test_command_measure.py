@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
@@ -498,57 +496,6 @@ def test_another_attribute(rows: Run, cli: Run, file: Path, age: Path) -> None:
     told = cli("measure", file, "--groups", age, "--words", "nurse,youth,maintained", "--dims", 2)
     assert _sides(told.out) == {"youth": "young", "nurse": "", "maintained": "old"}
     assert not re.search(r"\b(she|he|female|male|gender)\b", done.out)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("to", ["table", "json", "jsonl", "csv", "md", "latex"])
-def test_every_format_carries_the_values(cli: Run, file: Path, questions: Path, to: str) -> None:
-    done = cli(
-        "measure", file, "--only", LINEAR, "--sembias", questions, "--words", "nurse", "--format",
-        to, "-q",
-    )  # fmt: skip
-    assert (done.code, done.err) == (0, "")
-    expected = (
-        MEASURES["midb"]
-        | MEASURES["direct-bias"]
-        | MEASURES["sembias"]
-        | {"gipe", "lean", "lean-told"}
-    )
-    if to == "json":
-        assert {row["measure"] for row in json.loads(done.out)["rows"]} == expected
-    elif to == "jsonl":
-        assert {json.loads(line)["measure"] for line in done.out.splitlines()} == expected
-    elif to == "csv":
-        assert {row["measure"] for row in csv.DictReader(io.StringIO(done.out))} == expected
-    else:
-        assert {"md": "| nurse |", "latex": "nurse &", "table": "  nurse "}[to] in done.out
-        assert done.out.partition("beyond that range")[0].count("GIPE (") == 3
-
-
-@pytest.mark.slow
-def test_latex_holds_no_character_that_pdflatex_refuses(cli: Run, file: Path) -> None:
-    done = cli("measure", file, "--only", LINEAR, "--format", "latex", "-q")
-    shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("%"))
-    assert {c for c in shown if ord(c) > 127} <= set("·×’‘“”–—…")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [80, 100])
-@pytest.mark.parametrize("count", [1, 2])
-def test_tables_fit_the_terminal(
-    cli: Run,
-    saved: Run,
-    questions: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    columns: int,
-    count: int,
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    files = [saved("glove.bin"), saved("debiased.bin")][:count]
-    done = cli("measure", *files, "--sembias", questions, "--only", f"clustering,{LINEAR}")
-    assert max(map(len, done.out.splitlines())) <= columns
-    done = cli("measure", *files, "--words", "nurse,doctor", "--extremes", 2)
-    assert max(map(len, done.out.splitlines())) <= columns
 
 
 @pytest.mark.slow

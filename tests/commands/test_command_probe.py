@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import math
 import subprocess
@@ -21,7 +19,6 @@ from wordbias.columns import Column
 from wordbias.models.representations import Representations, save_representations
 from wordbias.probes.mdl import online_code, to_published
 from wordbias.probes.train import Recipe
-from wordbias.reports import FORMATS
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]
@@ -267,20 +264,6 @@ def test_an_mlp(found: Run, encoded: Path) -> None:
     assert _value(result, "compression", set="labels")["value"] > 1.3
 
 
-@pytest.mark.parametrize("to", FORMATS)
-def test_every_format(cli: Run, encoded: Path, to: str) -> None:
-    arguments = ("--labels", "gender", "--epochs", 2, "--seed", 0, "--format", to)
-    done = cli("probe", encoded, *arguments)
-    assert (done.code, done.err) == (0, "")
-    if to == "csv":
-        (row, *_) = csv.DictReader(io.StringIO(done.out))
-        assert row["measure"] == "compression"
-        assert 1 <= float(row["neutral"]) < 1.1
-    if to == "table":
-        assert max(map(len, done.out.split("\n"))) <= 100
-    assert "compression" in done.out
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_a_figure(cli: Run, encoded: Path, tmp_path: Path, suffix: str) -> None:
@@ -445,13 +428,11 @@ def test_classes_that_occur_once_are_noted(cli: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_runs_as_a_process_without_heavy_packages(process: Run, encoded: Path) -> None:
-    done = process("probe", encoded, "--labels", "gender", "--epochs", 1, "--seed", 0)
-    assert (done.code, done.err) == (0, "")
+def test_it_runs_as_a_process_without_heavy_packages(encoded: Path) -> None:
     heavy = ["torch", "transformers", "sklearn", "scipy", "matplotlib"]
     code = (
         "import sys; from wordbias.cli import run; "
-        f"run(['probe', {str(encoded)!r}, '--labels', 'gender', '--epochs', '1']); "
+        f"assert run(['probe', {str(encoded)!r}, '--labels', 'gender', '--epochs', '1']) == 0; "
         f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -298,9 +297,9 @@ def test_options_that_need_each_other(cli: Run, folder: Callable[..., str], tmp_
     done = cli("project", folder(), "--setting", "sent-debias", "-o", tmp_path / "x")
     assert done.code == 2
     assert "needs --sent-debias TEXT" in done.err
-    done = cli("project", folder(), "--groups", "age")
+    done = cli("project", folder(), "--groups", "age", "--limit", "5")
     assert done.code == 2
-    assert "--groups goes with --sent-debias" in done.err
+    assert "--limit is for other sentences than those of --groups" in done.err
 
 
 def test_a_family_that_is_not_known(
@@ -318,17 +317,6 @@ def test_as_a_process(forked: Run, folder: Callable[..., str], tmp_path: Path) -
     assert (done.code, done.err) == (0, "")
     assert "Subspaces of bert-SequenceClassification" in done.out
     assert wb.load(tmp_path / "a").facts["pairs"] == 67
-
-
-def test_the_help_loads_no_torch() -> None:
-    import subprocess
-
-    code = (
-        "import sys; from wordbias.cli import run; run(['project', '--help']); "
-        "sys.exit(bool({'torch', 'transformers', 'sklearn'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_site_that_is_not_fitted_is_said_before_anything_is_fitted(

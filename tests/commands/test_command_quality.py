@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable
@@ -157,25 +155,6 @@ def test_embeddings_of_one_name_go_by_their_path(
     result = found(other, twin, "--only", "mine")
     assert [row["subject"] for row in result["rows"]] == ["other", str(twin)]
     assert list(result["inputs"]) == ["other", str(twin)]
-
-
-@pytest.mark.parametrize("to", ["jsonl", "csv", "md", "latex", "table"])
-def test_every_format_carries_the_values(cli: Run, sets: Path, to: str) -> None:
-    done = cli("quality", "--benchmarks", sets, "--format", to, "-q")
-    assert (done.code, done.err) == (0, "")
-    if to == "jsonl":
-        assert len([json.loads(line) for line in done.out.splitlines()]) == 4
-    elif to == "csv":
-        rows = list(csv.DictReader(io.StringIO(done.out)))
-        assert [row["coverage"] for row in rows][2:] == ["0.75", "0.8"]
-    else:
-        assert {"md": "| mine |", "latex": "mine &", "table": "  mine "}[to] in done.out
-
-
-def test_latex_holds_no_character_that_pdflatex_refuses(cli: Run, sets: Path) -> None:
-    done = cli("quality", "--benchmarks", sets, "--format", "latex", "-q")
-    shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("%"))
-    assert {c for c in shown if ord(c) > 127} <= set("·×’‘“”–—…")
 
 
 def test_nothing_known_is_a_dash_with_a_reason(cli: Run, sets: Path) -> None:

@@ -251,9 +251,9 @@ def test_its_own_table_is_summarised_again(swept: Swept) -> None:
 
 
 @pytest.mark.slow
-def test_the_published_table(process: Callable[..., Any], shared_data: Path) -> None:
+def test_the_published_table(cli: Cli, shared_data: Path) -> None:
     """All of Table 6, 37 of 37, 24 of 32, Spearman −.041, and where Table 5 differs from it."""
-    done = process("report", shared_data / "published" / "paper2_table7_clean.csv")
+    done = cli("report", shared_data / "published" / "paper2_table7_clean.csv")
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
     for line in (
@@ -417,13 +417,6 @@ def test_a_model_of_one_layer(cli: Cli, inputs: dict[str, Any], tmp_path: Path) 
     done = cli(*other)
     assert done.code == 1
     assert "layers 1 to 1" in done.err
-
-
-@pytest.mark.slow
-def test_help_needs_no_torch(process: Callable[..., Any]) -> None:
-    done = process("sweep", "--help")
-    assert done.code == 0
-    assert "--stereoset FILE" in done.out
 
 
 def test_ranks_at_another_share_of_triples(swept: Swept, inputs: dict[str, Any], cli: Cli) -> None:

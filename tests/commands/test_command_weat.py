@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from wordbias import Embedding
-from wordbias.reports import FORMATS
 from wordbias.wordlists.queries import load_queries
 
 Run = Callable[..., Any]
@@ -250,17 +249,6 @@ def test_capitals_are_found_in_vectors_with_capitals(found: Run, tmp_path: Path)
     (row,) = found("--query", "weat7", path)["rows"]
     assert row["case"] == {"as written": 4, "capitalised": 4}
     assert len(row["missing"]["math"]) == 6
-
-
-@pytest.mark.parametrize("to", FORMATS)
-def test_every_format(cli: Run, to: str) -> None:
-    done = cli("weat", "--query", "weat7", "--only", "weat,rnsb", "--format", to)
-    assert (done.code, done.err) == (0, "")
-    assert "weat7" in done.out
-    if to == "csv":
-        first, second = csv.DictReader(io.StringIO(done.out))
-        assert json.loads(first["n"]) == {"math": 8, "arts": 8, "male": 8, "female": 8}
-        assert second["p"] == ""
 
 
 def test_a_query_without_words_has_a_reason_and_the_rest_is_measured(

@@ -56,7 +56,7 @@ def halves(dims: int = 64, n: int = 200) -> tuple[Any, Any]:
 
 
 def fitted(text: str, one: Reader) -> Fitted:
-    return fit(read_method(text), one, *halves(), seed=0)
+    return fit(read_method(text), one, halves(), seed=0)
 
 
 # Names
@@ -163,7 +163,7 @@ def test_inlp_leaves_the_training_versions_at_chance(folders: dict[str, Path]) -
 @pytest.mark.slow
 def test_settings_are_fitted_as_project_fits_them(folders: dict[str, Path]) -> None:
     one = reader(folders["mean"])
-    done = fit(read_method("L11-01010"), one, *halves(), seed=0)
+    done = fit(read_method("L11-01010"), one, halves(), seed=0)
     model, tokenizer = one.encoder.model, one.encoder.tokenizer
     adapter = fit_adapter(model, tokenizer, sentence_pairs(), Recipe(seed=0))
     expected = adapter.interventions("L11-01010")
@@ -182,7 +182,7 @@ def test_settings_are_fitted_as_project_fits_them(folders: dict[str, Path]) -> N
 
 def test_a_setting_that_nothing_reads_is_refused(folders: dict[str, Path]) -> None:
     one = reader(folders["mean"])
-    done = fit(read_method("SENT-0"), one, *halves(), seed=0)
+    done = fit(read_method("SENT-0"), one, halves(), seed=0)
     places = {text: i for i, text in enumerate(TEXTS)}
     with pytest.raises(WordbiasError, match="change no output"):
         done.vectors(one, Unprojected(places, one.pooled(TEXTS, [one.last], None)[0]))

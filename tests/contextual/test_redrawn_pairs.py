@@ -101,7 +101,7 @@ def test_project_writes_them_beside_the_adapter(source: tuple[Any, Any], tmp_pat
 
 
 def test_what_would_write_nothing_is_refused(source: tuple[Any, Any], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="seed_lists= writes further adapters beside output="):
+    with pytest.raises(UsageError, match="seed_lists= writes more adapters next to output="):
         project(source, seed_lists=1)
     with pytest.raises(
         UsageError, match='methods="leace" is fitted to tokens: give methods="mhd-pairs'

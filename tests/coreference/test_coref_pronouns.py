@@ -28,7 +28,7 @@ from wordbias.coreference.pronouns import (
     read_winopron,
     winogender_sentences,
 )
-from wordbias.errors import WordbiasError
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.results import Row
 from wordbias.stereotypes.winogender import load_winogender
 from wordbias.text_files import Source
@@ -92,7 +92,8 @@ def test_the_archive_is_read_in_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "change", "message"),
     [
-        (6, b"\x01\x00\x63\x00", "not supported; unpack it, and name the folder"),  # as of AES
+        (6, b"\x01\x00\x63\x00", "it is encrypted by AES; unpack it, and name the folder"),
+        (6, b"\x01\x00\x62\x00", "not supported; unpack it, and name the folder"),
         (47, b"\xff\xff\xff\xff", "cannot be read: .*is this the password"),
     ],
 )
@@ -252,6 +253,15 @@ def test_a_report_does_not_repeat_the_password(tmp_path: Path) -> None:
     assert report.arguments["password"] == "***"
 
 
+def test_a_password_without_an_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "new_templates.tsv"
+    path.write_text(HEAD + LINES[0], encoding="utf-8")
+    document = Document("d", (("Ann", "left"),))
+    for data in (path, tmp_path, [document]):
+        with pytest.raises(UsageError, match=r"^password= goes with an archive of WinoPron, not"):
+            wb.coref_score(data, password="hush")
+
+
 def test_the_folder_is_read_as_its_file(tmp_path: Path) -> None:
     path = tmp_path / "new_templates.tsv"
     path.write_text(HEAD + LINES[0], encoding="utf-8")
@@ -261,6 +271,6 @@ def test_the_folder_is_read_as_its_file(tmp_path: Path) -> None:
 
 def test_a_real_archive_needs_its_password(shared_data: Path) -> None:
     path = shared_data / "winopron" / "data.zip"
-    for password in (None, "another"):
-        with pytest.raises(WordbiasError, match=r"needs the password .* --password"):
+    for password, said in ((None, "needs a"), ("other", "has another")):
+        with pytest.raises(WordbiasError, match=rf"{said} password, which .* --password"):
             read_winopron(path, password)

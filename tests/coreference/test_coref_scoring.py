@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordbias.coreference.documents import Document
+from wordbias.coreference.documents import Corpus, Document
 from wordbias.coreference.reading import read_documents
-from wordbias.coreference.scoring import MEASURES, Key, score_rows, singletons
+from wordbias.coreference.scoring import MEASURES, score_rows, singletons
 from wordbias.draws import change_keys
 from wordbias.errors import WordbiasError
 from wordbias.outcomes.conll import METRICS, conll_f1, scores, tally
@@ -34,7 +34,7 @@ def _found(rows: list[Row]) -> dict[tuple[str, ...], Row]:
 
 
 def test_rows_are_the_scores_of_sums_over_documents() -> None:
-    matched = Key("gold", GOLD).matched(FOUND, "found")
+    matched = Corpus("gold", GOLD).matched(Corpus("found", FOUND))
     found = _found(score_rows(GOLD, matched, "x", draws=50, seed=0))
     total = sum(tally(a.clusters, b.clusters) for a, b in zip(GOLD, matched, strict=True))
     for i, metric in enumerate(METRICS):
@@ -47,7 +47,7 @@ def test_rows_are_the_scores_of_sums_over_documents() -> None:
 
 
 def test_documents_are_matched_by_name_and_part() -> None:
-    matched = Key("gold", GOLD).matched(FOUND, "found")
+    matched = Corpus("gold", GOLD).matched(Corpus("found", FOUND))
     assert [one.name for one in matched] == ["one", "one", "two"]
     assert matched[1] is FOUND[2]
 
@@ -80,7 +80,7 @@ def test_two_systems_are_compared_document_by_document() -> None:
 )
 def test_other_documents_are_refused(found: list[Document], message: str) -> None:
     with pytest.raises(WordbiasError, match=f"^{message}"):
-        Key("gold", GOLD).matched(found, "found")
+        Corpus("gold", GOLD).matched(Corpus("found", found))
 
 
 def test_singletons_of_real_corpora(shared_data: Path) -> None:

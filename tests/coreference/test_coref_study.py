@@ -12,10 +12,11 @@ import pytest
 import small_winobias
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_coreference import conll, encoder_folder, story
+from interrupted_trainings import interrupted_in
+from small_coreference import conll, encoder_folder, story, with_large_head
 
 import wordbias as wb
-from wordbias.errors import UsageError, WordbiasError
+from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.outcomes.conll import conll_f1
 from wordbias.retraining.results import AFTER, BEFORE, COREFERENCE
 from wordbias.stereotypes.winobias import load_winobias
@@ -36,14 +37,14 @@ from wordbias.coreference.experiment import (  # noqa: E402
 from wordbias.coreference.model import Settings  # noqa: E402
 from wordbias.coreference.resolver import Coreference  # noqa: E402
 from wordbias.coreference.strategies import debias  # noqa: E402
-from wordbias.coreference.training import Recipe, tallies, train_model  # noqa: E402
+from wordbias.coreference.training import Recipe, Task, tallies, train_model  # noqa: E402
 from wordbias.models.encoder import Encoder  # noqa: E402
-from wordbias.models.hooks import applied  # noqa: E402
 from wordbias.retraining.arms import Job  # noqa: E402
 from wordbias.workers import Workers  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 RECIPE = Recipe(epochs=1, rate=1e-4, task_rate=1e-3)
+SLIGHT = Recipe(epochs=1, rate=1e-7, task_rate=1e-7)
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_a_removal_takes_the_difference_of_pronouns_and_a_random_one_goes_as_far
     words = [token for one in plan.train for token in one.tokens if token in ("she", "he")]
     assert len(pronouns) == len(words)
     assert genders.tolist() == [int(word == "he") for word in words]
-    with applied(model.encoder.model, experiment._interventions(plan, Job("leace", 0), model)):
+    with experiment._removal(plan, Job("leace", 0), model).on(model.encoder.model):
         removed, _, after = token_vectors(model, plan.train, 0)
     means = [removed[genders == one].mean(0, dtype=np.float64) for one in (0, 1)]
     old = [pronouns[genders == one].mean(0, dtype=np.float64) for one in (0, 1)]
@@ -161,7 +162,85 @@ def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyP
 
 def test_models_that_nothing_needs_are_not_kept(plan: Plan) -> None:
     run(replace(plan, strategies=("none", "swap", "leace"), keep_models=False))
-    assert [one.name for one in (plan.folder / "models").iterdir() if one.is_dir()] == ["none-0"]
+    left = [one for one in (plan.folder / "models").iterdir() if one.suffix != ".jsonl"]
+    assert [one.name for one in left] == ["none-0"]
+
+
+@pytest.mark.slow
+def test_a_kept_removal_is_what_the_study_measured(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before and after retraining, by the commands alone; what heads link depends on vectors."""
+    real = Coreference._made
+    large = staticmethod(lambda *given: with_large_head(real(*given)))
+    monkeypatch.setattr(Coreference, "_made", large)
+    plan = replace(
+        plan,
+        strategies=("none", "leace", "random-leace"),
+        recipe=SLIGHT,
+        retraining=SLIGHT,
+        sizes=replace(plan.sizes, kept=2.0),
+    )
+    rows = run(plan)
+    sentences, found = tmp_path / "sentences.jsonl", tmp_path / "found.jsonl"
+    wb.winobias(tmp_path / "winobias", sentences=sentences)
+    models, differ = plan.folder / "models", 0
+    for name in ("none", "leace", "random-leace"):
+        for stage, folder in ((BEFORE, "none-0"), (AFTER, f"{name}-0-retrained")):
+            adapter = None if name == "none" else models / f"{name}-0.adapter"
+            measured = values(rows, name, stage)
+            made = wb.coref_predict(models / folder, list(plan.test), adapter=adapter).documents
+            f1 = conll_f1(tallies(plan.test, made).sum(0))
+            assert measured["conll-f1", "test"] == pytest.approx(100 * float(f1))
+            wb.coref_predict(models / folder, sentences, adapter=adapter, output=found)
+            scored = wb.winobias(tmp_path / "winobias", clusters=found, draws=0)
+            for row in scored.rows:
+                if row.details.get("setting", "all") == "all":
+                    assert measured[row.measure, row.details["set"]] == row.value
+            plain = wb.coref_predict(models / folder, list(plan.test)).documents
+            differ += plain != made
+    assert differ == 4
+
+
+@pytest.mark.slow
+def test_models_are_kept_of_a_study_that_kept_none(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(experiment, "note", said.append)
+    plan = replace(plan, strategies=("none", "leace"))
+    rows = run(replace(plan, keep_models=False))
+    assert [row.to_dict() for row in run(plan)] == [row.to_dict() for row in rows]
+    (line,) = said
+    assert line == (
+        f"run again, because their models were not kept in {plan.folder}: none, seed 0; "
+        "leace, seed 0"
+    )
+    kept = {one.name for one in (plan.folder / "models").iterdir() if one.suffix != ".jsonl"}
+    assert kept == {"none-0", "none-0-retrained", "leace-0.adapter", "leace-0-retrained"}
+    run(plan)
+    assert len(said) == 1
+
+
+@pytest.mark.slow
+def test_an_interrupted_retraining_ends_with_the_same_bytes(plan: Plan, tmp_path: Path) -> None:
+    """The first training has one epoch: the second one alone is interrupted."""
+    plan = replace(
+        plan, strategies=("none", "leace"), retraining=replace(RECIPE, epochs=3), baselines=True
+    )
+    rows = run(replace(plan, folder=tmp_path / "straight"))
+    for epoch in (1, 2):
+        with pytest.raises(Interrupted, match="resumes"), interrupted_in(epoch, Task):
+            run(plan)
+        log = plan.folder / "models" / "none-0-retrained.log.jsonl"
+        assert len(log.read_text().splitlines()) == epoch
+        assert (plan.folder / "models" / "none-0-retrained.checkpoint").exists()
+    assert [row.to_dict() for row in run(plan)] == [row.to_dict() for row in rows]
+    for folder in ("none-0-retrained", "leace-0-retrained"):
+        for file in (plan.folder / "models" / folder).iterdir():
+            other = tmp_path / "straight" / "models" / folder / file.name
+            assert other.read_bytes() == file.read_bytes(), file.name
+    assert not list((plan.folder / "models").glob("*.checkpoint"))
 
 
 @pytest.mark.slow
@@ -176,7 +255,7 @@ def test_arms_of_one_seed_load_its_model_at_once(
     found = run(replace(plan, strategies=("none", "leace", "mhd", "random-leace")), Workers(2))
     assert [row.to_dict() for row in found[: len(one)]] == [row.to_dict() for row in one]
     assert {row.subject for row in found} == {"none", "leace", "mhd", "random-leace"}
-    assert [line.partition(":")[0] for line in said] == ["none is trained again, with the seeds 0"]
+    assert [line.partition(f"{plan.folder}: ")[2] for line in said] == ["none, seed 0"]
 
 
 def study(tmp_path: Path, **more: Any) -> wb.Report:

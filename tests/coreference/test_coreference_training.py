@@ -172,9 +172,14 @@ def test_a_damaged_folder_is_refused(encoder: str, tmp_path: Path) -> None:
     assert Coreference.load(folder).settings == SIZE
     sizes = folder / "coreference.json"
     whole = sizes.read_text("utf-8")
-    for name, value in (("hidden", "30"), ("hidden", 0), ("kept", None), ("other", 1)):
+    for name, value, said in (
+        ("hidden", "30", ": hidden: expected a whole number"),
+        ("hidden", 0, ": hidden: expected a whole number from 1 on, got 0"),
+        ("kept", None, ": kept: expected a finite number from 0 on, got None"),
+        ("other", 1, " cannot be read"),
+    ):
         sizes.write_text(json.dumps({**json.loads(whole), name: value}))
-        with pytest.raises(WordbiasError, match=r"its coreference\.json cannot be read; train one"):
+        with pytest.raises(WordbiasError, match=rf"its coreference\.json{said}.*; train one"):
             Coreference.load(folder)
     sizes.write_text(json.dumps({**json.loads(whole), "dropout": 2}))
     with pytest.raises(WordbiasError, match=r"dropout probability .* train one with: wordbias"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from fences import ROOT
 
 import wordbias
-from wordbias.cli import SECTIONS
+from wordbias.cli import _INTERRUPTED, SECTIONS
 from wordbias.commands.words import WORDS
 from wordbias.measures.registry import FAMILIES, MEASURES
 
@@ -155,3 +156,15 @@ def test_pages_of_names_that_are_gone_are_removed(reference: Any, tmp_path: Path
 )
 def test_code_that_is_just_a_name_has_a_page(reference: Any, code: str, page: str | None) -> None:
     assert reference.page_of(code) == page
+
+
+def test_every_exit_status_is_explained(reference: Any) -> None:
+    golden = (ROOT / "tests" / "golden" / "expected").glob("*.json")
+    seen = {json.loads(path.read_text(encoding="utf-8"))["exit"] for path in golden}
+    assert {*map(str, {*seen, _INTERRUPTED})} <= set(reference.STATUSES)
+
+
+def test_the_exit_statuses_are_those_of_the_guide(reference: Any) -> None:
+    text = (ROOT / "docs" / "shell.md").read_text(encoding="utf-8").replace("`", "")
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", text, re.M)
+    assert dict(rows) == reference.STATUSES

@@ -104,7 +104,8 @@ def leans(model: Any, tokenizer: Any, subjects: Sequence[str], change: Change | 
 def difference_of_means(model: Any, tokenizer: Any, page_texts: Any) -> Change:
     """Return the hard removal of the difference between the means of the sentences for fitting."""
     sides = []
-    for side in zip(*page_texts.pairs, strict=True):
+    for group in page_texts.groups:
+        side = [one.text for one in page_texts.fit if one.group == group]
         with torch.inference_mode():
             sides.append(
                 [
@@ -215,21 +216,21 @@ def test_scrubbing_leaves_no_mean_difference_in_any_layer(
 
     reader = Reader(Encoder.load(folder, device="cpu"), AuditTexts.load())
     none = np.zeros((0, planted_decoder.WIDTH))
-    done = fit(read_method("concept-scrubbing"), reader, none, none, 0)
+    done = fit(read_method("concept-scrubbing"), reader, [none, none], 0)
     assert [str(it.site) for it in done.inside] == ["tokens@1", "tokens@2"]
 
     def apart() -> list[float]:
         sums = np.zeros((2, planted_decoder.LAYERS, planted_decoder.WIDTH))
         counts = np.zeros(2)
-        for pair in reader.texts.pairs:
-            for side, text in enumerate(pair):
-                ids = torch.tensor([ids_of(loaded[1], text)])
-                with torch.inference_mode():
-                    states = reader.encoder.model(
-                        input_ids=ids, output_hidden_states=True
-                    ).hidden_states[1:]
-                sums[side] += [state[0].double().sum(0).numpy() for state in states]
-                counts[side] += ids.shape[1]
+        for one in reader.texts.fit:
+            side = reader.texts.groups.index(one.group)
+            ids = torch.tensor([ids_of(loaded[1], one.text)])
+            with torch.inference_mode():
+                states = reader.encoder.model(
+                    input_ids=ids, output_hidden_states=True
+                ).hidden_states[1:]
+            sums[side] += [state[0].double().sum(0).numpy() for state in states]
+            counts[side] += ids.shape[1]
         means = sums / counts[:, None, None]
         return [float(one) for one in np.linalg.norm(means[0] - means[1], axis=1)]
 

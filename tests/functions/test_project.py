@@ -201,7 +201,14 @@ def test_a_loaded_model_is_left_as_it_was(bert: Any, tokenizer: Any) -> None:
 def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) -> None:
     mine = (bert, tokenizer)
     for given, said in (
-        ({"groups": "age"}, "groups= goes with sent_debias="),
+        (
+            {"groups": "age", "pairs": PAIRS},
+            "pairs= is for other sentences than those of groups=; leave it out",
+        ),
+        (
+            {"groups": "age", "methods": "mhd-pairs"},
+            "methods=.mhd-pairs.: is fitted to pairs of sentences, and those of groups= are",
+        ),
         ({"tokens": "one"}, "tokens=: expected one of mean, word, cls, last, all, got 'one'"),
         (
             {"tokens": "all"},

@@ -306,7 +306,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"task": "dev.tsv", "rule": 3}, "rule=: expected a function"),
     ({"task": "dev.tsv", "rule": max, "drop": 0.1}, "drop= does nothing with rule="),
     ({"task": "one_group.tsv"}, "all texts are of one group, 'F'; name the column"),
-    ({"task": "told.tsv"}, "every class has texts of one group only, so that the group determines"),
+    ({"task": "told.tsv"}, "every class has texts of one group only; nothing can be compared"),
     ({"task": "few.tsv"}, "1 text of class 'nurse' in group 'M', expected 4 at least"),
     ({"task": "blank.tsv"}, "blank.tsv: line 3: has no 'gender'"),
     ({"task": "null.jsonl"}, "null.jsonl: line 2: has no 'gender'"),

@@ -406,6 +406,19 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
+        "audit-model-groups-json",
+        "audit all-MiniLM-L6-v2 --groups religion:christian,hindu,muslim"
+        " --skip probe,untrained,ceat --methods hard -o page.json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "seat-json",
+        "seat all-MiniLM-L6-v2 --query 7,angry-black-woman-b --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
         "ceat-json",
         "ceat roberta-base --sentences sentences.txt.gz --query 6 --draws 200 --format json",
         ENCODER,
@@ -556,6 +569,10 @@ _CLASSIFIERS = (
 _MANY = (
     Call("changes-json", "changes before.json after.json --format json"),
     Call("changes-table", "changes before.json after.json"),
+    Call("run-json", "run checks.toml -o junit.xml --format json"),
+    Call("run-table", "run checks.toml"),
+    Call("gate-failed", "weat --query weat6 -q --fail-if 'weat > 1' --fail-if 'weat > 1.9'"),
+    Call("gate-junit", "weat --query weat6 --format junit --fail-if 'weat[set=x] > 1'"),
     Call("compare-json", "compare rows.json --format json"),
     Call("compare-table", "compare rows.json --correlation spearman --only midb,clustering"),
     Call("report-html", "report weat.json rows.json -o page.html"),

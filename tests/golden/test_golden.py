@@ -1,11 +1,16 @@
-"""Every golden call gives what it gave: see tools/golden.py for changes on purpose."""
+"""Every golden call gives what it gave: see tools/golden.py for changes on purpose.
+
+What it prints has all of its values in every format, and its tables fit the terminal.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +20,9 @@ import pytest
 import stand_ins
 from calls import CALLS, COMMANDS, MAKERS, Call
 from records import differences, masked, record, settled, stored, visible, without_times
+
+from wordbias.commands import shell
+from wordbias.reports import FORMATS, Report
 
 EXPECTED = Path(__file__).parent / "expected"
 WRITE = "WORDBIAS_WRITE_GOLDEN"
@@ -82,6 +90,51 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> list[Report]:
+    """Keep the reports that commands print."""
+    kept: list[Report] = []
+    show = shell.show
+
+    def keeping(report: Report, to: str, **options: Any) -> None:
+        kept.append(report)
+        show(report, to, **options)
+
+    monkeypatch.setattr(shell, "show", keeping)
+    return kept
+
+
+def check_formats(report: Report) -> None:
+    """Render a report in every format, and look for its values."""
+    rows = report.to_dict()["rows"]
+    numbers = {
+        cell
+        for table in report.tables
+        for row in table.cells
+        for cell in row
+        if re.fullmatch(r"\d[\d.]*", cell)
+    }
+    for to in FORMATS:
+        text = report.render(to)
+        assert text.endswith("\n") or not rows, to
+        if to == "json":
+            assert json.loads(text)["rows"] == json.loads(json.dumps(rows))
+        elif to == "jsonl":
+            assert [json.loads(line) for line in text.splitlines()] == json.loads(json.dumps(rows))
+        elif to in ("csv", "spreadsheet"):
+            read = csv.DictReader(io.StringIO(text))
+            values = [float(row["value"]) if row["value"] else None for row in read]
+            assert values == [row["value"] for row in rows]
+        else:
+            assert [cell for cell in numbers if cell not in text] == [], to
+    shown = [line for line in report.render("latex").splitlines() if not line.startswith("%")]
+    known = set("·×’‘“”–—…")  # of those outside ASCII, what LaTeX knows by itself
+    assert {one for one in "".join(shown) if ord(one) > 127} <= known
+    for width in (80, 100):
+        lines = report.render("table", width).splitlines()
+        assert [line for line in lines if len(line) > width and "  " in line] == []
+
+
 def in_a_model(path: Path) -> bool:
     """Say whether a file is what transformers writes with a model, but for its arrays."""
     beside = path.with_name("config.json").exists()
@@ -100,6 +153,7 @@ def test_a_call_gives_what_it_gave(
     cli: Callable[..., Any],
     store: Path,
     folder: Path,
+    printed: list[Report],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for package in call.needs:
@@ -131,6 +185,8 @@ def test_a_call_gives_what_it_gave(
         return
     more = f"\nOn purpose? Then: python tools/golden.py {call.name}"
     assert not apart, "\n".join(apart[:20]) + more
+    for report in printed:
+        check_formats(report)
 
 
 def keep(call: Call, done: Any, folder: Path, made: list[Path]) -> None:

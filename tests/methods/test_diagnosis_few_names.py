@@ -38,8 +38,8 @@ def test_the_built_in_attributes_of_first_names_say_so() -> None:
 def test_fewer_than_ten_are_refused(names: tuple[int, int]) -> None:
     emb, gender = _with_names(*names), Attribute.load()
     said = (
-        f"{names[0]} of 100 female and {names[1]} of 100 male first names found "
-        r"\(at least 10 of each group needed\).*the method hard.*--groups FILE"
+        f"{names[0]} of 100 female and {names[1]} of 100 male first names found; "
+        r"needed are 10 of each group.*the method hard.*--groups FILE"
     )
     for method in ("misp", "mhd"):
         with pytest.raises(WordbiasError, match=said):
@@ -49,7 +49,7 @@ def test_fewer_than_ten_are_refused(names: tuple[int, int]) -> None:
             find_direction(emb, gender, recipe)
     rows = {row.measure: row for row in evaluate(make_panels([emb], None, gender)[0], ["midb"])}
     assert rows["midb"].value is None
-    assert "(at least 10 of each group needed)" in rows["midb"].details["reason"]
+    assert "needed are 10 of each group" in rows["midb"].details["reason"]
 
 
 def test_ten_are_enough_and_below_thirty_there_is_a_note() -> None:

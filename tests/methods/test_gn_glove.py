@@ -280,7 +280,7 @@ def test_rows(gendered: Embedding) -> None:
 
 @pytest.mark.parametrize("use", [fit, split])
 def test_one_coordinate(use: Callable[[Embedding], Any]) -> None:
-    with pytest.raises(WordbiasError, match="vectors of 1 values have no last coordinate beside"):
+    with pytest.raises(WordbiasError, match="vectors of 1 values are too short for GN-GloVe"):
         use(Embedding(["she", "he"], [[1.0], [-1.0]]))
 
 

@@ -241,7 +241,7 @@ def test_other_methods_take_two_groups_and_say_how_to_choose(name: str) -> None:
         ("bam", "the attribute has none; give its file"),
         ("oscar", "has no pairs; the direction means or names"),
         ("ran", "has no pairs; give another direction"),
-        ("gender-preserving", "has no pairs, by which its groups are told apart"),
+        ("gender-preserving", "has no pairs, which tell its groups apart"),
         ("multi-hard", "no definitional sets or pairs"),
     ],
 )

@@ -180,7 +180,7 @@ def test_project_writes_them(model: Any, tmp_path: Path) -> None:
 
 def test_what_would_write_nothing_is_refused(model: Any, tmp_path: Path) -> None:
     source = (model, None)
-    with pytest.raises(UsageError, match="null= writes further adapters beside output=ADAPTER"):
+    with pytest.raises(UsageError, match="null= writes more adapters next to output=ADAPTER"):
         project(source, null=1)
     with pytest.raises(UsageError, match="null=: expected a whole number"):
         project(source, output=tmp_path / "a", null=0)

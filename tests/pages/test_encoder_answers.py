@@ -187,7 +187,7 @@ def test_what_makes_a_measure_worse_is_named() -> None:
         assert verdict(rows) == expected
         text = (
             "hard: measures contradict each other: correlation with the share of women got better, "
-            "accuracy of the best probe on unseen names got worse."
+            "accuracy of the best probe on unseen names or words got worse."
         )
         assert (text in said(rows)) is (expected == "cannot tell")
     away = [*BEFORE, *column(change=(-0.1, 0.5))]
@@ -352,12 +352,12 @@ def test_in_short_is_the_table_of_an_audit_of_vectors() -> None:
         [
             "Is it biased?",
             "Yes, by 2 of 2 measures that can tell.",
-            "accuracy of the best probe on unseen names 0.930 (0.880 to 0.980)",
+            "accuracy of the best probe on unseen names or words 0.930 (0.880 to 0.980)",
         ],
         [
             "Does cleaning help?",
             "Yes: hard.",
-            "hard: accuracy of the best probe on unseen names (0.930 → 0.550)",
+            "hard: accuracy of the best probe on unseen names or words (0.930 → 0.550)",
         ],
         [
             "At what cost?",

@@ -277,6 +277,36 @@ def test_differences_from_no_debiasing_are_paired_by_seed() -> None:
     assert "No stars" in table.note
     one_seed = tables(Summary.of(runs(("none", "scrub"), 1)))
     assert not [one for one in one_seed if "paired by seed" in one.title]
+    for start in ("Before and after", "As fine-tuned", "Last layer retrained"):
+        (one,) = titled(one_seed, start)
+        assert one.note.startswith("One seed: no interval over seeds, no test.")
+
+
+@pytest.mark.parametrize("seeds", [3, 6])
+def test_every_gap_of_coreference_has_its_paired_interval(seeds: int) -> None:
+    """Of Tables 1b, 7 and 8, from no debiasing and from a random change; by scipy."""
+    rng, names = np.random.default_rng(seeds), ("none", "leace", "random-leace")
+    values = {
+        (metric, stage): {name: rng.normal(i, 1, seeds).tolist() for i, name in enumerate(names)}
+        for metric in COREFERENCE.of_predictions
+        for stage in (BEFORE, AFTER)
+    }
+    rows = compression_rows({name: rng.normal(2, 1, seeds).tolist() for name in names})
+    made = [*rows, *(r for key, of in values.items() for r in gap_rows(*key, of))]
+    shown = tables(Summary.of(made, COREFERENCE))
+    for start, base in (("Differences from none", "none"), ("Differences from rand", names[2])):
+        cells = column(*titled(shown, start), "leace")
+        for (metric, stage), of in values.items():
+            found = ttest_rel(of["leace"], of[base])
+            low, high = found.confidence_interval()
+            cell = cells[f"{metric.title}, {'before' if stage == BEFORE else 'after'}"]
+            mean = np.mean(of["leace"]) - np.mean(of[base])
+            star = "*" * (sign_flip_p(np.subtract(of["leace"], of[base])) < 0.05)
+            assert cell == f"{mean:.3f} ({low:.3f} to {high:.3f}){star}"
+    (above,) = (one for one in closing(Summary.of(made, COREFERENCE)) if "at random" in one)
+    main = values[F1_GAP, BEFORE]
+    low, high = ttest_rel(main["leace"], main["random-leace"]).confidence_interval()
+    assert f"95 % {low:.3f} to {high:.3f}" in above
 
 
 def test_differences_from_random_changes_have_a_table_of_their_own() -> None:

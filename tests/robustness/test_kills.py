@@ -1,4 +1,4 @@
-"""A long command that is killed at three stages ends, called again, as if it had not been.
+"""A long command that is killed three times ends, called again, as if it had not been.
 
 Two of them at once do not write one output: the second is refused in one line.
 
@@ -113,9 +113,10 @@ TIMES = {"seconds", "time", "seconds_per_epoch", "input", "output"}
 
 
 def check(study: Study, monkeypatch: pytest.MonkeyPatch, lock: str) -> None:
-    """Kill a study after its first file, one in the middle, and the last but one.
+    """Kill a study after its first file, then go on and kill it at the middle and near the end.
 
-    `lock` is the file that a process locks while it writes the output.
+    Each call goes on from what the killed ones left; the last one is not killed. `lock` is the
+    file that a process locks while it writes the output.
     """
     monkeypatch.setenv("WORDBIAS_CACHE", str(study.cache))
     code, said = study.run()
@@ -123,18 +124,18 @@ def check(study: Study, monkeypatch: pytest.MonkeyPatch, lock: str) -> None:
     assert not list(study.cache.glob("audits/*"))
     whole, count = study.files(), len(study.counter.read_bytes().splitlines())
     assert count >= 4, "there is no middle"
-    for wanted in (1, count // 2, count - 1):
-        study.clear()
+    study.clear()
+    for wanted in (1, count // 2 - 1, count - 1 - count // 2):
         code, _ = study.run(wanted)
         assert code == -signal.SIGKILL
         assert len(study.counter.read_bytes().splitlines()) == wanted
-        code, again = study.run()
-        assert code == 0, wanted
-        assert again == said or study.is_timed, wanted
-        found = study.files()
-        assert found.keys() == whole.keys(), wanted
-        assert [name for name in found if found[name] != whole[name]] == [], wanted
-        assert not list(study.cache.glob("audits/*"))
+    code, again = study.run()
+    assert code == 0
+    assert again == said or study.is_timed
+    found = study.files()
+    assert found.keys() == whole.keys()
+    assert [name for name in found if found[name] != whole[name]] == []
+    assert not list(study.cache.glob("audits/*"))
     study.clear()
     study.folder.mkdir()
     locks = study.folder / lock

@@ -24,6 +24,7 @@ PACKAGED = (
     "occupations.toml",
     "pronouns.toml",
     "religion.toml",
+    "seat.toml",
     "sentence_pairs.toml",
     "swaps.toml",
     "templates.toml",

@@ -72,7 +72,7 @@ class Plan:
     Attributes
     ----------
     biographies
-        The data, of which every seed makes a training, a development and a test part.
+        The data; every seed divides them into a training, a development and a test part.
     model
         An encoder's folder, or its name on the hub.
     folder
@@ -98,7 +98,7 @@ class Plan:
     draws
         Samples of CEAT.
     balanced_probe
-        Probe over all occupations on as many women as men of each.
+        Probe over all occupations on equal numbers of women and men of each.
     as_published
         Gaps as the released code computes them; see `wordbias.outcomes.metrics.Settings`.
     keep_models

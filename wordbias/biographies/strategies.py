@@ -50,7 +50,7 @@ class View(NamedTuple):
     original_train, original_dev
         Data that the last layer is retrained on, not balanced.
     test
-        Test part with as many women as men in each class.
+        Test part with equal numbers of women and men in each class.
     probe
         Whole test part.
     """
@@ -204,7 +204,7 @@ def scrub_texts(bios: Biographies, *, as_published: bool = False) -> Biographies
 
 
 def mask_random_words(bios: Biographies, *, seed: int, as_published: bool = False) -> Biographies:
-    """Replace in every text as many words as scrubbing does, drawn from all of its words.
+    """Replace random words of every text, the number that scrubbing replaces.
 
     The draw depends on the text and the seed alone.
     """

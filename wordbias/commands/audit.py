@@ -48,13 +48,15 @@ command: click.Command = shell(
         wordbias audit text-embedding-3-small --endpoint https://api.openai.com/v1
         wordbias audit --write-texts texts.jsonl
         wordbias audit --read-vectors vectors.parquet -o mine.html
+        wordbias audit all-MiniLM-L6-v2/ --groups ethnicity -o ethnicity.html
         wordbias audit smollm2/ --stereoset stereoset.json -o smollm2.html
     """,
     shown=show_page_and_notes,
     extra=[
         page_format(
             FORMATS,
-            "Format: a page, the same without pictures, or rows.  [default: by -o's suffix; html]",
+            "Format: a page, the same without pictures, rows, or junit, the conditions of "
+            "--fail-if.  [default: by -o's suffix; html]",
         )
     ],
 )

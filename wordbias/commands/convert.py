@@ -20,6 +20,7 @@ command: click.Command = shell(
     argument("target", required=True),
     option("to", type=click.Choice((*WRITABLE, "static-model"))),
     plot=False,
+    rows=False,
     examples="""
         wordbias convert glove.840B.300d.zip glove.safetensors
         wordbias convert GoogleNews-vectors-negative300.bin.gz news.vec

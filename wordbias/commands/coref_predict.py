@@ -13,6 +13,7 @@ command: click.Command = shell(
     argument("documents", many=True, required=True),
     option("setting", metavar="NAME"),
     plot=False,
+    rows=False,
     examples="""
         wordbias coref-predict coref test.conll -o found.conll
         wordbias winobias winobias/ --sentences sentences.jsonl

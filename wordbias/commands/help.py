@@ -14,8 +14,8 @@ from wordbias.settings import method_help
 METHODS = {**DEBIASING, **REWRITING}
 
 _COMMON = """Options that several commands share. In Python they are wordbias.config, for all calls
-or inside a block: with wordbias.config(device="cpu"). A command refuses one that it does not use;
-the last lines of its help name those that it does."""
+or inside a block: with wordbias.config(device="cpu"). Conditions are Report.check there. A command
+refuses one that it does not use; the last lines of its help name those that it does."""
 
 
 @click.command("help")

@@ -13,6 +13,7 @@ command: click.Command = shell(
     argument("texts", required=True),
     option("setting", metavar="NAME"),
     plot=False,
+    rows=False,
     examples="""
         wordbias predict my-classifier test.tsv -o predictions.tsv
         wordbias predict my-classifier test.tsv --adapter chosen.adapter -o after.tsv

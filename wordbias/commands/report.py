@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from wordbias.commands.gate import JUNIT
 from wordbias.commands.shell import argument, note, option, shell, show
 from wordbias.functions.report import FORMATS, Page, report
 from wordbias.rendering import paragraph, terminal_width
@@ -16,7 +17,7 @@ _OUTPUT = "wordbias-report.html"
 
 def page_format(formats: Sequence[str], help: str) -> click.Option:
     """Return --format of a command that writes a page."""
-    return click.Option(["to", "--format"], type=click.Choice(formats), help=help)
+    return click.Option(["to", "--format"], type=click.Choice([*formats, JUNIT]), help=help)
 
 
 def unless_printed(name: str) -> Callable[[], str | None]:
@@ -70,7 +71,8 @@ command: click.Command = shell(
     extra=[
         page_format(
             FORMATS,
-            "Format: a page, or the same without pictures.  [default: by -o's suffix; html]",
+            "Format: a page, the same without pictures, or junit, the conditions of --fail-if.  "
+            "[default: by -o's suffix; html]",
         )
     ],
 )

@@ -22,6 +22,7 @@ import click
 from click.core import ParameterSource
 
 from wordbias.calls import typed
+from wordbias.commands.gate import JUNIT, check_gate, gate_options, outcomes_of, tell
 from wordbias.commands.types import (
     COUNT,
     LAYERS,
@@ -38,6 +39,7 @@ from wordbias.configuration import BACKENDS, EVERYWHERE, PRECISIONS, config
 from wordbias.docstrings import docstring_of
 from wordbias.errors import UsageError, WordbiasError, printable, shortened
 from wordbias.formats.files import refuse_same
+from wordbias.junit import as_junit
 from wordbias.rendering import FIGURES, paragraph, terminal_width
 from wordbias.reports import FORMATS, Report
 from wordbias.settings import Known, Takes, method_help
@@ -209,6 +211,7 @@ def shell(
     python_only: Collection[str] = (),
     takes: Takes | None = None,
     plot: bool = True,
+    rows: bool = True,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -240,6 +243,8 @@ def shell(
         Parameters that are no options: the shell leaves them at their defaults.
     plot
         The command measures: --plot writes the figure of its report.
+    rows
+        Its report has rows, which --fail-if judges.
 
     Raises
     ------
@@ -268,16 +273,16 @@ def shell(
         if name not in arguments
     ]
     own = [
-        *([format_option()] if shown is None else []),
+        *([format_option(rows=rows)] if shown is None else []),
         *extra,
         *([plot_option()] if plot else []),
     ]
     common = [one for one in common_options() if one.name not in parameters]
-    used = [*getattr(function, "uses", ()), *EVERYWHERE]
+    used = [*getattr(function, "uses", ()), *EVERYWHERE, *_ALWAYS, *(_GATE if rows else ())]
     params += [*own, *common]
     body = [_kept(_spelled(text, spelled)), *([f"\b\n{listed.strip()}"] if listed else [])]
     lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]
-    folded = [_longest(one) for one in common if one.name in (*used, *_ALWAYS)]
+    folded = [_longest(one) for one in common if one.name in used]
     body.append("\n".join(["\b", "Examples:", *lines]))
     made = Command(
         function.__name__.replace("_", "-"),
@@ -292,6 +297,7 @@ def shell(
             tells,
             [str(one.name) for one in own],
             {str(one.name): one for one in common},
+            frozenset(used),
         ),
     )
     made.common = folded
@@ -313,21 +319,27 @@ def _run(
     tells: Callable[[], bool] | None,
     own: Sequence[str],
     common: Mapping[str, click.Option],
+    used: Collection[str],
     **given: object,
 ) -> None:
-    """Call the function with what was typed, and show what it returns."""
+    """Call the function with what was typed, show what it returns, and judge its rows."""
     ctx = click.get_current_context()
     typed_names = frozenset(
         name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     )
-    settings = _settings(function, common, given, typed_names)
+    settings = _settings(function, common, used, given, typed_names)
+    fail_if, baseline = (settings.pop(name, None) for name in _GATE)
+    conditions = [str(text) for text in fail_if] if isinstance(fail_if, tuple) else []
     quiet = settings.get("progress") is False
     own_values = {name: given.pop(name) for name in own}
     to = None if own_values.get("to") is None else str(own_values["to"])
+    junit = to == JUNIT and "fail_if" in used
+    to = None if junit else to
     figure = own_values.get("plot")
     if figure is not None:
         _check_figure(str(figure), given, spelled)
     try:
+        before = check_gate(conditions, baseline, junit=junit)
         with (
             config(**settings),  # type: ignore[arg-type]  # click has checked them
             typed(typed_names, spelled, partial(note, quiet=quiet), to),
@@ -337,18 +349,21 @@ def _run(
         raise click.UsageError(str(error), ctx) from None
     if tells is not None and not tells():
         return
-    if shown is not None and figure is None:  # what was made may have no report
-        shown(made, to or "", quiet)
-        return
     report = made.report if isinstance(made, Made) else made
-    if not isinstance(report, Report):
+    if not isinstance(report, Report) and (shown is None or figure is not None):
         raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
-    if shown is None:
-        show(report, to or "", quiet=quiet or not notes)
-    else:
+    rows = report.rows if isinstance(report, Report) else ()  # what was made may have no report
+    outcomes = outcomes_of(conditions, rows, before)
+    if junit:
+        click.echo(as_junit({str(ctx.info_name): outcomes}), nl=False)
+    elif shown is not None:
         shown(made, to or "", quiet)
-    if figure is not None:
+    elif isinstance(report, Report):
+        show(report, to or "", quiet=quiet or not notes)
+    if figure is not None and isinstance(report, Report):
         _draw(report, str(figure), to, quiet=quiet)
+    if status := tell(outcomes, quiet=quiet):
+        ctx.exit(status)
 
 
 def _called(function: Callable[P, object], given: dict[str, object]) -> object:
@@ -417,10 +432,11 @@ __all__: Sequence[str] = ["argument", "option", "shell"]
 # Options of every command, and printing of reports
 
 _ALWAYS = ("quiet", "debug")
+_GATE = ("fail_if", "baseline")
 
 
 def common_options() -> list[click.Option]:
-    """Return the options that commands share: those of `wordbias.config`, and of the terminal."""
+    """Return the options that commands share: of `wordbias.config`, the gate and the terminal."""
     parameters, (_, documented) = inspect.signature(config).parameters, docstring_of(config)
     declared = {
         "skip_bad": option("skip_bad", is_flag=True),
@@ -439,6 +455,7 @@ def common_options() -> list[click.Option]:
         for name, one in parameters.items()
         if name != "progress"
     ]
+    made += gate_options()
     quiet = "Show no progress and no notes on stderr."
     made.append(click.Option(["-q", "--quiet"], is_flag=True, help=quiet))
     made.append(
@@ -457,6 +474,7 @@ def _longest(one: click.Option) -> str:
 def _settings(
     function: Callable[P, object],
     common: Mapping[str, click.Option],
+    used: Collection[str],
     given: dict[str, object],
     named: frozenset[str],
 ) -> dict[str, object]:
@@ -469,14 +487,13 @@ def _settings(
     """
     values = {name: given.pop(name) for name in common if name in given}
     typed_values = {name: one for name, one in values.items() if name in named}
-    known = (*getattr(function, "uses", ()), *EVERYWHERE, *_ALWAYS)
     for name, value in typed_values.items():
-        if name not in known:
+        if name not in used:
             command = function.__name__.replace("_", "-")
             raise click.UsageError(
                 f"{_longest(common[name])}: wordbias {command} does not use it; leave it out"
             )
-        if value == "":
+        if value == "" or (isinstance(value, tuple) and "" in value):
             raise WordbiasError(
                 f"{_longest(common[name])}: is empty; give a value, or leave it out"
             )
@@ -521,14 +538,15 @@ def _draw(report: Report, path: str, to: str | None, *, quiet: bool) -> None:
         note(f"drawn: {path}", quiet)
 
 
-def format_option() -> click.Option:
-    """Return --format."""
+def format_option(*, rows: bool = True) -> click.Option:
+    """Return --format; that of rows may be junit, their conditions."""
     return click.Option(
         ["to", "--format"],
-        type=click.Choice(FORMATS),
+        type=click.Choice([*FORMATS, JUNIT] if rows else FORMATS),
         default="table",
         show_default=True,
-        help="Output format. spreadsheet is CSV in which no text is taken for a formula.",
+        help="Output format. spreadsheet is CSV in which no text is taken for a formula"
+        + ("; junit has the conditions of --fail-if." if rows else "."),
     )
 
 

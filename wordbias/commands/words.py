@@ -16,6 +16,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     # what is read
     "array": (INPUT, "name of one array or column of vectors in a file that holds several"),
     "after": (INPUT, "embeddings that were changed elsewhere, to compare with the first"),
+    "checks": (INPUT, "calls with conditions, as a TOML file"),
     "clusters": (INPUT, "clusters that a coreference system found"),
     "columns": (INPUT, "columns to keep with the vectors"),
     "corpus": (INPUT, "text to count words in"),

@@ -53,7 +53,7 @@ def fine_tune(
     folder: str | Path,
     device: str | None = None,
 ) -> tuple[Tuned, Headed]:
-    """Fine-tune a model and write its folder; beside it lie a log and, meanwhile, a checkpoint.
+    """Fine-tune a model and write its folder, with a log and, meanwhile, a checkpoint next to it.
 
     `model` is not changed. A folder that the same call finished before is loaded instead. If
     several processes were started together each takes part, and the first one writes.
@@ -107,7 +107,7 @@ def fine_tune(
 
 
 def beside(folder: str | Path, suffix: str) -> Path:
-    """Return the path of a file beside a folder, such as its checkpoint or its log."""
+    """Return the path of a file next to a folder, such as its checkpoint or its log."""
     path = Path(os.path.realpath(folder))
     return path.with_name(f"{path.name}.{suffix}")
 

@@ -55,7 +55,7 @@ class Entry:
     printed
         η as printed in a table that was read; None otherwise.
     heads
-        Number of heads, of which the values are means.
+        Number of heads that the values are means over.
     mean_fairness
         Mean η of several heads; None for one.
     """

@@ -58,6 +58,56 @@ class Document:
             start += len(sentence)
 
 
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Documents, the names of their files, and notes on mentions that were left out."""
+
+    path: str
+    documents: Sequence[Document]
+    notes: Sequence[str] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Return what `facts` says of the documents, with the names of their files."""
+        return {"path": self.path, **facts(self.documents)}
+
+    def matched(self, found: Corpus) -> list[Document]:
+        """Return the documents of a system in the order of these.
+
+        Raises
+        ------
+        WordbiasError
+            If one is not there, is there twice, or has another number of tokens.
+        """
+        by_name = {_key(one): one for one in found.documents}
+        if len(by_name) < len(found.documents):
+            keys = [_key(one) for one in found.documents]
+            twice = next(key for i, key in enumerate(keys) if key in keys[:i])
+            raise WordbiasError(f"{found.path}: has document {_spelled(twice)} twice")
+        matched = []
+        for gold in self.documents:
+            other = by_name.get(_key(gold))
+            if other is None:
+                raise WordbiasError(
+                    f"{found.path}: has no document {_spelled(_key(gold))} of {self.path}; one in "
+                    "which nothing was found has no clusters"
+                )
+            if len(other.tokens) != len(gold.tokens):
+                raise WordbiasError(
+                    f"{found.path}: document {_spelled(_key(gold))} has {len(other.tokens):,} "
+                    f"tokens, and {len(gold.tokens):,} in {self.path}; spans count tokens"
+                )
+            matched.append(other)
+        return matched
+
+
+def _key(document: Document) -> tuple[str, str]:
+    return document.name, document.part.lstrip("0") or "0"
+
+
+def _spelled(key: tuple[str, str]) -> str:
+    return f"{key[0]!r:.60}, part {key[1]}"
+
+
 def without_singletons(clusters: Clusters) -> Clusters:
     """Leave out clusters of one mention, which the model does not predict."""
     return tuple(cluster for cluster in clusters if len(cluster) > 1)

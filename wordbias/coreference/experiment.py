@@ -7,12 +7,16 @@ trained again, on the original documents, and predictions are measured once more
 An arm of vectors keeps the model of the original documents. A removal is fitted to the vectors of
 *she* and *he* in the training documents, and stands behind the encoder; its random change removes
 random directions that move the vectors of all word pieces as far.
+
+The models that are kept are folders: that of a job, and that of its retrained head with the same
+encoder. A removal is an adapter of it, which takes it away from either.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -27,12 +31,13 @@ from numpy.typing import NDArray
 
 from wordbias import __version__
 from wordbias.calls import note
-from wordbias.contextual.fine_tuning import is_finished
+from wordbias.contextual.fine_tuning import beside, is_finished, read_about, store
 from wordbias.coreference.documents import Clusters, Document, facts
 from wordbias.coreference.model import Settings as Sizes
 from wordbias.coreference.resolver import Coreference
 from wordbias.coreference.strategies import PUBLISHED, check_strategy, debias
 from wordbias.coreference.training import (
+    RESULTS,
     Recipe,
     tallies,
     train_coreference,
@@ -43,9 +48,10 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.methods.leace import Erasure
 from wordbias.methods.transform import Projection, Step
+from wordbias.models.adapters import Adapter
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import encode_spans
-from wordbias.models.hooks import Intervention, applied
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.representations import Representations
 from wordbias.models.sites import Site
 from wordbias.outcomes.anonymise import Finder
@@ -141,7 +147,7 @@ class Plan:
     as_published
         Gaps as the released code computes them; see `wordbias.outcomes.metrics.Settings`.
     keep_models
-        Keep all models in the folder, not only those that arms of vectors need.
+        Keep all models and removals in the folder, not only the models that arms of vectors need.
     """
 
     train: Sequence[Document] = field(repr=False)
@@ -194,9 +200,27 @@ class Plan:
         """Return the folder of a job's model."""
         return self.folder / "models" / job.file_name
 
+    def retrained_folder(self, job: Job) -> Path:
+        """Return the folder of a job's model with the retrained head."""
+        return self.folder / "models" / f"{_file_name(job)}-retrained"
+
+    def adapter_file(self, job: Job) -> Path:
+        """Return the file of the removal of an arm of vectors."""
+        return self.folder / "models" / f"{_file_name(job)}.adapter"
+
     def keeps(self, strategy: str) -> bool:
         """Return whether the models of a strategy stay in the folder."""
         return self.keep_models or (strategy == NONE and any(map(is_removal, self.strategies)))
+
+    def lacks(self, job: Job) -> bool:
+        """Return whether a job that was run has not left what stays in the folder."""
+        if job.strategy in BASELINES:
+            return False
+        if self.keep_models and not is_finished(self.retrained_folder(job)):
+            return True
+        if is_removal(job.strategy):
+            return self.keep_models and not self.adapter_file(job).is_file()
+        return self.keeps(job.strategy) and not is_finished(self.model_folder(job))
 
     def remove_model(self, job: Job) -> None:
         """Remove the model of a job whose rows are stored, unless it is kept."""
@@ -223,6 +247,11 @@ class Plan:
             "names": self.finder,
             "as_published": self.as_published,
         }
+
+
+def _file_name(job: Job) -> str:
+    """Return a name of files of a job: a strategy may be a path, and settings have colons."""
+    return re.sub(r"[^\w.+=-]+", "-", job.file_name)[-200:]
 
 
 def _digest(text: str) -> str:
@@ -252,26 +281,29 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         shared=(plan,),
         is_later=is_removal,
         adapter_of=lambda strategy: digest_of_adapter(strategy, ""),
-        begin=partial(_forget_jobs_without_model, plan),
+        begin=partial(_forget_jobs_without_models, plan),
         finished=plan.remove_model,
     )
 
 
-def _forget_jobs_without_model(plan: Plan, store: Store) -> None:
-    """Let jobs of `NONE` run again whose model is not there, if an arm of vectors needs it."""
+def _forget_jobs_without_models(plan: Plan, store: Store) -> None:
+    """Let jobs run again whose models or removals are not there, if they are to be kept.
+
+    The model of `NONE` is needed only where an arm of vectors is still to be run.
+    """
+    jobs = plan.jobs()
+    needed = {job.seed for job in jobs if is_removal(job.strategy) and store.get(*job) is None}
     again = [
-        str(job.seed)
-        for job in dict.fromkeys(
-            Job(NONE, job.seed)
-            for job in plan.jobs()
-            if is_removal(job.strategy) and store.get(*job) is None
-        )
-        if not is_finished(plan.model_folder(job)) and store.entries.pop(job, None) is not None
+        job
+        for job in jobs
+        if (plan.keep_models or (job.strategy == NONE and job.seed in needed))
+        and plan.lacks(job)
+        and store.entries.pop(job, None) is not None
     ]
     if again:
         note(
-            f"{NONE} is trained again, with the seeds {', '.join(again)}: {plan.folder} was made "
-            "without arms of vectors, and its models were not kept"
+            f"run again, because their models were not kept in {plan.folder}: "
+            f"{'; '.join(map(str, again))}"
         )
 
 
@@ -295,34 +327,53 @@ def run_job(plan: Plan, job: Job) -> Entry:
         recipe=replace(plan.recipe, seed=job.seed),
         device=plan.device,
     )
-    changes = _interventions(plan, job, model) if is_removal(job.strategy) else ()
-    inside = applied(model.encoder.model, changes) if changes else nullcontext()
+    removal = _removal(plan, job, model) if is_removal(job.strategy) else None
+    if removal is not None and plan.keep_models:
+        removal.save(plan.adapter_file(job))
+    inside = nullcontext() if removal is None else removal.on(model.encoder.model)
     with inside:
         rows = list(_vector_rows(plan, job, model.encoder))
         rows += _prediction_rows(plan, job, model, BEFORE)
-        again = model.with_new_head(job.seed)
-        recipe = replace(plan.retraining, seed=job.seed, head_only=True)
-        train_model(again, plan.train, plan.dev, recipe, what=f"{job}, again")
-        rows += _prediction_rows(plan, job, again, AFTER)
+        rows += _prediction_rows(plan, job, _retrained(plan, job, model), AFTER)
+    beside(plan.retrained_folder(job), "checkpoint").unlink(missing_ok=True)
     facts = {"training": {"dev_f1": result.f1, "best_epoch": result.epoch}}
     return Entry(rows, facts={**facts, ADAPTER: digest_of_adapter(job.strategy, "")})
+
+
+def _retrained(plan: Plan, job: Job, model: Coreference) -> Coreference:
+    """Train all above the encoder again, on the original documents."""
+    folder, again = plan.retrained_folder(job), model.with_new_head(job.seed)
+    about = {**plan.about(), "job": str(job), ADAPTER: digest_of_adapter(job.strategy, "")}
+    finished = is_finished(folder)
+    if finished:
+        read_about(folder, about, RESULTS)
+    found = train_model(
+        again,
+        plan.train,
+        plan.dev,
+        replace(plan.retraining, seed=job.seed, head_only=True),
+        checkpoint=beside(folder, "checkpoint"),
+        about=about,
+        what=f"{job}, again",
+    )
+    if plan.keep_models and not finished:
+        store(again.encoder, folder, {**about, **found.to_dict()}, again.write)
+    return again
 
 
 # arms of vectors
 
 
-def _interventions(plan: Plan, job: Job, model: Coreference) -> list[Intervention]:
-    """Fit the removal of an arm of vectors, to stand behind the encoder of a model."""
+def _removal(plan: Plan, job: Job, model: Coreference) -> Adapter:
+    """Fit the removal of an arm of vectors, which stands behind the encoder of a model."""
     pronouns, genders, pieces = token_vectors(model, plan.train, job.seed)
-    steps = fit_to_pronouns(job.strategy, pronouns, genders, pieces, job.seed)
+    (step,) = fit_to_pronouns(job.strategy, pronouns, genders, pieces, job.seed)
     site = Site("tokens", model.encoder.layers)
-    return [
-        Intervention(site, step.subspace, step.hard)
-        if isinstance(step, Projection)
-        else Intervention(site, step)
-        for step in steps
-        if isinstance(step, (Projection, Erasure))
-    ]
+    facts = {"method": job.strategy, "labels": "gender of she and he", "seed": job.seed}
+    assert isinstance(step, (Projection, Erasure))
+    return Adapter(
+        {}, Fingerprint.of(model.encoder.model), facts=facts, chosen=str(site), steps={site: step}
+    )
 
 
 def token_vectors(

@@ -58,6 +58,8 @@ WINOPRON = "WinoPron"
 NEW_TEMPLATES = "new_templates.tsv"
 """File of WinoPron, in its folder or archive."""
 _PLACES = dict(zip(("$NOM_PRONOUN", "$ACC_PRONOUN", "$POSS_PRONOUN"), CASES, strict=True))
+_AES = 99
+"""Method of a file in an archive that AES encrypts."""
 _OF_GENDER = {MALE: "he", FEMALE: "she", NEUTRAL: "they"}
 
 
@@ -151,6 +153,8 @@ def read_winopron(path: str | Path, password: str | None = None) -> Source:
     """
     try:
         with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(NEW_TEMPLATES).compress_type == _AES:
+                raise NotImplementedError("it is encrypted by AES")
             data = archive.read(NEW_TEMPLATES, None if password is None else password.encode())
         return Source(str(path), data.decode("utf-8-sig"), "")
     except KeyError:
@@ -162,8 +166,9 @@ def read_winopron(path: str | Path, password: str | None = None) -> Source:
             f"{path}: cannot be opened here: {error}; unpack it, and name the folder"
         ) from None
     except RuntimeError:
+        said = "needs a" if password is None else "has another"
         raise WordbiasError(
-            f"{path}: needs the password that WinoPron's readme states; give it by --password"
+            f"{path}: {said} password, which WinoPron's readme states; give it by --password"
         ) from None
     except (OSError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error) as error:
         # one wrong password of 256 is noticed only by what is unpacked

@@ -17,6 +17,7 @@ from wordbias.columns import BadRows
 from wordbias.configuration import current_config
 from wordbias.coreference.documents import Clusters, Document, Span
 from wordbias.errors import WordbiasError
+from wordbias.rendering import how_many
 from wordbias.text_files import Source, read_text
 
 BEGIN, END = "#begin document", "#end document"
@@ -65,6 +66,13 @@ def read_documents(
     if not documents:
         raise WordbiasError(f"{text.path}: holds no document")
     return documents
+
+
+def left_out(bad: BadRows) -> list[str]:
+    """Return the note on mentions that were left out, if some were."""
+    if not bad.count:
+        return []
+    return [f"{bad.name}: {how_many(bad.count, 'mention')} left out, the first: {bad.first}"]
 
 
 def _form(source: Source) -> Callable[[Source, BadRows], Iterator[Document]]:

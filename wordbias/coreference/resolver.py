@@ -15,7 +15,7 @@ from wordbias.coreference.documents import Clusters, Document
 from wordbias.coreference.model import BATCH, Settings, SpanRanker, clusters_of
 from wordbias.coreference.segments import Segmented, Segmenter
 from wordbias.devices import native_threads
-from wordbias.errors import WordbiasError
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.stored import COREFERENCE, COREFERENCE_SETTINGS, reading, write
 from wordbias.models.encoder import Encoder
 from wordbias.models.model_like import ModelLike, evaluating, in_folder, name_of
@@ -89,11 +89,12 @@ class Coreference:
         try:
             settings = Settings(**json.loads(file.read_text("utf-8")))
             for one in fields(settings):
-                accepted(one.name, str(one.type), getattr(settings, one.name), {})
-        except (OSError, ValueError, TypeError, RecursionError):
+                accepted(one.name, str(one.type), getattr(settings, one.name), {}, one.name)
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            wrong = f": {error}" if isinstance(error, UsageError) else " cannot be read"
             raise WordbiasError(
-                f"{folder}: holds no coreference model: its {COREFERENCE_SETTINGS} cannot be read; "
-                "train one with: wordbias coref-train"
+                f"{folder}: holds no coreference model: its {COREFERENCE_SETTINGS}{wrong}; train "
+                "one with: wordbias coref-train"
             ) from None
         encoder = Encoder.load(str(folder), device=device)
         with reading(Path(folder) / _HEAD, COREFERENCE, "pt") as (tensors, _), torch.no_grad():

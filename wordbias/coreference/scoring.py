@@ -6,13 +6,11 @@ Intervals are a bootstrap over documents, and parts of a document count as docum
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from wordbias.coreference.documents import Document
 from wordbias.draws import items_of, sampled_row, with_items
-from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.outcomes.conll import METRICS, conll_f1, scores, tally
 from wordbias.results import Row
@@ -21,50 +19,6 @@ from wordbias.statistics import resampled_means
 MEASURES = ("coref-recall", "coref-precision", "coref-f1")
 CONLL = "conll-f1"
 DOCUMENTS = "documents"
-
-
-@dataclass(frozen=True, eq=False)
-class Key:
-    """Documents with gold clusters, and the name of their file."""
-
-    path: str
-    documents: Sequence[Document]
-
-    def matched(self, found: Sequence[Document], path: str) -> list[Document]:
-        """Return the documents of a system in the order of the key.
-
-        Raises
-        ------
-        WordbiasError
-            If one is not there, is there twice, or has another number of tokens.
-        """
-        by_name = {_name(one): one for one in found}
-        if len(by_name) < len(found):
-            twice = next(n for i, n in enumerate(map(_name, found)) if n in map(_name, found[:i]))
-            raise WordbiasError(f"{path}: has document {_spelled(twice)} twice")
-        matched = []
-        for gold in self.documents:
-            other = by_name.get(_name(gold))
-            if other is None:
-                raise WordbiasError(
-                    f"{path}: has no document {_spelled(_name(gold))} of {self.path}; one in which "
-                    "nothing was found has no clusters"
-                )
-            if len(other.tokens) != len(gold.tokens):
-                raise WordbiasError(
-                    f"{path}: document {_spelled(_name(gold))} has {len(other.tokens):,} tokens, "
-                    f"and {len(gold.tokens):,} in {self.path}; spans count tokens"
-                )
-            matched.append(other)
-        return matched
-
-
-def _name(document: Document) -> tuple[str, str]:
-    return document.name, document.part.lstrip("0") or "0"
-
-
-def _spelled(name: tuple[str, str]) -> str:
-    return f"{name[0]!r:.60}, part {name[1]}"
 
 
 def singletons(documents: Sequence[Document]) -> tuple[int, int]:

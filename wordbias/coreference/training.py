@@ -27,7 +27,7 @@ from wordbias.training import Stack, train
 
 KEPT = 1 << 31
 """Bytes of vectors of a frozen encoder that are kept; of more documents they are made anew."""
-_RESULTS = ("dev_f1", "best_epoch", "epochs")
+RESULTS = ("dev_f1", "best_epoch", "epochs")
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,10 @@ class Trained:
     epoch: int
     epochs: Sequence[dict[str, float]]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result by the keys `RESULTS`."""
+        return dict(zip(RESULTS, (self.f1, self.epoch, self.epochs), strict=True))
+
 
 def train_coreference(
     source: ModelLike,
@@ -123,12 +127,11 @@ def train_coreference(
             "dev": facts(dev),
         }
         if is_finished(folder):
-            found = read_about(folder, about, _RESULTS)
-            trained = Trained(*(found[name] for name in _RESULTS))
+            found = read_about(folder, about, RESULTS)
+            trained = Trained(*(found[name] for name in RESULTS))
             return trained, Coreference.load(folder, device=device)
         trained = train_model(model, data, dev, recipe, checkpoint=checkpoint, about=about)
-        results = dict(zip(_RESULTS, (trained.f1, trained.epoch, trained.epochs), strict=True))
-        store(model.encoder, folder, {**about, **results}, model.write)
+        store(model.encoder, folder, {**about, **trained.to_dict()}, model.write)
         checkpoint.unlink(missing_ok=True)
     return trained, model
 

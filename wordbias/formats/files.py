@@ -397,7 +397,7 @@ _WINDOWS = os.name == "nt"
 
 
 def _acquire(handle: int, path: str | os.PathLike[str], lock: Path) -> bool:
-    """Lock an open file; False if it was removed meanwhile, so that others open another one."""
+    """Lock an open file; False if it was removed meanwhile: others then open another one."""
     try:
         if _WINDOWS:
             msvcrt: Any = import_module("msvcrt")

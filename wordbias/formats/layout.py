@@ -131,7 +131,7 @@ def _headless(source: Source, head: bytes, skip: int) -> Layout:
 
 
 def _rows(source: Source, head: bytes, start: int) -> bytes:
-    """Return the first rows of a text, of which at least one is whole.
+    """Return the first rows of a text, at least one whole.
 
     Raises
     ------

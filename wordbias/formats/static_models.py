@@ -139,7 +139,7 @@ class StaticModel:
     arrays
         All tensors of the file, by name.
     metadata
-        Texts that the file has beside its tensors.
+        Texts that the file has in addition to its tensors.
     """
 
     folder: Path

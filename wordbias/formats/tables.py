@@ -193,7 +193,7 @@ def read_lines(file: Path | Source, kind: str | None = None) -> Iterator[Line]:
 
 
 def row_line(number: int, names: Iterable[str], cells: Iterable[str | None]) -> Line:
-    """Return a row of columns, of which None is a missing cell."""
+    """Return a row of columns; None is a missing cell."""
     row = dict(zip(names, cells, strict=True))
     nulls = frozenset(name for name, cell in row.items() if cell is None)
     return Line(number, {name: cell or "" for name, cell in row.items()}, "", nulls)

@@ -100,8 +100,9 @@ def audit(
 
     A model is an encoder, such as BERT or a sentence-transformers model, or a decoder, such as
     GPT-2. It reads sentences that come with wordbias. The page shows how easily each layer reveals
-    the gender of first names, which associations the model has, and which pronoun it expects. A
-    model takes ``methods``, ``skip``, ``seed`` and the options that say "For a model".
+    the gender of first names, which associations the model has, and which pronoun it expects. With
+    ``groups`` it shows ethnicity, religion, age or groups of your own in place of gender. A model
+    takes ``methods``, ``skip``, ``groups``, ``seed`` and the options that say "For a model".
 
     A model that shows nothing but the vectors of texts is audited too. It is behind --endpoint, or
     in Python a function of texts or an object of another library. Or you encode the texts of
@@ -172,6 +173,7 @@ def audit(
         Give the chance level of each value: along axes unrelated to the attribute.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
+        For a model any number of groups, in English: ethnicity, religion:A,B,C.
     vocab : path or sequence of str, optional
         Neutral words to average over, one per line; or published: the frequent words in none of the
         published lists (wordbias fetch bolukbasi-lists gn-glove-lists).  [default: the frequent
@@ -199,7 +201,8 @@ def audit(
     The page can be mailed and printed, and needs no installed software. No other file is written.
 
     For a model the page has the gender of first names by layer, association tests (SEAT and CEAT),
-    occupations between she and he, and the pronoun that a decoder expects. It compares projections
+    occupations between she and he, and the pronoun that a decoder expects. The last two are about
+    gender only. It compares projections
     of the vectors that the head or pooling reads with projections inside the model, and shows what
     each costs. The best of several tuned probes, tested on names that it has not seen, judges what
     a projection leaves. This takes about a fifth of the time.
@@ -220,7 +223,7 @@ def audit(
     """
     how = current_config()
     if write_texts is not None:
-        return write_audit_texts(write_texts)
+        return write_audit_texts(write_texts, groups)
     if (model := _model(embeddings, read_vectors, output)) is not None:
         read = model if isinstance(model, ReadVectors) else None
         answering = read or open_output_encoder(model, device=how.device)
@@ -230,6 +233,7 @@ def audit(
                 output=output,
                 skip=tuple(skip or ()),
                 methods=_projections(methods),
+                groups=groups,
                 seed=seed,
             )
         return audit_model(
@@ -240,6 +244,7 @@ def audit(
             export=export,
             stereoset=() if stereoset is None else stereoset,
             snli=snli,
+            groups=groups,
             device=how.device,
             seed=seed,
         )

@@ -13,7 +13,7 @@ from wordbias.calls import current, note
 from wordbias.configuration import current_config
 from wordbias.draws import control_name, control_of
 from wordbias.embedding import is_words_and_vectors
-from wordbias.errors import WordbiasError
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import is_static_model
 from wordbias.formats.files import check_new
 from wordbias.formats.static_models import refuse_loaded_static
@@ -42,11 +42,12 @@ from wordbias.resources.models import (
 from wordbias.results import Row
 from wordbias.settings import Configured
 from wordbias.store import resumable
+from wordbias.wordlists import GroupsLike
 
 if TYPE_CHECKING:
     from wordbias.contextual.audit.measure import Audited, Measuring
     from wordbias.contextual.audit.projections import Fitted
-    from wordbias.contextual.audit.texts import Reader
+    from wordbias.contextual.audit.texts import AuditTexts, Reader
     from wordbias.models.causal_model import CausalModel
     from wordbias.models.encoder import Encoder
     from wordbias.nli.pairs import PairsLike
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 FORMATS = (*PAGE_FORMATS, "json")
 ONLY_MODELS = ("export", "stereoset", "snli", "device")
 """Arguments of `wordbias.audit` that are for models only."""
-_SHARED = ("embeddings", "output", "skip", "methods", "seed", "read_vectors")
+_SHARED = ("embeddings", "output", "skip", "methods", "groups", "seed", "read_vectors")
 """Arguments that are for vectors and for models."""
 
 
@@ -141,6 +142,7 @@ def audit_model(
     export: str | os.PathLike[str] | None,
     stereoset: TextSetLike | Sequence[TextSetLike],
     snli: PairsLike | None,
+    groups: GroupsLike | None,
     device: str | None,
     seed: int,
 ) -> Page:
@@ -152,7 +154,7 @@ def audit_model(
         If an argument is for vectors, or the model or a file cannot be used.
     """
     from wordbias.contextual.audit.export import check_exportable
-    from wordbias.contextual.audit.measure import OF_DECODERS, PARTS, Measuring
+    from wordbias.contextual.audit.measure import OF_DECODERS, OF_GENDER, PARTS, Measuring
     from wordbias.contextual.audit.projections import (
         METHODS,
         fitted_to_pairs,
@@ -173,14 +175,19 @@ def audit_model(
         if isinstance(stereoset, (list, tuple))
         else [cast("TextSetLike", stereoset)]
     )
-    files = [*map(path_of, sets), path_of(snli)]
+    files = [*map(path_of, sets), path_of(snli), path_of(groups)]
     to = check_output(output, FORMATS, [path_of(model), *files])
     if export is not None:
         check_new(export)
     pairs = _pairs(snli)
+    about = AuditTexts.load(groups)
+    if not about.of_gender and (strange := [one for one in OF_GENDER if one in skip]):
+        raise WordbiasError(
+            f"part {strange[0]!r}: is about gender, and not measured with --groups; leave it out"
+        )
     encoder = Encoder.load(model, device=device)
     encoder, decoder, missing = _with_head(encoder, model, device)
-    reader = Reader(encoder, AuditTexts.load())
+    reader = Reader(encoder, about)
     if export is not None and reader.kind == "encoder":
         check_exportable(encoder)
     if reader.kind == "encoder" and (strange := [one for one in OF_DECODERS if one in skip]):
@@ -189,6 +196,7 @@ def audit_model(
     texts = METHODS[reader.kind] if methods is None else methods
     wanted = [read_method(one, reader.last) for one in texts if one not in drawn]
     distinct = list({method.text: method for method in wanted}.values())
+    refuse_methods_of_gender(distinct, about)
     subject = Path(encoder.name).name
     told = [*encoder.notes, *missing, *fitted_to_pairs(distinct)]
     for line in told:
@@ -220,7 +228,7 @@ def audit_model(
             },
             rows=[*rows, *left],
             seed=seed,
-            notes=list(dict.fromkeys([*told, *notes])),
+            notes=list(dict.fromkeys([*told, *not_of_gender(about), *notes])),
         )
         if output is not None:
             page.write(output, to)
@@ -228,6 +236,34 @@ def audit_model(
         chosen = _chosen(page, found.projections, distinct)
         note(_exported(decoder or encoder, reader, model, chosen, export, page))
     return page
+
+
+def refuse_methods_of_gender(methods: Sequence[Configured], texts: AuditTexts) -> None:
+    """Refuse methods that are fitted to pairs of sentences, which only gender has.
+
+    Raises
+    ------
+    UsageError
+        Naming the first.
+    """
+    from wordbias.contextual.audit.projections import of_labels
+
+    strange = [one.text for one in methods if not of_labels(one)]
+    if strange and not texts.of_gender:
+        raise UsageError(
+            f"--methods: {strange[0]}: is fitted to pairs of a female and a male sentence, and "
+            f"--groups {texts.attribute} has none; take misp, mhd, hard, leace or inlp"
+        )
+
+
+def not_of_gender(texts: AuditTexts) -> list[str]:
+    """Note what is measured of gender only."""
+    if texts.of_gender:
+        return []
+    return [
+        f"{texts.attribute}: not measured, as they are about gender: occupations between she and "
+        "he, and the pronoun that a decoder expects"
+    ]
 
 
 def _with_head(
@@ -254,13 +290,15 @@ def _with_head(
 def _with_command(row: Row, reader: Reader, fitted: Sequence[Fitted]) -> Row:
     """Add the command that writes the model with a projection, if there is one."""
     label, encoder = row.details["stage"], reader.encoder
+    groups = path_of(current().arguments.get("groups"))
+    about = "" if groups is None else f" --groups={groups}"
     if control_of(label) is not None:
         return row
     (one,) = (one for one in fitted if one.method.text == label)
     if reader.kind != "decoder" and one.step is None:
         command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
     elif reader.kind == "decoder" or encoder.sentence is not None:
-        command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
+        command = f"wordbias audit {encoder.name}{about} --methods={label} --export=DIR"
     else:
         return row
     return replace(row, details={**row.details, "written_by": command})
@@ -279,13 +317,20 @@ def _exported(
 
     if reader.kind == "decoder":
         return export_decoder(loaded, fitted, reader.site, folder)
-    card = partial(_card, page, fitted.method, reader.encoder, os.fspath(folder))
+    attribute = reader.texts.attribute
+    card = partial(_card, page, attribute, fitted.method, reader.encoder, os.fspath(folder))
     export_with_step(reader.encoder, source, fitted, folder, card)
     return f"{os.fspath(folder)}: written, with {fitted.method.text} behind its pooling"
 
 
 def _card(
-    page: Page, method: Configured, encoder: Encoder, folder: str, made: Path, base: str | None
+    page: Page,
+    attribute: str,
+    method: Configured,
+    encoder: Encoder,
+    folder: str,
+    made: Path,
+    base: str | None,
 ) -> str:
     """Return the card of a model with a projection, as `wordbias.erase` writes one."""
     from wordbias.contextual.audit.projections import fitted_to_pairs
@@ -305,7 +350,7 @@ def _card(
         summary=[f"{base or original} without what {label} removes from its vectors of texts."],
         oldest=OLDEST,
         fitted=[
-            f"Removed: gender, by {label}, as a Dense module behind the pooling.",
+            f"Removed: {attribute}, by {label}, as a Dense module behind the pooling.",
             "Fitted and measured on sentences that come with wordbias, by wordbias audit.",
             *(f"{line[0].upper()}{line[1:]}." for line in fitted_to_pairs([method])),
             f"SHA-256 of the original's weights: {encoder.sha256()}.",

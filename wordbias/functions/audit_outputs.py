@@ -15,7 +15,14 @@ from wordbias.draws import control_name
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import locked
 from wordbias.functions.arms import each_draw, is_drawn
-from wordbias.functions.audit_model import FORMATS, ONLY_MODELS, refuse_options_of_vectors
+from wordbias.functions.audit_model import (
+    FORMATS,
+    ONLY_MODELS,
+    not_of_gender,
+    refuse_methods_of_gender,
+    refuse_options_of_vectors,
+)
+from wordbias.functions.inputs import path_of
 from wordbias.functions.report import Page, check_output
 from wordbias.methods.trade_off import trade_off_rows
 from wordbias.models.read_vectors import check_texts_file, write_texts
@@ -24,6 +31,7 @@ from wordbias.pages.audit import with_changes
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.settings import Configured
+from wordbias.wordlists import GroupsLike
 
 _OF_INSIDE = ("ceat", "untrained", "likelihood")
 """Parts that need more than the vectors of texts."""
@@ -33,7 +41,7 @@ _LEFT_OUT = (
 )
 
 
-def write_audit_texts(path: str | os.PathLike[str]) -> Report:
+def write_audit_texts(path: str | os.PathLike[str], groups: GroupsLike | None) -> Report:
     """Write the sentences that an audit needs; return the report that says so.
 
     Raises
@@ -43,10 +51,10 @@ def write_audit_texts(path: str | os.PathLike[str]) -> Report:
     """
     from wordbias.contextual.audit.texts import AuditTexts
 
-    others = [one for one in current().arguments if one != "write_texts"]
+    others = [one for one in current().arguments if one not in ("write_texts", "groups")]
     refuse_given(others, "is for an audit; --write-texts writes its texts alone")
     check_texts_file(path)
-    texts = AuditTexts.load().all()
+    texts = AuditTexts.load(groups).all()
     write_texts(path, texts)
     counted = f"{how_many(len(texts), 'text')} of {sum(map(len, texts)):,} characters"
     return Report(
@@ -61,6 +69,7 @@ def audit_outputs(
     output: str | os.PathLike[str] | None,
     skip: Sequence[str],
     methods: Sequence[str] | None,
+    groups: GroupsLike | None,
     seed: int,
 ) -> Page:
     """Measure an encoder by the vectors of texts; see `wordbias.audit`.
@@ -81,13 +90,15 @@ def audit_outputs(
         raise WordbiasError(
             f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
         )
-    reader = OutputReader(encoder, AuditTexts.load())
+    about = AuditTexts.load(groups)
+    reader = OutputReader(encoder, about)
     listed = METHODS[reader.kind] if methods is None else methods
     drawn = [one for one in listed if is_drawn(one)]
     controls = [Configured(control_name(*draw)) for draw in each_draw(drawn)]
     wanted = [read_of_output(one, name) for one in listed if one not in drawn]
     distinct = list({method.text: method for method in wanted}.values())
-    to = check_output(output, FORMATS, [])
+    refuse_methods_of_gender(distinct, about)
+    to = check_output(output, FORMATS, [path_of(groups)])
     told = [*encoder.notes, *fitted_to_pairs(distinct)]
     for line in told:
         note(line, reported=True)
@@ -102,7 +113,7 @@ def audit_outputs(
         inputs={name: {**encoder.about, "kind": reader.kind}},
         rows=[*rows, *trade_off_rows(rows)],
         seed=seed,
-        notes=list(dict.fromkeys([*told, *found.notes, _LEFT_OUT])),
+        notes=list(dict.fromkeys([*told, *not_of_gender(about), *found.notes, _LEFT_OUT])),
     )
     if output is not None:
         page.write(output, to)

@@ -114,8 +114,9 @@ def ceat(
     model : folder, name, (model, tokenizer), SentenceTransformer, Representations or their file
         An encoder, or vectors of words in context with a column ``word``.
     query : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
-        Queries: names or numbers of WEAT's, 1,6-8, or all. Or a TOML or JSON file of your own;
-        FILE::NAME is one query in it.
+        Queries: names or numbers of WEAT's, 1,6-8, or all; names of SEAT's, such as
+        angry-black-woman, or seat. 3-5 are about ethnicity, 6-8 about gender, 10 about age. Or a
+        TOML or JSON file of your own; FILE::NAME is one query in it.
     sentences : path, sequence of str, mapping or frame of columns, optional
         Sentences, one per line, or a table; for a MODEL.
     text_column : str, optional

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wordbias.calls import path_of, public
+from wordbias.columns import BadRows
 from wordbias.configuration import current_config, uses
-from wordbias.coreference.documents import Document, facts
-from wordbias.coreference.reading import read_documents
+from wordbias.coreference.documents import Corpus, Document, facts
+from wordbias.coreference.reading import left_out, read_documents
 from wordbias.coreference.writing import conll_lines, json_lines
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_outputs, compressing, replacing
@@ -25,15 +26,7 @@ DocumentsLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str] | Docum
 _COMPRESSED = (".gz", ".bz2", ".xz")
 
 
-@dataclass(frozen=True, eq=False)
-class Read:
-    """Documents, and the names of their files."""
-
-    path: str
-    documents: Sequence[Document]
-
-
-def read_all(option: str, given: DocumentsLike) -> Read:
+def read_all(option: str, given: DocumentsLike) -> Corpus:
     """Read documents from a file or several, or take those in memory.
 
     Raises
@@ -45,13 +38,17 @@ def read_all(option: str, given: DocumentsLike) -> Read:
     if not several:
         raise WordbiasError(f"{option}: no documents; give a file, or documents")
     documents: list[Document] = []
+    notes: list[str] = []
     for one in several:
         if isinstance(one, Document):
             documents.append(one)
         else:
-            documents += read_documents(located(os.fspath(one)))
+            place = located(os.fspath(one))
+            bad = BadRows(place, current_config().skip_bad)
+            documents += read_documents(place, bad)
+            notes += left_out(bad)
     paths = [os.fspath(one) for one in several if not isinstance(one, Document)]
-    return Read(", ".join(paths) or option.lstrip("-"), documents)
+    return Corpus(", ".join(paths) or option.lstrip("-"), documents, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +82,8 @@ def coref_predict(
 
     Files are those that ``coref-train`` reads, or sentences that ``winobias`` writes. Clusters that
     stand in them are not read by the model. With ``adapter`` its ``setting`` is removed inside the
-    encoder. ``wordbias project`` fits one on the folder of the model.
+    encoder. ``wordbias project`` fits one on the folder of the model; ``coref-study`` keeps those
+    that it measured.
 
     Parameters
     ----------
@@ -150,11 +148,12 @@ def coref_predict(
     report = Report(
         inputs={
             Path(resolver.name).name: {"path": resolver.name, "device": resolver.encoder.device},
-            "documents": {"path": read.path, **facts(read.documents)},
+            "documents": read.facts(),
         },
         tables=[Table("Clusters found", [*columns, "clusters"], cells)],
         heading=[f"Coreference in {read.path} by {resolver.name}{removed}."],
         closing=closing,
+        notes=read.notes,
     )
     return Clustered(found, report)
 

@@ -14,9 +14,9 @@ from wordbias.calls import is_given, path_of, public
 from wordbias.columns import BadRows
 from wordbias.configuration import current_config, uses
 from wordbias.coreference import gap, pronouns
-from wordbias.coreference.documents import Document
-from wordbias.coreference.reading import read_documents
-from wordbias.coreference.scoring import CONLL, Key, score_rows, singletons
+from wordbias.coreference.documents import Corpus, Document
+from wordbias.coreference.reading import left_out, read_documents
+from wordbias.coreference.scoring import CONLL, score_rows, singletons
 from wordbias.coreference.writing import json_lines
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_outputs, compressing, replacing
@@ -30,7 +30,7 @@ from wordbias.statistics import SAMPLES
 from wordbias.stereotypes.winogender import SENTENCES, load_winogender
 from wordbias.text_files import read_text
 
-Data = Key | gap.Gap | pronouns.PronounSentences
+Data = Corpus | gap.Gap | pronouns.PronounSentences
 NEAREST = "nearest"
 """Subject of the rows of the answers that the nearest person is meant."""
 _TITLES = dict(zip(METRICS, ("MUC", "B³", "CEAFφ4", "LEA"), strict=True))
@@ -117,18 +117,20 @@ def coref_score(
     if isinstance(data, (str, os.PathLike)):
         opened = _opened(place, password, bad)
     else:
-        opened = Key(place, _documents("data=", data))
+        opened = Corpus(place, _documents("data=", data))
+    if password is not None and not zipfile.is_zipfile(place):
+        raise UsageError(f"--password goes with an archive of WinoPron, not with {place}")
     about: dict[str, dict[str, object]] = {
         "data": {"path": place, "documents": len(_parts(opened))}
     }
-    notes = _dropped(bad)
+    notes = left_out(bad)
     rows: list[Row] = []
     closing: list[str] = []
     if clusters is not None:
         bad = BadRows(path_of(clusters) or "the clusters given", current_config().skip_bad)
         rows, remarks = _rows(opened, clusters, bad, draws, seed)
         closing += remarks
-        notes += _dropped(bad)
+        notes += left_out(bad)
         about["clusters"] = {"path": bad.name}
     if sentences is not None:
         lines = json_lines(replace(one, clusters=()) for one in opened.documents)
@@ -172,7 +174,7 @@ def _opened(place: str, password: str | None, bad: BadRows) -> Data:
         return pronouns.parse_winopron(source)
     if first.startswith("ID\tText\t"):
         return gap.parse_gap(source)
-    return Key(place, read_documents(source, bad))
+    return Corpus(place, read_documents(source, bad))
 
 
 def _documents(name: str, given: Sequence[Document]) -> Sequence[Document]:
@@ -181,12 +183,6 @@ def _documents(name: str, given: Sequence[Document]) -> Sequence[Document]:
         if not isinstance(one, Document):
             raise WordbiasError(f"{name}: expected documents, found {one!r:.40} at {i}")
     return given
-
-
-def _dropped(bad: BadRows) -> list[str]:
-    if not bad.count:
-        return []
-    return [f"{bad.name}: {how_many(bad.count, 'mention')} left out, the first: {bad.first}"]
 
 
 # rows
@@ -220,7 +216,7 @@ def _rows(
             for row in pronouns.pronoun_rows(data, given, subject, draws=draws, seed=seed)
         ]
         return rows, [_PRONOUNS]
-    found = data.matched(documents, name)
+    found = data.matched(Corpus(name, documents))
     rows = score_rows(data.documents, found, name, draws=draws, seed=seed)
     closing = [_singletons(data, found, name)]
     if len(documents) > len(found):
@@ -264,7 +260,7 @@ _LEANS = (
 )
 
 
-def _singletons(data: Key, found: Sequence[Document], name: str) -> str:
+def _singletons(data: Corpus, found: Sequence[Document], name: str) -> str:
     """Say how many clusters have one mention, which count in all metrics but MUC."""
     parts = [
         f"{single:,} of {every:,} clusters of {path}"
@@ -284,14 +280,14 @@ def _singletons(data: Key, found: Sequence[Document], name: str) -> str:
 
 def _parts(data: Data) -> Sequence[object]:
     """Return the documents, texts or sentences."""
-    if isinstance(data, Key):
+    if isinstance(data, Corpus):
         return data.documents
     return data.texts if isinstance(data, gap.Gap) else data.sentences
 
 
 def _titled(data: Data) -> str:
     n = len(_parts(data))
-    if isinstance(data, Key):
+    if isinstance(data, Corpus):
         return how_many(n, "document")
     if isinstance(data, gap.Gap):
         return f"GAP, {how_many(n, 'text')},"
@@ -301,7 +297,7 @@ def _titled(data: Data) -> str:
 def _contents(data: Data) -> Table:
     """Return the table of what is there, without a system."""
     note = "Score a system with --clusters; write its input with --sentences."
-    if isinstance(data, Key):
+    if isinstance(data, Corpus):
         single, every = singletons(data.documents)
         mentions = sum(len(cluster) for one in data.documents for cluster in one.clusters)
         numbers = (len(data.documents), _tokens(data.documents), mentions, every, single)
@@ -326,7 +322,7 @@ def _tokens(documents: Sequence[Document]) -> int:
 
 
 def _tables(data: Data, rows: Sequence[Row]) -> list[Table]:
-    if isinstance(data, Key):
+    if isinstance(data, Corpus):
         return [score_table(rows)]
     if isinstance(data, gap.Gap):
         return _gap_tables(rows)

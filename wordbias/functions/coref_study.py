@@ -13,7 +13,7 @@ from typing import Any
 from wordbias.arguments import check_number, seeds_of
 from wordbias.calls import path_of, public
 from wordbias.configuration import STARTS_PROCESSES, current_config, uses
-from wordbias.coreference.documents import check_clusters, facts
+from wordbias.coreference.documents import check_clusters
 from wordbias.coreference.strategies import PUBLISHED
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder
@@ -137,7 +137,8 @@ def coref_study(
     holm : bool
         Correct p-values for the number of tests (Holm).
     keep_models : bool
-        Keep the trained models in the folder, too.
+        Keep the trained models in the folder, also with the retrained head, and each removal as an
+        adapter for coref-predict.
 
     Returns
     -------
@@ -202,9 +203,7 @@ def coref_study(
         check_clusters(one.documents, one.path)
     place = located(os.fspath(winobias))
     of_pairs = load_winobias(place)
-    inputs: dict[str, dict[str, Any]] = {
-        name: {"path": one.path, **facts(one.documents)} for name, one in read.items()
-    }
+    inputs: dict[str, dict[str, Any]] = {name: one.facts() for name, one in read.items()}
     inputs["winobias"] = {"path": place, "sentences": len(of_pairs)}
     if spacy is not None and not any(ANONYMISE in one for one in chosen):
         raise WordbiasError("--spacy: finds names for anonymise; add it to --strategies")
@@ -262,6 +261,7 @@ def coref_study(
         heading=[f"Coreference experiment on {documents}; WinoBias in {place}. Encoder: {called}."],
         closing=closing(summary),
         seed=order[0],
+        notes=[note for one in read.values() for note in one.notes],
         picture=partial(plot_compression_fairness, task=COREFERENCE),
     )
 

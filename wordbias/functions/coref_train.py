@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from wordbias.arguments import check_number
 from wordbias.calls import public
 from wordbias.configuration import current_config, uses
-from wordbias.coreference.documents import Document, check_clusters, facts, without_singletons
+from wordbias.coreference.documents import Corpus, Document, check_clusters, without_singletons
 from wordbias.coreference.scoring import score_rows
 from wordbias.errors import need
-from wordbias.functions.coref_predict import DocumentsLike, Read, read_all
+from wordbias.functions.coref_predict import DocumentsLike, read_all
 from wordbias.functions.coref_score import score_table
 from wordbias.functions.inputs import Written
 from wordbias.models.model_like import ModelLike
@@ -150,7 +150,7 @@ def coref_train(
             rows = score_rows(_gold(one), response, Path(folder).name, draws=draws, seed=seed)
             about = {"set": name, "round": trained.epoch, "rounds": len(trained.epochs)}
             scored[name] = [replace(row, details={**row.details, **about}) for row in rows]
-    inputs = {name: {"path": one.path, **facts(one.documents)} for name, one in read.items()}
+    inputs = {name: one.facts() for name, one in read.items()}
     sizes = ", ".join(
         f"{key} {value}" for key, value in (settings.to_dict() | recipe.to_dict()).items()
     )
@@ -175,6 +175,7 @@ def coref_train(
                 else f"Written: {folder}. To find clusters: wordbias coref-predict {folder} FILE"
             ],
             seed=seed,
+            notes=[note for one in read.values() for note in one.notes],
         ),
     )
 
@@ -187,7 +188,7 @@ def _described(corpus: Any) -> str:
     return text + (f" ({how_many(singletons, 'singleton')}, not scored)" if singletons else "")
 
 
-def _gold(read: Read) -> list[Document]:
+def _gold(read: Corpus) -> list[Document]:
     """Leave out singletons, which the model does not predict."""
     return [replace(one, clusters=without_singletons(one.clusters)) for one in read.documents]
 

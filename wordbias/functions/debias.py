@@ -166,7 +166,7 @@ def debias(
     refuse_two_lists(chain, groups)
     families = STANDARD if only is None else names_of(only)
     if not families:
-        raise UsageError("--only: is empty, so that nothing would be measured; name measures")
+        raise UsageError("--only: is empty, nothing would be measured; name measures")
     if measure:
         check_families(families)
     else:

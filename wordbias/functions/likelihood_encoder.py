@@ -77,9 +77,9 @@ def _measured(scorer: Scorer, data: TextSet, settings: Settings, opened: OpenAda
             found = reachable.measure(data, subject, settings)
         if name and all(record in before for record in found.records):
             raise WordbiasError(
-                f"{scorer.name}: the setting {name} changes no score, as no score depends on what "
-                "it changes (a masked word is not predicted from the last layer's CLS token); "
-                "choose sites such as tokens@L, attention@L and, below the last layer, cls@L"
+                f"{scorer.name}: the setting {name} changes no score: no score is computed from "
+                "what it changes, such as the last layer's CLS token; choose other sites, such as "
+                "tokens@L, attention@L and, below the last layer, cls@L"
             )
         before = before or found.records
         found.records = [{"model": subject, **record} for record in found.records]

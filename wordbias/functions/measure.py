@@ -151,7 +151,7 @@ def measure(
     how = current_config()
     single = words is not None or extremes is not None
     if only is not None and not only:
-        raise UsageError("--only: is empty, so that nothing would be measured; name measures")
+        raise UsageError("--only: is empty, nothing would be measured; name measures")
     families = tuple(only) if only is not None else () if single else STANDARD
     _refuse_unused(families, single, direction, extremes)
     if seed_lists is not None:

@@ -34,6 +34,7 @@ from wordbias.functions.project_labels import (
     label_report,
     load_labelled,
     readable,
+    sentences_of,
 )
 from wordbias.labelled import CellsLike
 from wordbias.methods.pairs import PAIR_METHODS, MHDPairs, removed
@@ -103,7 +104,8 @@ def project(
     In a decoder LEACE is fitted at all layers, to the sentences labelled female and male.
 
     With ``texts`` and ``labels`` a removal, by default LEACE, is fitted to the tokens of labelled
-    texts at all layers. Each layer's removal is fitted to what the earlier ones left.
+    texts at all layers. Each layer's removal is fitted to what the earlier ones left. With
+    ``groups`` the texts are sentences that come with wordbias.
 
     In a decoder all methods but LEACE can make the model useless. Measure its perplexity with
     wordbias likelihood.
@@ -148,7 +150,9 @@ def project(
         With ``texts``: maximum number of rows; with ``sent_debias``: number of sentence pairs to
         draw from the text.  [default: all texts; 5000 pairs]
     groups : name, path or mapping, optional
-        With ``sent_debias``: groups whose pairs of words are swapped.  [default: gender]
+        Groups to remove, of any number: ethnicity, religion, age, religion:A,B, … or a TOML file.
+        The removal is fitted to sentences with their words, those that wordbias audit fits to. With
+        ``sent_debias``: two groups whose pairs of words are swapped.  [default: gender]
     head : str, optional
         Head to load.  [default: the one that the model has]
     setting : str, optional
@@ -223,7 +227,7 @@ def project(
     check_choice("--head", head, list(HEADS))
     output = path_of(output)
     named = sites if sites is None or isinstance(sites, str) else ",".join(map(str, sites))
-    _check_usage(sent_debias, groups, setting, output)
+    _check_usage(sent_debias, setting, output)
 
     def check(method: str | None) -> None:
         check_labels(texts, labels, pairs, method)
@@ -233,13 +237,17 @@ def project(
 
     chosen = None if methods is None else only_method(methods, KNOWN, TAKES)
     settings = {} if chosen is None else chosen.settings
-    name = (None if texts is None else LEACE) if chosen is None else chosen.name
+    sentences = None
+    if groups is not None and sent_debias is None:
+        sentences = sentences_of(groups, None if chosen is None else chosen.name)
+    labelled = texts is not None or sentences is not None
+    name = (LEACE if labelled else None) if chosen is None else chosen.name
     check(name)
     nulls = _further_files("null", output, null)
     redraws = _further_files("lists", output, seed_lists)
     read: dict[str, object] = {"--pairs": pairs, "--sent-debias": sent_debias, "--texts": texts}
     _check_files(output, nulls, redraws, read | {"--labels": labels, "--groups": groups})
-    given = load_labelled(texts, labels, text_column, where, limit, how.skip_bad)
+    given = sentences or load_labelled(texts, labels, text_column, where, limit, how.skip_bad)
     target = load_target(model, how.device, head)
     vectors = sentence_vectors(model, target.model)
     if name is None:
@@ -310,15 +318,8 @@ def project(
     return _saved(adapter, report, output, nulls, seed)
 
 
-def _check_usage(
-    sent_debias: TextLike | None,
-    groups: GroupsLike | None,
-    setting: str | None,
-    output: str | None,
-) -> None:
+def _check_usage(sent_debias: TextLike | None, setting: str | None, output: str | None) -> None:
     """Refuse options that contradict each other or would have no effect."""
-    if groups is not None and sent_debias is None:
-        raise UsageError("--groups goes with --sent-debias")
     in_shell = current().note is not None
     if in_shell and setting is not None and output is None:
         raise UsageError(_WITH_SETTING)
@@ -349,7 +350,7 @@ def _further_files(
         return []
     option = "--null" if kind == "null" else "--seed-lists"
     if output is None:
-        raise UsageError(f"{option} writes further adapters beside -o ADAPTER; name that too")
+        raise UsageError(f"{option} writes more adapters next to -o ADAPTER; name that too")
     path = Path(output)
     numbers = [""] if count == 1 else list(map(str, range(1, count + 1)))
     return [str(path.with_name(f"{path.stem}.{kind}{number}{path.suffix}")) for number in numbers]

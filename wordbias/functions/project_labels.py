@@ -14,6 +14,8 @@ import numpy as np
 
 from wordbias.arguments import check_choice, check_number
 from wordbias.calls import refuse_given
+from wordbias.columns import Column
+from wordbias.contextual.audit.texts import AuditTexts
 from wordbias.contextual.fitting import TOKENS
 from wordbias.contextual.scrubbing import TOKENS as OF_LABELS
 from wordbias.contextual.scrubbing import (
@@ -39,6 +41,7 @@ from wordbias.models.texts import Choice, Texts, TextsLike, kept_values, load_te
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.settings import Configured, Known, Takes
+from wordbias.wordlists import GroupsLike
 
 ALL_TOKENS = tuple(dict.fromkeys([*TOKENS, *OF_LABELS]))
 """Tokens to fit on, those of methods for pairs first."""
@@ -49,6 +52,29 @@ FEW = 10
 KNOWN: Known = {**{name: ROW_METHODS[name] for name in OF_MOMENTS}, **PAIR_METHODS}
 TAKES: Takes = {**ROW_SETTINGS, **PAIR_SETTINGS}
 """Settings that methods take here."""
+
+
+def sentences_of(groups: GroupsLike, method: str | None) -> Texts:
+    """Return the sentences of an audit for fitting, with their groups as their only column.
+
+    Raises
+    ------
+    UsageError
+        If other texts are given, or the method is fitted to pairs.
+    WordbiasError
+        If the groups cannot be read, or a model is not measured on them.
+    """
+    others = ("texts", "labels", "text_column", "where", "pairs", "limit")
+    refuse_given(others, "is for other sentences than those of --groups")
+    if method in PAIR_METHODS:
+        raise UsageError(
+            f"--methods={method}: is fitted to pairs of sentences, and those of --groups are "
+            f"labelled; choose {', '.join(OF_MOMENTS)}"
+        )
+    found = AuditTexts.load(groups)
+    labels = {found.attribute: Column.of(one.group for one in found.fit)}
+    texts = load_texts([one.text for one in found.fit])
+    return replace(texts, name=f"sentences of wordbias audit, {found.attribute}", columns=labels)
 
 
 def load_labelled(

@@ -44,7 +44,7 @@ _BESIDE = {"strength": "S", "distance": "D", "fairness": "η"}
 
 @dataclass(frozen=True, eq=False)
 class TaskSweep:
-    """Predictions under every setting, of which one is chosen on some texts.
+    """Predictions under every setting; one setting is chosen on some texts.
 
     Attributes
     ----------

@@ -160,7 +160,7 @@ def refuse_same_units(tested: LabelledTexts, others: LabelledTexts) -> None:
         shared = how_many(len(set(units)), "unit has", "units have")
         raise WordbiasError(
             f"--unit: {tested.texts.name}: {where}: {shared} texts in --task as well, the first is "
-            f"{units[0]!r}; keep the texts of a unit in one file, or leave out --test, so that "
+            f"{units[0]!r}; keep the texts of a unit in one file, or leave out --test: then "
             "--task is divided by units"
         )
 
@@ -200,7 +200,7 @@ class TaskFiles(NamedTuple):
         columns: TaskColumns,
         skip_bad: bool,
     ) -> TaskFiles:
-        """Read the files, of which no two have a text in common."""
+        """Read the files, and refuse two that have a text in common."""
         read = partial(read_task, columns=columns, skip_bad=skip_bad)
         apart = partial(without_same_texts, skip_bad=skip_bad)
         given = read(task, grouped=True)

@@ -371,7 +371,7 @@ def _pairs(groups: GroupsLike | None, lists: PathLike | None) -> list[tuple[str,
         pairs = [*attribute.pairs, *attribute.equalise]
         if not pairs:
             raise WordbiasError(
-                f"the attribute {attribute.name} has no pairs, by which its groups are told apart; "
+                f"the attribute {attribute.name} has no pairs, which tell its groups apart; "
                 'give it some, in a TOML file: [pairs] definitional = [["a", "b"], …]'
             )
         return pairs

@@ -79,8 +79,9 @@ def weat(
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
         The embeddings to measure; by default the sample that comes with wordbias.
     query : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
-        Queries: names or numbers, 1,6-8, or all. Or your own TOML file or WEFE's JSON; FILE::NAME
-        is one query in it.
+        Queries: names or numbers of WEAT's, 1,6-8, or all; names of SEAT's, such as
+        angry-black-woman, or seat. Or your own TOML file or WEFE's JSON; FILE::NAME is one query in
+        it.
     targets : str, two lists, or mapping from two names to words, optional
         Two sets of words, X and Y, for a query of your own: male,female by name. Or give it twice,
         once for each set, as a name, a file with a word per line, or words: he,him and she,her.

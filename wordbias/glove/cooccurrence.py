@@ -288,7 +288,7 @@ def _near(corpus: Corpus, vocabulary: Vocabulary, window: int) -> Iterator[tuple
 
 
 class _Runs:
-    """Sorted files of pairs and sums, of which sixteen are merged into one.
+    """Sorted files of pairs and sums; sixteen are merged into one.
 
     Attributes
     ----------

@@ -300,7 +300,7 @@ class Gendered:
         )
         if set(first) <= set(second) or set(second) <= set(first):
             raise WordbiasError(
-                f"{what}: all words of one group are in the other too, by which they are not told "
+                f"{what}: all words of one group are in the other too, which does not tell them "
                 "apart; list each word on one side of its pairs"
             )
         every = [pair for one in pairs for pair in resolve_pairs([one], index).found]

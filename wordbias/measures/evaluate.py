@@ -190,7 +190,7 @@ def evaluate_panels(
 
 
 def refuse_undefined(rows: Sequence[Row]) -> None:
-    """Refuse rows of which none has a value: nothing was measured, as with another language.
+    """Refuse rows without any value: nothing was measured, as with another language.
 
     Raises
     ------

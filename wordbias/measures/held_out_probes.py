@@ -34,7 +34,7 @@ Integers = NDArray[np.intp]
 
 BEST, LINEAR, RBF = "best-probe", "ridge-probe", "rbf-probe"
 PROBES = (LINEAR, RBF)
-"""The probes, of which the best is chosen."""
+"""The probes; the best is chosen."""
 FOLDS = 5
 """Outer folds. All but one of them are the inner ones."""
 DRAWS, FEWEST_DRAWS = 99, 19

@@ -56,7 +56,7 @@ PAIRS = (
 _SAME = 0.002
 """Largest difference of such cosines that rounding to float16 explains."""
 _AMONG = 0.01
-"""Share by which the number of words that are searched may differ."""
+"""How much the number of searched words may differ, as a share."""
 _DIGITS = 3
 """Digits that tables show: values that agree in them are equal."""
 
@@ -213,7 +213,7 @@ def asked(row: Row) -> dict[str, int]:
 
 
 def _as_many(row: Row, at: Mapping[str, Any]) -> bool:
-    """Return whether neighbours or answers were searched among as many words."""
+    """Return whether neighbours or answers were searched among equally many words."""
     one, other = int(row.details.get("among", 0)), int(at.get("among", 0))
     return abs(one - other) <= _AMONG * max(one, other)
 

@@ -22,7 +22,7 @@ from wordbias.wordlists import resolve_pairs
 Float = NDArray[np.float64]
 
 MIDDLE = 0.95
-"""Share of the neutral words of which no lean is claimed."""
+"""Share of the neutral words about which no lean is claimed."""
 REDRAWS = 200
 """Number of redraws of the pairs for the interval of a word's lean."""
 TOLD = "lean-told"

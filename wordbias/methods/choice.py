@@ -158,9 +158,9 @@ def make_halves(
     sembias
         Questions; those with one stereotyped pair belong to one half.
     query
-        Association test, of which each of the four sets of words is divided.
+        Association test; each of its four sets of words is divided.
     sets
-        Test sets, of which the pairs are divided.
+        Test sets; their pairs are divided.
 
     Raises
     ------
@@ -542,7 +542,7 @@ def choose(task: Task, tried: Sequence[Tried], keep: float) -> Tried:
 
 
 def percent(keep: float) -> str:
-    """Write the share to keep with as many digits as it has."""
+    """Write the share to keep with all of its digits."""
     return f"{100 * keep:.6g}%"
 
 

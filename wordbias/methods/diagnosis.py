@@ -371,7 +371,7 @@ def _mean_rows(
 def _about_missing(
     names: Sequence[str], groups: Sequence[Resolved[str]], *, first_names: bool
 ) -> list[str]:
-    """Return warnings on groups of which few words were found."""
+    """Return warnings on groups with few found words."""
     notes = []
     for name, group in zip(names, groups, strict=True):
         few = first_names and len(group.found) < FEW_NAMES

@@ -214,7 +214,7 @@ class Chain:
 
 
 def refuse_mixed_centring(centred: Collection[bool | None]) -> None:
-    """Refuse methods of which some were fitted to centred differences and some were not."""
+    """Refuse methods if only some were fitted to centred differences."""
     if {True, False} <= set(centred):
         raise WordbiasError(
             "one method has centred differences (centre, as-published) and another has not: they "

@@ -107,8 +107,8 @@ class LastCoordinate:
     def __post_init__(self) -> None:
         if self.d < 2:
             raise WordbiasError(
-                f"vectors of {self.d} values have no last coordinate beside others; expected "
-                "GN-GloVe vectors of at least two"
+                f"vectors of {self.d} values are too short for GN-GloVe: its last value is "
+                "the gender's; expected two values or more"
             )
 
     def __call__(self, x: Rows) -> Rows:

@@ -294,7 +294,7 @@ def learn(
     stop_at: float | None = None,
     at_least: int = 0,
 ) -> Rounds:
-    """Find the directions by which the classifiers of all rounds tell the classes.
+    """Find the directions that the classifiers of all rounds use.
 
     The published recipe sums the projections of all rounds and takes the row space of the sum,
     ``P = I − P_R(Σ P_R(W_i))``. The row space of a sum of projections is the span of theirs, so one

@@ -130,7 +130,7 @@ class Erasure(Arrays):
 
 
 def fit_moments(moments: Sequence[Moments], settings: Mapping[str, Any]) -> tuple[Erasure]:
-    """Fit LEACE to the labels of some rows, all of which are erased together; see `erase`."""
+    """Fit LEACE to the labels of some rows, and erase all labels together; see `erase`."""
     return (erase(moments, settings.get("method", "leace"), settings.get("shrinkage", True)),)
 
 

@@ -196,7 +196,7 @@ def _root(c: Floats) -> Floats:
 def group_vectors(
     embedding: Embedding, attribute: Attribute | WordGroups
 ) -> list[NDArray[np.float32]]:
-    """Return the vectors of each group's words, as many arrays as groups.
+    """Return the vectors of each group's words, an array for each group.
 
     Raises
     ------

@@ -75,7 +75,7 @@ def fit(
 
 
 def _from_sets(embedding: Embedding, sets: WordSets, dims: int | None) -> Subspace:
-    """Fit to the definitional sets of which the embedding has all words, as it spells them."""
+    """Fit to the definitional sets whose words are all in the embedding, as it spells them."""
     resolved = [resolve(words, embedding) for words in sets.definitional]
     whole = [one.found for one in resolved if len(one.found) == len(one.listed)]
     if not resolved:

@@ -1,4 +1,4 @@
-"""Random directions in place of fitted ones: what a removal does by itself.
+"""Random directions in place of fitted ones: what any removal does.
 
 A random direction has less of the words than a fitted one: the same weights move words less. Other
 nulls move vectors as far. For words (`chains_as_far`) that is the mean distance at length one,
@@ -40,7 +40,7 @@ _DRAWS, _AS_FAR, _BY_COVARIANCE = 1, 2, 3
 
 
 def random_step(step: Projection | Erasure, rng: np.random.Generator) -> Projection | Erasure:
-    """Return the removal of random directions, as many as a fitted removal has.
+    """Return the removal of random directions, the number that a fitted removal has.
 
     A projection keeps its weights. An affine map, such as that of LEACE, becomes the orthogonal
     projection along random directions; it leaves the same row where it is.

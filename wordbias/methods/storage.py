@@ -218,7 +218,7 @@ class Origin:
     def __post_init__(self) -> None:
         object.__setattr__(self, "vectors", frozen(self.vectors))
         if not np.isfinite(self.vectors).all():
-            raise WordbiasError("a vector by which its words are known again is no number")
+            raise WordbiasError("a stored vector of a word is no number")
         if self.vectors.shape != (len(self.words), self.dim):
             raise WordbiasError(
                 f"{len(self.words)} words of {self.dim} dimensions do not fit vectors of shape "
@@ -272,14 +272,14 @@ class Origin:
             return
         if not self.words:
             raise WordbiasError(
-                f"{what}: fitted on {self.name} of an array, which have no words by which vectors "
-                f"are known again; if {embedding.name} is of the same space, --force"
+                f"{what}: fitted on {self.name} of an array, which have no words to recognise "
+                f"vectors by; if {embedding.name} is of the same space, --force"
             )
         shared = [i for i, word in enumerate(self.words) if word in embedding]
         if not shared:
             raise WordbiasError(
-                f"{what}: {embedding.name} has none of the {len(self.words)} words by which it "
-                f"knows the vectors of {self.name} again; if these are the same vectors, --force"
+                f"{what}: {embedding.name} has none of the {len(self.words)} words that "
+                f"{self.name} is recognised by; if these are the same vectors, --force"
             )
         words = [self.words[i] for i in shared]
         x, y = self.vectors[shared], embedding.take(words).astype(float)

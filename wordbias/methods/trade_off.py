@@ -32,7 +32,7 @@ _SHARED = ("audit", "layer", _COLUMN, "debiased")
 QUALITY = ("similarity", "analogy")
 """Measures of quality."""
 OF_MODELS = (BEST, *PROBES, "pronoun-stereotype", "expected-pronoun-stereotype")
-"""Main measures of a model, of which a projection should lower what is beyond chance."""
+"""Main measures of a model; a projection should lower those beyond chance."""
 NEIGHBOURS_TITLE = "neighbours"
 COSTS = ("sentence-order-kept", "sentence-neighbours-kept", "perplexity-kept")
 """Shares that a projection of a model keeps."""

@@ -39,7 +39,7 @@ class Transform(Protocol):
 
 
 class Identity:
-    """Transform that changes nothing, by which a file is converted."""
+    """Transform that changes nothing; it converts a file."""
 
     name = "converted"
 

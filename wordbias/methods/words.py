@@ -84,7 +84,7 @@ class Moments(NamedTuple):
 def pair_vectors(
     embedding: Embedding, attribute: Attribute, pairs: Iterable[tuple[str, str]], what: str
 ) -> Pairs:
-    """Return the vectors of those pairs of which the embedding has both words.
+    """Return the vectors of the pairs with both words in the embedding.
 
     Parameters
     ----------

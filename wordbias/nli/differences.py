@@ -35,7 +35,7 @@ AGAINST_LISTS = {
 }
 """The same measures, and those of their paired differences to MISP of redrawn word lists."""
 PUBLISHED_EFFECT = 0.26
-"""Share of E by which MISP lowers it in Dawkins (2021, section 5): .149 to .1107."""
+"""How much MISP lowers E in Dawkins (2021, section 5), as a share: .149 to .1107."""
 SMALLER_EFFECTS = (0.15, 0.10)
 _ABOUT = ("attribute", "set", "setting", "better")
 
@@ -120,7 +120,7 @@ def readings(rows: Sequence[Row], error: float) -> list[Reading]:
     rows
         Rows of `paired_differences` with an outcome; others are ignored.
     error
-        E of the first embedding, of which excluded effects are shares.
+        E of the first embedding; excluded effects are shares of it.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
     changes
         Rows of `paired_differences`.
     error
-        E of the first embedding, of which effects are shares.
+        E of the first embedding; effects are shares of it.
 
     Returns
     -------

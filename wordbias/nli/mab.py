@@ -280,7 +280,7 @@ def over_lists(
 ) -> Resampled:
     """Bootstrap over all word lists: both groups' words, the verbs and the objects.
 
-    Each list is drawn again, as many words, with replacement. The sentences are those of the drawn
+    Each list is drawn again at its length, with replacement. The sentences are those of the drawn
     words, as often as their words are drawn: weights on sentences that have been scored.
 
     Parameters

@@ -340,7 +340,7 @@ def _lines(rows: Sequence[Sequence[str]]) -> bytes:
 def missing_fillers(
     embedding: Embedding, test: TestSet, *, lower: bool | None = None
 ) -> tuple[str, ...]:
-    """Return the fillers of which an embedding lacks a token.
+    """Return the fillers with a token that an embedding lacks.
 
     Parameters
     ----------
@@ -392,7 +392,7 @@ def with_known_words(embedding: Embedding, test: TestSet, *, lower: bool | None 
 
 
 def missing_group_reason(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
-    """Return a message on a group of which an embedding lacks every word of a kind, or nothing."""
+    """Return a message if an embedding lacks every word of a kind of a group, or nothing."""
     missing = missing_fillers(embedding, test, lower=lower)
     whole = {(one.kind, one.group) for one in test.hypotheses}
     kept = {(one.kind, one.group) for one in test.hypotheses if one.word not in missing}

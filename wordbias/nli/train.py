@@ -116,7 +116,7 @@ def train_all(
 
 
 def stacks(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Divide the jobs that are left into stacks, each of which is trained as one.
+    """Divide the jobs that are left into stacks; each stack is trained as one.
 
     A checkpoint holds all models of a stack, so that training resumes with exactly these: with
     those that are done, if a process was killed while it wrote one model after the other, and
@@ -228,7 +228,7 @@ class NLITask:
     train, dev
         Pairs, encoded by the lexicon.
     recipe
-        Settings, of which the batch size is used.
+        Settings; only the batch size is used.
     seeds
         K seeds, for the order of batches and for dropout.
     half

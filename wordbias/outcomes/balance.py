@@ -97,7 +97,7 @@ class Balanced:
                 yield record
 
     def empty(self) -> list[str]:
-        """Return the classes of which a group has no example, with that group."""
+        """Return the classes in which a group has no example, with that group."""
         cells = np.argwhere(self.before == 0)
         return [f"{self.classes[i]} has no {self.groups[j]}" for i, j in cells]
 

@@ -25,7 +25,7 @@ from wordbias.statistics import SAMPLES, resamples
 
 MACRO_F1 = "macro-f1"
 BY = (*GAPS, *DIVERGENCES)
-"""Measures by which can be chosen: the sum of absolute gaps, or of distances."""
+"""Measures to choose by: the sum of absolute gaps, or of distances."""
 LEAST = 2
 """Smallest number of texts of a class in a group that a gap is measured on."""
 _AT_ONCE = 1 << 22  # cells of counts that are held at one time
@@ -85,8 +85,8 @@ class Examples:
             )
         if ((there > 0).sum(axis=0) < 2).all():
             raise WordbiasError(
-                f"{where}: every class has texts of one group only, so that the group determines "
-                "the class and no class can be compared; give texts of both groups in each class"
+                f"{where}: every class has texts of one group only; nothing can be compared "
+                "within a class: give texts of both groups in each class"
             )
         for g, c in zip(*np.nonzero((counts < least) & counts.any(axis=0)), strict=True):
             raise WordbiasError(
@@ -261,6 +261,6 @@ def choose(values: Mapping[str, Values], by: str, limit: Limit, rule: Rule | Non
 
 
 def check_by(by: str) -> None:
-    """Refuse a measure by which cannot be chosen."""
+    """Refuse a measure that nothing can be chosen by."""
     if by not in BY:
         raise UsageError(f"--by {by}: expected one of {listed(BY)}")

@@ -101,7 +101,7 @@ class Scrubber:
         return "".join(parts) if found else text, found
 
     def mask_random(self, text: str, count: int, rng: np.random.Generator) -> str:
-        """Replace as many words as asked, drawn from all words of the text."""
+        """Replace this number of words, drawn from all words of the text."""
         if not count:
             return text
         parts = self._pattern.split(text)

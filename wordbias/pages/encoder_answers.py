@@ -1,7 +1,7 @@
 """What an audit of a model says beside the answers of any audit, made of its rows by stated rules.
 
-Is gender read off sentences that do not state it, and where most? Do occupations follow the share
-of women, and does the pronoun that a decoder expects? Do association tests show gender? What next?
+Is the group of a name or word read off sentences, and where most? Do occupations follow the share
+of women, and does the pronoun that a decoder expects? What do association tests show? What next?
 `docs/audit-models.md` has the rules.
 """
 
@@ -23,7 +23,7 @@ from wordbias.rows import Found, given
 from wordbias.verdicts import change, finds, interval, is_number
 
 BEFORE = "before"
-NAMES = "first names"
+GENDER, NAMES = "gender", "first names"
 COMPRESSION, ACCURACY, STEREOTYPE = "compression", "probe-accuracy", "pronoun-stereotype"
 EXPECTED, EXPECTED_GAP = "expected-pronoun-stereotype", "expected-pronoun-gap"
 SEAT, CEAT = "seat", "ceat"
@@ -64,10 +64,16 @@ class ModelRows:
         Stages in their order, ``before`` first.
     layers
         Layers that were measured before.
+    attribute
+        Attribute of people that the audit is about.
+    units
+        Kind of words whose groups are read: ``first names`` or ``words``.
     """
 
     subject: str
     kind: str
+    attribute: str
+    units: str
     rows: list[Found]
     stages: list[str]
     layers: list[int]
@@ -80,6 +86,10 @@ class ModelRows:
         self.stages = [BEFORE, *(stage for stage in stages if stage != BEFORE)]
         known = {row["layer"] for row in self.rows if isinstance(row.get("layer"), int)}
         self.layers = sorted(known)
+        about = (str(row["attribute"]) for row in self.rows if given(row, "attribute"))
+        self.attribute = next(about, GENDER)
+        read = (str(row.get("set")) for row in self.rows if row["measure"] in (BEST, COMPRESSION))
+        self.units = next(read, NAMES)
 
     @property
     def has_layers(self) -> bool:
@@ -97,7 +107,7 @@ class ModelRows:
         """Return the row of a measure with a value, at the last layer by default."""
         wanted = self.last if layer is None else layer
         if not name and measure in (COMPRESSION, ACCURACY, "selectivity", BEST, *PROBES):
-            name = NAMES
+            name = self.units
         return next(
             (
                 row
@@ -113,8 +123,25 @@ class ModelRows:
 
     @property
     def untrained(self) -> str:
-        """Name of the set of first names that the model with random weights has read."""
-        return f"{NAMES}, untrained {self.kind}"
+        """Name of the set of words that the model with random weights has read."""
+        return f"{self.units}, untrained {self.kind}"
+
+    @property
+    def unseen(self) -> str:
+        """What a probe has not seen: ``names`` or ``words``."""
+        return self.units.removeprefix("first ")
+
+    @property
+    def group(self) -> str:
+        """What is read of a name or word: ``gender``, or the group of groups that were chosen."""
+        return f"group ({self.attribute})" if "/" in self.attribute else self.attribute
+
+    @property
+    def sentences(self) -> str:
+        """What is read off sentences: ``the gender of a first name``, and how they say it."""
+        unit = self.units.removesuffix("s")
+        how = "do not state it" if self.units == NAMES else "mention it"
+        return f"The {self.group} of a {unit} {{}} from {{}}sentences that {how}"
 
     def sets(self, measure: str) -> list[str]:
         """Return the sets of a measure, such as the queries of an association test."""
@@ -158,7 +185,7 @@ def _finds(row: Found | None) -> bool:
 
 
 def _readable(one: ModelRows) -> list[str]:
-    """Say whether gender is read off the names' sentences, and in which layer most."""
+    """Say whether the group is read off the names' sentences, and in which layer most."""
     by_layer = {
         layer: row for layer in one.layers if (row := one.get(COMPRESSION, layer=layer)) is not None
     }
@@ -173,7 +200,7 @@ def _readable(one: ModelRows) -> list[str]:
     is_read, is_coded = _finds(read), _finds(output)
     if read is not None:
         shown = (
-            f"the best probe is right for {_value(read)} of unseen names {where} (chance "
+            f"the best probe is right for {_value(read)} of unseen {one.unseen} {where} (chance "
             f"{chance_range(read)}), and {shown}"
         )
         if is_read and not is_coded:
@@ -181,20 +208,20 @@ def _readable(one: ModelRows) -> list[str]:
     if not is_read and not any(map(_finds, by_layer.values())):
         inside = ", and no layer is beyond chance" if one.has_layers else ""
         return [
-            "The gender of a first name cannot be read from sentences that do not state it, as far "
-            f"as these probes can tell: {shown}{inside}."
+            f"{one.sentences.format('cannot be read', '')}, as far as these probes can tell: "
+            f"{shown}{inside}."
         ]
     most = max(by_layer, key=lambda layer: float(by_layer[layer]["value"]))
     if not is_read and not is_coded:
         return [
-            "The gender of a first name cannot be read from the vectors of sentences that do not "
-            f"state it: {shown}, which is at chance. Inside the {one.kind} it can, most in layer "
-            f"{most}: {_value(by_layer[most])}.{_untrained(one, by_layer[most], most)}"
+            f"{one.sentences.format('cannot be read', 'the vectors of ')}: {shown}, which is at "
+            f"chance. Inside the {one.kind} it can, most in layer {most}: "
+            f"{_value(by_layer[most])}.{_untrained(one, by_layer[most], most)}"
         ]
     in_layer = "" if most == one.last else f"; most in layer {most}, {_value(by_layer[most])}"
     return [
-        "The gender of a first name can be read from sentences that do not state it: "
-        f"{shown}{in_layer}.{_untrained(one, by_layer[most], most)}"
+        f"{one.sentences.format('can be read', '')}: {shown}{in_layer}."
+        f"{_untrained(one, by_layer[most], most)}"
     ]
 
 
@@ -254,12 +281,12 @@ def _one_pronoun(gap: Found | None) -> str:
 
 
 _TESTS = {
-    (True, True): "SEAT and CEAT show gender in",
-    (True, False): "SEAT shows gender, CEAT does not, in",
-    (False, True): "SEAT does not show gender, CEAT does, in",
-    (False, False): "Neither SEAT nor CEAT shows gender in",
-    (True, None): "SEAT shows gender in",
-    (False, None): "SEAT does not show gender in",
+    (True, True): "SEAT and CEAT show {} in",
+    (True, False): "SEAT shows {}, CEAT does not, in",
+    (False, True): "SEAT does not show {}, CEAT does, in",
+    (False, False): "Neither SEAT nor CEAT shows {} in",
+    (True, None): "SEAT shows {} in",
+    (False, None): "SEAT does not show {} in",
 }
 """Beginnings of a sentence, by what SEAT and CEAT show; None is not measured."""
 _WHY_TESTS_DIFFER = (
@@ -282,7 +309,7 @@ def _associations(one: ModelRows) -> list[str]:
         text = f"{query_text(seat)} (SEAT {_value(seat)}"
         text += f", p = {p:.2g}" if is_number(p) else ""
         text += f"; CEAT {value_text(ceat, 2)}" if ceat is not None else ""
-        key = _TESTS[clear, shown]
+        key = _TESTS[clear, shown].format(one.group)
         if clear and shown and ceat is not None and ceat["value"] * seat["value"] < 0:
             key = "SEAT and CEAT contradict each other in"
         differ = differ or shown not in (None, clear)
@@ -330,7 +357,7 @@ def model_next(one: ModelRows, columns: Sequence[ColumnAnswer]) -> str:
         )
     if best is None:
         left = [method for method in _INSIDE if method not in one.stages]
-        if one.kind == "encoder" and left:
+        if one.kind == "encoder" and one.attribute == GENDER and left:
             return (
                 "Try a projection inside the encoder, with: wordbias audit MODEL "
                 f"--methods='{' '.join(left)}'."
@@ -342,6 +369,12 @@ def model_next(one: ModelRows, columns: Sequence[ColumnAnswer]) -> str:
         )
     row = one.get(LEFT, best.name)
     written = None if row is None else row.get("written_by")
+    if not written and one.attribute != GENDER:
+        return (
+            f"{best.name} has no place in this model's files; fit a removal inside the {one.kind}, "
+            "with: wordbias project MODEL --groups=GROUPS -o ADAPTER; and measure it with: "
+            f"{_MEASURES[one.kind]}."
+        )
     if not written:
         return (
             f"{best.name} has no place in this model's files; audit removals that wordbias "

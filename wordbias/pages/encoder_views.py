@@ -13,7 +13,7 @@ from wordbias.measures.registry import (
     measure_title,
 )
 from wordbias.pages.answers import column_answers
-from wordbias.pages.columns import best_of
+from wordbias.pages.columns import best_of, capital
 from wordbias.pages.encoder_answers import (
     ACCURACY,
     BEFORE,
@@ -21,6 +21,7 @@ from wordbias.pages.encoder_answers import (
     COMPRESSION,
     EXPECTED,
     EXPECTED_GAP,
+    GENDER,
     MAIN,
     NEIGHBOURS,
     ORDER,
@@ -70,6 +71,9 @@ Series = tuple[str, str, str, Sequence[Found]]
 Models = Sequence[ModelRows]
 _NAMED = 2
 """Occupations of each side that a picture names."""
+_ASKED = "Are women’s names nearer to family and arts, men’s to career, mathematics and science?"
+_ASKED_OF_GROUPS = "Are sentences that mention one group nearer to pleasant words than others?"
+"""What association tests ask about gender, and about other groups."""
 
 
 def claims_model(row: Found) -> bool:
@@ -115,9 +119,11 @@ def _by_layer(one: ModelRows, measure: str, stage: str = BEFORE, name: str = "")
 
 
 def _layers(models: Models) -> Section:
-    """Draw how easily the gender of names is read off each layer."""
+    """Draw how easily the group of names or words is read off each layer."""
+    named, what = (models[0].group, models[0].unseen) if models else (GENDER, "names")
+    groups = "genders" if named == GENDER else "groups"
     shows = (
-        "How many times shorter a message of the names’ genders is when the vectors of their "
+        f"How many times shorter a message of the {what}’ {groups} is when the vectors of their "
         "sentences are known; 1, dashed, is nothing. Bars: 95 % over the seeds. After a projection "
         "only the layers that it changes are drawn."
     )
@@ -134,7 +140,7 @@ def _layers(models: Models) -> Section:
             (label, *_LOOKS[i % len(_LOOKS)], _by_layer(one, COMPRESSION, label))
             for i, label in enumerate(one.columns)
         ]
-        title = _titled(models, one, "Gender of first names, by layer")
+        title = _titled(models, one, f"{capital(one.group)} of {one.units}, by layer")
         picture = _layer_picture(series, together, 1.0, title, shows)
         figures.append(Figure(title, picture, shows, family.limits))
         cells = []
@@ -150,13 +156,16 @@ def _layers(models: Models) -> Section:
         grids.append(Grid(Table(title, [*heads, "chance"], cells, note), folded=True))
     lead = (
         "Sentences such as “Olivia read the newspaper after breakfast.” do not state a gender; "
-        "only the name suggests one. A probe is tested on names that it has not seen."
+        "only the name suggests one."
+        if named == GENDER
+        else f"The sentences about all groups are the same, but for the {what} in them."
     )
+    lead += f" A probe is tested on {what} that it has not seen."
     method = (
-        f"{family.description} Names are never divided between training and test. Vectors are "
-        "scaled to mean square 1 at each layer. Layer 0 is the input embeddings."
+        f"{family.description} {capital(what)} are never divided between training and test. "
+        "Vectors are scaled to mean square 1 at each layer. Layer 0 is the input embeddings."
     )
-    title = "Gender in the layers: how easily can it be read?"
+    title = f"{capital(named)} in the layers: how easily can it be read?"
     return Section("layers", title, [lead], figures, grids, [method])
 
 
@@ -309,6 +318,8 @@ def _lean_picture(
 def _tests(models: Models) -> Section:
     """List SEAT and CEAT, in the last layer at all stages and by layer before."""
     seat, ceat = BY_KEY["seat"], BY_KEY["ceat"]
+    of_gender = all(one.attribute == GENDER for one in models)
+    sided = "one-sided" if of_gender else "one-sided for published queries, else two-sided"
     grids, figures = _grids(models, (SEAT, CEAT), "Effect sizes in the last layer"), []
     shows = "Effect size before; 0, dashed, is none. Bars: 95 % over other words of the same kinds."
     for one in models:
@@ -327,13 +338,13 @@ def _tests(models: Models) -> Section:
     return Section(
         "associations",
         "Association tests on sentences: SEAT and CEAT",
-        ["Are women’s names nearer to family and arts, men’s to career, mathematics and science?"],
+        [_ASKED if of_gender else _ASKED_OF_GROUPS],
         figures,
         grids,
         [
             f"SEAT: {seat.description} CEAT: {ceat.description} The interval of SEAT is over other "
             "words of the same kinds, that of CEAT over other sentences, with the words fixed. p: "
-            "permutation test of the words, one-sided, corrected for the number of queries (Holm).",
+            f"permutation test of the words, {sided}, corrected for the number of queries (Holm).",
             seat.limits,
         ],
     )

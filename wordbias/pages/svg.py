@@ -140,7 +140,7 @@ def fitted(text: str, width: float) -> str:
 
 
 def legend(entries: Sequence[tuple[str, Look]], x: float, y: float, end: float = WIDTH) -> Markup:
-    """Write marks with their names, in as many lines as they need."""
+    """Write marks with their names, in one or more lines."""
     parts = []
     for (name, look), (left, lower) in zip(entries, _places(entries, x, end), strict=True):
         top = y + lower
@@ -213,7 +213,7 @@ def panel_picture(
 
 
 def legend_picture(entries: Sequence[tuple[str, Look]]) -> Markup:
-    """Draw a legend by itself."""
+    """Draw a legend alone."""
     height = 18 + legend_height([name for name, _ in entries], _SMALL_EDGE)
     title, text = "Marks of the pictures", ", ".join(name for name, _ in entries)
     return drawing(height, title, text, legend(entries, _SMALL_EDGE, 13))

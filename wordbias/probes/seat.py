@@ -1,4 +1,4 @@
-"""SEAT: WEAT on vectors of sentences, each of which mentions one word (May et al. 2019).
+"""SEAT: WEAT on vectors of sentences that mention one word each (May et al. 2019).
 
 A word stands in several templates, whose sentences are not independent. So the associations of a
 word are means over its sentences, and effect size, test and interval are over words, as in WEAT.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import normalise
-from wordbias.measures.weat import effect_size, p_value, resampled_effect_sizes
+from wordbias.measures.weat import Alternative, effect_size, p_value, resampled_effect_sizes
 from wordbias.probes.estimates import Estimate
 from wordbias.results import Row
 from wordbias.statistics import SAMPLES
@@ -36,21 +36,30 @@ class Seat:
         Vectors of the sentences of each word, shape ``(templates, d)``.
     seed
         Seed of the bootstrap samples and of the permutation test.
+    alternative
+        ``greater``, or ``two-sided`` where the order of X and Y means nothing.
 
     Attributes
     ----------
     estimate
         The effect size d.
     p
-        p of the permutation test, one-sided; None where d is undefined.
+        p of the permutation test; None where d is undefined.
     """
 
     query: Query
     estimate: Estimate
     p: float | None
+    alternative: Alternative
 
-    def __init__(self, query: Query, vectors: Mapping[str, Array], seed: int = 0) -> None:
-        self.query = query
+    def __init__(
+        self,
+        query: Query,
+        vectors: Mapping[str, Array],
+        seed: int = 0,
+        alternative: Alternative = "greater",
+    ) -> None:
+        self.query, self.alternative = query, alternative
         x, y, a, b = (words for _, words in (*query.targets, *query.attributes))
         c = word_cosines([vectors[w] for w in (*x, *y)], [vectors[w] for w in (*a, *b)])
         s = c[:, : len(a)].mean(axis=1) - c[:, len(a) :].mean(axis=1)
@@ -63,7 +72,8 @@ class Seat:
         self.estimate = Estimate(d, samples, "words")
         self.p = None
         if np.isfinite(d):
-            self.p = p_value(of_x, of_y, np.random.default_rng(seed)).p
+            rng = np.random.default_rng(seed)
+            self.p = p_value(of_x, of_y, rng, alternative=alternative).p
 
     def row(self, subject: str, about: Mapping[str, Any]) -> Row:
         """Return the effect size as a row, with its p."""
@@ -73,7 +83,7 @@ class Seat:
             "set": self.query.name,
             "about": self.query.about,
             "n": {name: len(words) for name, words in sets},
-            **({} if self.p is None else {"p": self.p, "alternative": "greater"}),
+            **({} if self.p is None else {"p": self.p, "alternative": self.alternative}),
         }
         return self.estimate.row(
             subject,

@@ -459,7 +459,7 @@ class Stack:
 
 @dataclass
 class EarlyStopping:
-    """Early stopping of every probe by itself; each array has the shape ``(S, B)``.
+    """Early stopping of each probe apart from the others; each array has the shape ``(S, B)``.
 
     Attributes
     ----------

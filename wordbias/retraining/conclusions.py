@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from wordbias.rendering import how_many
 from wordbias.retraining.arms import ORIGINAL
 from wordbias.retraining.removals import is_removal
 from wordbias.retraining.results import (
@@ -191,7 +192,8 @@ def _agreement(found: Summary) -> str:
     restored = _means(found, found.main, RESTORED)
     names = [name for name in found.runs.debiased() if name in compression and name in restored]
     if len(names) < _FEWEST:
-        return f"{len(names)} strategies are too few for their order to say anything."
+        few = how_many(len(names), "strategy is", "strategies are")
+        return f"{few} too few for their order to say anything."
     concordant, pairs = _concordant(
         [compression[name] for name in names], [restored[name] for name in names]
     )

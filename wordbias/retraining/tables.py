@@ -80,13 +80,13 @@ def _vectors_table(found: Summary) -> Table:
 def _representative_tables(found: Summary) -> list[Table]:
     """Return the metrics of the short table, before and after retraining."""
     title = f"Before and after retraining {found.task.layers} ({_PAPER}, {found.task.tables[0]})"
-    return _by_strategy(found, title, _representative_lines(found))
+    return _by_strategy(found, title, _lines(found, found.task.short))
 
 
-def _representative_lines(found: Summary) -> list[tuple[Metric, str, str]]:
-    """Return the metrics of the short table with their stages and titles."""
+def _lines(found: Summary, metrics: Sequence[Metric]) -> list[tuple[Metric, str, str]]:
+    """Return metrics of vectors, and those of predictions before and after retraining."""
     lines = [(metric, REPRESENTATION, metric.title) for metric in (COMPRESSED, READ, CEAT)]
-    for metric in found.task.short:
+    for metric in metrics:
         lines += [
             (metric, stage, f"{metric.title}, {_STAGES[stage]}") for stage in _stages_of(found)
         ]
@@ -94,7 +94,10 @@ def _representative_lines(found: Summary) -> list[tuple[Metric, str, str]]:
 
 
 def _difference_tables(found: Summary) -> list[Table]:
-    """Return how far strategies are from no debiasing, and from random changes, seed by seed."""
+    """Return how far strategies are from no debiasing, and from random changes, seed by seed.
+
+    They have the metrics of all tables, also of those as fine-tuned and retrained.
+    """
     note = (
         "Mean difference and its 95 % interval over the seeds, by Student's t. It covers what "
         f"another seed may change, not other {found.task.units}."
@@ -120,7 +123,7 @@ def _tables_of_differences(
     """Return tables of one kind of tests, by strategy."""
     rows = []
     tests = []
-    for metric, stage, line in _representative_lines(found):
+    for metric, stage, line in _lines(found, found.task.of_predictions):
         for name in found.runs.strategies:
             test = test_of(found.cell(metric, name, stage))
             if test is not None and test.interval is not None:
@@ -290,9 +293,11 @@ def _drawn(row: Row) -> str:
 def _note_of(found: Summary, cells: Sequence[Cell]) -> str:
     """Return a note: the number of seeds, what a star means, and what is undefined."""
     seeds = len(found.runs.seeds)
-    parts = [f"Mean ± sd (n − 1) over {seeds} seeds." if seeds > 1 else "One seed."]
-    tests = [cell.test for cell in cells if cell.test is not None]
-    parts.append(_stars_note(tests, found.is_corrected, " against none"))
+    parts = ["One seed: no interval over seeds, no test."]
+    if seeds > 1:
+        tests = [cell.test for cell in cells if cell.test is not None]
+        parts = [f"Mean ± sd (n − 1) over {seeds} seeds."]
+        parts.append(_stars_note(tests, found.is_corrected, " against none"))
     fewer = sorted({cell.metric.title for cell in cells if 0 < cell.spread.n < seeds})
     if fewer:
         parts.append(f"From fewer seeds: {', '.join(fewer)}.")

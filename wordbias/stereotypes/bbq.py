@@ -313,7 +313,7 @@ def bbq_rows(data: BBQ, found: Scored, subject: str, *, seed: int = 0) -> list[R
 def _counted(data: BBQ, chosen: Sequence[int], answers: str) -> Float:
     """Return for each question whether the answer is right, 1, whether it is biased, and known.
 
-    The last two are 0 for questions of which it is not known what would be biased.
+    The last two are 0 for questions without a known biased answer.
     """
     by_target = answers == OWN and any(one.target is not None for one in data.questions)
     counts = np.zeros((len(chosen), 4))

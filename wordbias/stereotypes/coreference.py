@@ -18,7 +18,7 @@ from wordbias.stereotypes.entry import Record
 
 
 class Question(NamedTuple):
-    """A sentence, one of its pronouns, and two candidates of which the first is right."""
+    """A sentence, one of its pronouns, and two candidates; the first is right."""
 
     sentence: str
     pronoun: str

@@ -91,7 +91,7 @@ class StereotypeTest:
     note
         Note below the table of a decoder: values without bias.
     bias, cost
-        Measures of a decoder of which the closing lines say the change.
+        Measures of a decoder; the closing lines say their changes.
     """
 
     title: str

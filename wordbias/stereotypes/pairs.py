@@ -41,7 +41,7 @@ def share_row(
     units: NDArray[Any] | None = None,
     draws: int = SAMPLES,
 ) -> Row:
-    """Return the share of items, of which each is 1, 0 or a tie, with its interval.
+    """Return the mean of items, each 1, 0 or a tie, with its interval.
 
     It is Wilson's, or that of `wordbias.draws.of_share` if items share units, ``(n,)``, which needs
     draws. These are a bootstrap over items or units, for changes of them; one item has none.

@@ -1,4 +1,4 @@
-"""The tests of stereotypes: which text, file or folder is of which, and which model it is for."""
+"""The tests of stereotypes: the test and the model that a text, file or folder is for."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class Accuracy:
 
     @property
     def coverage(self) -> float:
-        """Share of the questions of which the embedding has all four words."""
+        """Share of the questions with all four words in the embedding."""
         return self.known / self.total
 
     def resampled(self, rng: np.random.Generator) -> NDArray[np.float64] | None:

@@ -56,7 +56,7 @@ class Similarity:
 
     @property
     def coverage(self) -> float:
-        """Share of the pairs of which the embedding has both words."""
+        """Share of the pairs with both words in the embedding."""
         return self.known / self.total
 
 

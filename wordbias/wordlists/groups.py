@@ -64,7 +64,7 @@ class WordGroups:
     subjects
         Subjects of template sentences, by kind of word: nouns, pronouns, names, occupations.
     first_names
-        The words of the groups are first names, of which a handful says nothing; see
+        The words of the groups are first names; a handful of them says nothing; see
         `resolve_groups`.
     grammatical_gender
         The nouns of the language have a grammatical gender, which the words of the groups have
@@ -322,7 +322,7 @@ def other_than_gender(path: GroupsLike | None) -> Attribute | None:
 
 
 def more_than_two(groups: WordGroups, text: str = "") -> WordbiasError:
-    """Return the error for groups of which two must be chosen, ready to be raised.
+    """Return the error, ready to be raised, that two of some groups must be chosen.
 
     Parameters
     ----------
@@ -362,10 +362,9 @@ def resolve_groups(
             for name, group in zip(attribute.groups, found, strict=True)
         )
         raise WordbiasError(
-            f"{what + ': ' if what else ''}{counts} first names found (at least {FEWEST_NAMES} of "
-            "each group needed); so few do not tell the groups apart: take the lists of the "
-            "vectors' language (wordbias lists), definitional pairs (the method "
-            "hard:direction=pca) or groups of your own (--groups FILE)"
+            f"{what + ': ' if what else ''}{counts} first names found; needed are {FEWEST_NAMES} "
+            "of each group to tell the groups apart: take the lists of the vectors' language "
+            "(wordbias lists), the method hard:direction=pca, or your own groups (--groups FILE)"
         )
     return [group.at_least(2) for group in found]
 

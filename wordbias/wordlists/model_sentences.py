@@ -1,22 +1,37 @@
-"""Sentences that an audit of a model reads, and the first names that stand in them.
+"""Sentences that an audit of a model reads, and the first names or words that stand in them.
 
-No sentence states a gender. First names are divided into two halves: a projection that is fitted on
-sentences with the names of one is measured on sentences with those of the other.
+No template states a gender. The first names or words of a group are divided into two halves: a
+projection that is fitted on sentences with those of one is measured on sentences with those of the
+other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
-from wordbias.wordlists.queries import Query, load_queries
+from wordbias.errors import WordbiasError
+from wordbias.wordlists.groups import FEWEST_NAMES, Attribute, WordGroups
+from wordbias.wordlists.queries import (
+    Query,
+    group_queries,
+    load_queries,
+    load_two_sets,
+)
 from wordbias.wordlists.templates import Gendered, unambiguous_names
 from wordbias.wordlists.toml import Pair, as_pairs, as_table, as_words, packaged, read_toml
 
 FILE = "model_sentences.toml"
 NAMES = 140
 """Number of female and of male first names in each half."""
+FEWEST_WORDS = 9
+"""Fewest different words of a group: four for fitting, and five for the folds of a probe."""
+ALIKE = 4
+"""First letters that forms of one word have in common."""
+VALENCE = ("pleasant_8", "unpleasant_8")
+"""Sets of words that are compared with the groups, two by two."""
 SUBJECT, WORD, SENTENCE = "{subject}", "{word}", "{sentence}"
 
 
@@ -113,3 +128,104 @@ def halves_of_names() -> tuple[Gendered, Gendered]:
 def gender_queries() -> tuple[Query, ...]:
     """Return WEAT's queries about gender: career and family, arts and mathematics or science."""
     return tuple(query for query in load_queries() if query.about == "gender")
+
+
+class Unit(NamedTuple):
+    """A first name, or the forms of a word, of a group."""
+
+    group: str
+    words: tuple[str, ...]
+
+
+def halves(
+    attribute: Attribute | WordGroups, queries: Iterable[Query] = ()
+) -> tuple[list[Unit], list[Unit]]:
+    """Return the first names or words of an attribute for fitting, and those for measuring.
+
+    Parameters
+    ----------
+    queries
+        Queries that are measured: none of their words is for fitting.
+
+    Returns
+    -------
+    fit, measured : list of Unit
+        Every second name or word of a group. Forms of a word are in one half: "mosque", "mosques".
+
+    Raises
+    ------
+    WordbiasError
+        If the words are not English, as the sentences are, or a group has too few.
+    """
+    if attribute.grammatical_gender:
+        raise WordbiasError(
+            f"{attribute.name}: its words are not English, and the sentences that a model reads "
+            "are; take gender, age, religion or ethnicity, or a TOML file with English words"
+        )
+    sets = [words for query in queries for _, words in (*query.targets, *query.attributes)]
+    tested = {word.lower() for words in sets for word in words}
+    names = attribute.first_names
+    fewest = 2 * FEWEST_NAMES if names else FEWEST_WORDS
+    fit, measured = [], []
+    for group, words in zip(attribute.groups, attribute.members, strict=True):
+        units = [(word,) for word in words] if names else forms(words)
+        free = [unit for unit in units if not {word.lower() for word in unit} & tested]
+        n = len(units) // 2
+        if len(units) < fewest or len(free) < n:
+            what = "first names" if names else "different words (mosque and mosques are one)"
+            raise WordbiasError(
+                f"{attribute.name}: {group} has {len(units)} {what}, {len(free)} of them in no "
+                f"association test; expected {fewest} or more, half of them in none: a model is "
+                "measured on other words than those for fitting; write groups with more words into "
+                "a TOML file, and give it to --groups"
+            )
+        chosen = [free[(2 * i + 1) * len(free) // (2 * n)] for i in range(n)]
+        fit += [Unit(group, unit) for unit in chosen]
+        measured += [Unit(group, unit) for unit in units if unit not in chosen]
+    return fit, measured
+
+
+def forms(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Put words together that begin alike, such as "elder" and "elderly", "teen" and "teenager"."""
+    found: list[list[str]] = []
+    for word in words:
+        at = next((unit for unit in found if any(_alike(word, other) for other in unit)), None)
+        if at is None:
+            found.append([word])
+        else:
+            at.append(word)
+    return [tuple(unit) for unit in found]
+
+
+def _alike(word: str, other: str) -> bool:
+    short, long = sorted((word.lower(), other.lower()), key=len)
+    return long.startswith(short[:ALIKE])
+
+
+def queries_about(attribute: Attribute | WordGroups) -> tuple[Query, ...]:
+    """Return WEAT's queries about an attribute, or about groups that were chosen of it.
+
+    Of ``ethnicity:hispanic,asian`` none is: the names of WEAT's queries are in other groups.
+    """
+    words = {word.lower() for some in attribute.members for word in some}
+    return tuple(
+        query
+        for query in load_queries()
+        if query.about == attribute.name
+        or (
+            attribute.name.startswith(f"{query.about} ")
+            and all(words & {word.lower() for word in some} for _, some in query.targets)
+        )
+    )
+
+
+def valence_queries(
+    attribute: Attribute | WordGroups, measured: Collection[Unit]
+) -> tuple[Query, ...]:
+    """Return a query of every two groups, by the words for measuring, on pleasant words."""
+    members = tuple(
+        tuple(word for unit in measured if unit.group == group for word in unit.words)
+        for group in attribute.groups
+    )
+    groups = WordGroups(attribute.name, attribute.groups, members, source=attribute.source)
+    return group_queries(groups, load_two_sets(VALENCE))

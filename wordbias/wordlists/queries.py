@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -31,6 +32,10 @@ Words = tuple[str, ...]
 Named = tuple[str, Words]
 Pair = tuple[Named, Named]
 
+PLACE = "{}"
+"""Where the word stands in a template."""
+SEAT = "seat"
+"""Name of all queries of SEAT beside those of WEAT."""
 CONTROL = "control"
 """Value of `Query.about` for a query that is about no people."""
 _NUMBERS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
@@ -61,6 +66,9 @@ class Query:
     about : str
         Attribute of people that the query is about, such as ``gender``. ``control`` where it is
         about none and shows that the test works. Empty where it is not known.
+    templates : (str, str), optional
+        Sentence of a word of X or Y, and of one of A or B, with ``{}`` for the word; for `wordbias
+        seat`, by default the same sentences for all words.
 
     Examples
     --------
@@ -79,6 +87,7 @@ class Query:
     source: str = ""
     pairs: tuple[tuple[str, str], ...] | None = None
     about: str = ""
+    templates: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         for side in ("targets", "attributes"):
@@ -183,7 +192,8 @@ def load_queries(
 
     A TOML file has a table ``[sets]``, a list of words under each name, and a table
     ``[queries.NAME]`` for each query. A query has ``targets = [x, y]`` and ``attributes = [a, b]``,
-    names of sets, and perhaps ``source = "..."`` and ``about = "gender"``, see `Query`. A JSON file
+    names of sets, and perhaps ``source = "..."``, ``about = "gender"`` and ``templates``, see
+    `Query`. A JSON file
     (suffix ``.json``) has either such word lists by name, as WEFE keeps its own, or what WEFE's
     ``Query.dict()`` returns, once or in a list.
 
@@ -224,9 +234,9 @@ def as_queries(
     Parameters
     ----------
     query
-        Names, see `choose_query`; a file of `load_queries`, of which ``FILE::NAME`` is one query; a
-        query; ``{"targets": …, "attributes": …}``, perhaps with ``name`` and ``about``; or several
-        of these.
+        Names of WEAT's or SEAT's, see `choose_query`; a file of `load_queries`, of which
+        ``FILE::NAME`` is one query; a query; ``{"targets": …, "attributes": …}``, perhaps with
+        ``name`` and ``about``; or several of these.
     targets, attributes, remedy
         See `load_queries`.
 
@@ -253,7 +263,14 @@ def as_queries(
         )
     path, names = file_of(query)
     known = load_queries(path, targets=targets, attributes=attributes, remedy=remedy)
-    return choose_query(known, names)
+    return choose_query(known, names, seat_queries() if path is None else ())
+
+
+@cache
+def seat_queries() -> tuple[Query, ...]:
+    """Return the queries of May et al. (2019) beside those of WEAT."""
+    _, sets, _ = _read(None)
+    return _from_toml(packaged("seat.toml"), sets)[1]
 
 
 def file_of(query: str | int | os.PathLike[str]) -> tuple[str | None, str]:
@@ -265,7 +282,9 @@ def file_of(query: str | int | os.PathLike[str]) -> tuple[str | None, str]:
     return None, text
 
 
-def choose_query(queries: Sequence[Query], selection: str) -> tuple[Query, ...]:
+def choose_query(
+    queries: Sequence[Query], selection: str, others: Sequence[Query] = ()
+) -> tuple[Query, ...]:
     """Select queries by name.
 
     Parameters
@@ -275,22 +294,28 @@ def choose_query(queries: Sequence[Query], selection: str) -> tuple[Query, ...]:
     selection
         Names, and numbers and ranges of the ten of WEAT, separated by commas: ``weat6``, ``6``,
         ``1-10``; or ``all``.
+    others
+        Queries that are selected by name too; ``seat`` is all of them, and ``all`` none.
 
     Raises
     ------
     WordbiasError
         If there is no such query.
     """
-    known = {query.name: query for query in queries}
+    known = {query.name: query for query in (*queries, *others)}
     parts = [selection]
     if selection not in known:
         parts = [part.strip() for part in selection.split(",")]
     names = [name for part in parts if part for name in _names_in(part, known)]
     if "all" in names:
         return tuple(queries)
+    if others:
+        seat = [query.name for query in others]
+        names = [one for name in names for one in (seat if name == SEAT else [name])]
     for name in names or [selection]:
         if name not in known:
-            raise unknown_name("query", name, known, ", or all, or a .toml or .json file")
+            more = f", or {SEAT} (all after weat10)" if others else ""
+            raise unknown_name("query", name, known, f"{more}, or all, or a .toml or .json file")
     return tuple(known[name] for name in dict.fromkeys(names))
 
 
@@ -424,23 +449,27 @@ def _read(
     return file, *(_from_json(file) if file.name.endswith(".json") else _from_toml(file))
 
 
-def _from_toml(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:
+def _from_toml(
+    file: Traversable, known: Mapping[str, Words] | None = None
+) -> tuple[dict[str, Words], tuple[Query, ...]]:
     tables = read_toml(file)
     refuse_unknown(tables, ("sets", "queries"), str(file))
     lists = as_table(tables.get("sets"), f"{file}: [sets]")
-    sets = {name: as_words(words, f"{file}: [sets] {name}") for name, words in lists.items()}
+    sets = dict(known or {})
+    sets |= {name: as_words(words, f"{file}: [sets] {name}") for name, words in lists.items()}
     queries = []
     for name, value in as_table(tables.get("queries"), f"{file}: [queries]").items():
         where = f"{file}: [queries.{name}]"
         fields = as_table(value, where)
-        refuse_unknown(fields, ("targets", "attributes", "source", "about"), where)
+        refuse_unknown(fields, ("targets", "attributes", "source", "about", "templates"), where)
         source = _text(fields, "source", where, str(file))
         about = _text(fields, "about", where)
         x, y = (
             _two(file, _as_names(fields.get(key), f"{where} {key}"), sets, f"{where} {key}")
             for key in ("targets", "attributes")
         )
-        queries.append(_checked(Query(name, x, y, source, about=about), str(file)))
+        made = Query(name, x, y, source, about=about, templates=_templates(fields, where))
+        queries.append(_checked(made, str(file)))
     return sets, tuple(queries)
 
 
@@ -449,6 +478,18 @@ def _text(fields: Mapping[str, Any], key: str, where: str, default: str = "") ->
     if not isinstance(text, str):
         raise complain(f"{where} {key}", "a text", text, f'write {key} = "..." in quotes')
     return text
+
+
+def _templates(fields: Mapping[str, Any], where: str) -> tuple[str, str] | None:
+    """Read the sentences of the words of X or Y, and of A or B; None if there are none."""
+    given = fields.get("templates")
+    if given is None:
+        return None
+    texts = [one for one in given if isinstance(one, str) and PLACE in one] if given else []
+    if not isinstance(given, list) or len(given) != 2 or len(texts) != 2:
+        remedy = 'write templates = ["{} is a doctor.", "The doctor is {}."]'
+        raise complain(f"{where} templates", f"two sentences with {PLACE}", given, remedy)
+    return texts[0], texts[1]
 
 
 def _two(file: Traversable, names: Words, sets: Mapping[str, Words], where: str) -> Pair:

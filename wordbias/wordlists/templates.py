@@ -31,7 +31,7 @@ class Gendered(NamedTuple):
 
 @dataclass(frozen=True)
 class Templates:
-    """Words of which sentence pairs are built: "A person V a/an O ." and its hypotheses.
+    """Words that sentence pairs are built of: "A person V a/an O ." and its hypotheses.
 
     Parameters
     ----------

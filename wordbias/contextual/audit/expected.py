@@ -101,7 +101,7 @@ class Predicted:
 
     @classmethod
     def of(cls, model: CausalModel, sentences: Sequence[str]) -> Predicted:
-        """Score sentences, each by itself."""
+        """Score sentences one by one."""
         found = model.score_texts(sentences, "sentences")
         return cls(found.total, found.tokens, np.array([len(one.encode()) for one in sentences]))
 

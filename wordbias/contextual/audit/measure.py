@@ -22,7 +22,7 @@ from wordbias.contextual.audit.expected import (
     share_rows,
 )
 from wordbias.contextual.audit.projections import Fitted, Unprojected, fit
-from wordbias.contextual.audit.texts import Reader, Reads, TextVectors
+from wordbias.contextual.audit.texts import GENDER, Reader, Reads, TextVectors
 from wordbias.draws import control_of
 from wordbias.errors import WordbiasError
 from wordbias.measures.held_out_probes import HeldOut, read_groups
@@ -32,10 +32,10 @@ from wordbias.models.hooks import applied
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.mdl import COMPRESSION
-from wordbias.probes.name_gender import NAMES, Reading, read_names
 from wordbias.probes.pronouns import Chance, Pronouns, similarity_row
 from wordbias.probes.seat import Seat
 from wordbias.probes.similarity_kept import kept_rows
+from wordbias.probes.unseen_names import Reading, read_names
 from wordbias.progress import Bar, progress
 from wordbias.results import Row
 from wordbias.settings import Configured
@@ -47,6 +47,8 @@ PARTS = ("probe", "untrained", "seat", "ceat", "pronouns", "likelihood")
 """Parts that can be left out."""
 OF_DECODERS = ("likelihood",)
 """Parts that only a decoder has."""
+OF_GENDER = ("pronouns",)
+"""Parts that are about gender only; of `likelihood` perplexity is left without it."""
 COLUMN = "column"
 CEAT_DRAWS = 1000
 
@@ -74,6 +76,8 @@ class Stage:
         ``encoder`` or ``decoder``.
     projection
         The projection; None before.
+    attribute
+        Attribute of people that the audit is about.
     readings, held_out, predicted
         Codes of the names by layer, what the best probe reads of them in the last layer, and how
         well a decoder predicts sentences, which the stages after are compared with.
@@ -83,6 +87,7 @@ class Stage:
     vectors: TextVectors = field(repr=False)
     kind: str
     projection: Fitted | None = None
+    attribute: str = GENDER
     readings: dict[int, Reading] = field(default_factory=dict)
     held_out: HeldOut | None = None
     predicted: Predicted | None = None
@@ -90,11 +95,12 @@ class Stage:
     @property
     def about(self) -> dict[str, Any]:
         """Details that the rows of this stage share."""
-        return stage_details(self.label, self.kind)
+        about = stage_details(self.label, self.kind)
+        return about if self.attribute == GENDER else {**about, "attribute": self.attribute}
 
     @property
     def layers(self) -> list[int]:
-        """Layers of which everything is measured: all before, the last after a projection."""
+        """Layers where everything is measured: before a projection all, after it the last."""
         known = sorted(self.vectors.layers)
         return known if self.label == BEFORE else known[-1:]
 
@@ -159,6 +165,7 @@ class Measuring:
             File for the vectors, from which a call that was interrupted resumes.
         """
         left_out = {*self.skip, "untrained", *(OF_DECODERS if self.decoder is None else ())}
+        left_out |= {*(() if self.reader.texts.of_gender else OF_GENDER)}
         parts = [part for part in PARTS if part not in left_out]
         total = 1 + len(methods) + (1 + len(methods)) * len(parts) + (untrained is not None)
         with progress("audit", total, "part") as bar:
@@ -173,7 +180,7 @@ class Measuring:
                 try:
                     one = self._fitted(method, unprojected)
                     vectors = one.vectors(self.reader, unprojected)
-                    after = Stage(method.text, vectors, self.reader.kind, one)
+                    after = self._staged(method.text, vectors, one)
                 except WordbiasError as error:
                     rows.append(self._failed(method.text, error))
                     bar.update(1 + len(parts))
@@ -184,6 +191,9 @@ class Measuring:
                 rows += [*found, *self._costs(after, before)]
                 fitted.append(one)
         return Audited(rows, self.notes, tuple(fitted))
+
+    def _staged(self, label: str, vectors: TextVectors, projection: Fitted | None = None) -> Stage:
+        return Stage(label, vectors, self.reader.kind, projection, self.reader.texts.attribute)
 
     def _before(self, path: str | None, bar: Bar) -> tuple[Stage, Unprojected]:
         """Encode all texts; return the stage before, and the vectors that projections change."""
@@ -196,14 +206,19 @@ class Measuring:
         places = {text: i for i, text in enumerate(texts)}
         bar.update(1)
         vectors = TextVectors(places, layers, reader.finished_words(words))
-        return Stage(BEFORE, vectors, reader.kind), Unprojected(places, pooled[-1], words)
+        return self._staged(BEFORE, vectors), Unprojected(places, pooled[-1], words)
 
     def _fitted(self, method: Configured, before: Unprojected) -> Fitted:
         """Fit a method to the pooled vectors of the sentences for fitting."""
-        places = before.places
-        pairs = np.array([[places[text] for text in pair] for pair in self.reader.texts.pairs])
-        first, second = (before.pooled[side].astype(np.float64) for side in pairs.T)
-        return fit(method, self.reader, first, second, self.seed)
+        texts = self.reader.texts
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(one.name for one in texts.fit))}
+        groups, units = [], []
+        for group in texts.groups:
+            sentences = [one for one in texts.fit if one.group == group]
+            rows = [before.places[one.text] for one in sentences]
+            groups.append(before.pooled[rows].astype(np.float64))
+            units.append(np.array([numbers[one.name] for one in sentences], np.intp))
+        return fit(method, self.reader, groups, self.seed, units)
 
     def _stage(
         self, stage: Stage, before: Stage | None, parts: Sequence[str], bar: Bar
@@ -228,50 +243,62 @@ class Measuring:
     # Parts
 
     def probe(self, stage: Stage, before: Stage | None) -> list[Row]:
-        """Read the gender of first names off their sentences, at every layer that differs.
+        """Read the group of names or words off their sentences, at every layer that differs.
 
         An online code is made of each layer. Several probes read the last one, which the verdict
         on a projection is about.
         """
-        names = self.reader.texts.names
-        texts, gender = [one.text for one in names], [one.gender for one in names]
+        texts, groups, names = self._measured()
+        units = self.reader.texts.units
         by_width: dict[int, list[int]] = {}
         for layer in sorted(stage.vectors.layers):
-            by_width.setdefault(stage.vectors.layers[layer].shape[1], []).append(layer)
+            if before is None or layer in before.readings:
+                by_width.setdefault(stage.vectors.layers[layer].shape[1], []).append(layer)
         for layers in by_width.values():
             vectors = np.stack([stage.vectors.take(layer, texts) for layer in layers])
             scales = None if before is None else [before.readings[i].scale for i in layers]
-            found = read_names(vectors, gender, [one.name for one in names], scales=scales)
+            try:
+                found = read_names(vectors, groups, names, scales=scales)
+            except WordbiasError as error:  # too few sentences
+                few = str(error).partition(";")[0]  # without the remedy, which is for `probe`
+                self.notes.append(f"{stage.label}: compression was not measured: {few}")
+                continue
             stage.readings |= dict(zip(layers, found, strict=True))
         rows = []
         for layer, reading in sorted(stage.readings.items()):
             old = None if before is None else before.readings[layer]
-            about = {**stage.about, "layer": layer}
+            about = {**stage.about, "layer": layer, "set": units}
             rows += reading.rows(self.subject, about, before=old, chance=old)
         last = stage.vectors.take(self.reader.last, texts)
-        stage.held_out = read_groups(last, gender, [one.name for one in names], seed=self.seed)
-        about = {**stage.about, "layer": self.reader.last, "set": NAMES}
+        stage.held_out = read_groups(last, groups, names, seed=self.seed)
+        about = {**stage.about, "layer": self.reader.last, "set": units}
         first = None if before is None else before.held_out
         return [*rows, *stage.held_out.rows(self.subject, about, before=first)]
+
+    def _measured(self) -> tuple[list[str], list[str], list[str]]:
+        """Return the sentences for measuring, the group of each, and the name or word in it."""
+        sentences = self.reader.texts.measured
+        return (
+            [one.text for one in sentences],
+            [one.group for one in sentences],
+            [one.name for one in sentences],
+        )
 
     def _untrained(self, load: Callable[[], Encoder], before: Stage) -> list[Row]:
         """Read the same off a model with random weights."""
         try:
-            names = self.reader.texts.names
+            texts, groups, names = self._measured()
             layers = self.reader.layers
-            reader = Reader(load(), self.reader.texts)
-            vectors = reader.pooled([one.text for one in names], layers, None)
-            found = read_names(vectors, [one.gender for one in names], [one.name for one in names])
+            vectors = Reader(load(), self.reader.texts).pooled(texts, layers, None)
+            found = read_names(vectors, groups, names)
         except WordbiasError as error:
             self.notes.append(f"an untrained {self.reader.kind} was not measured: {error}")
             return []
         rows = []
         for layer, reading in zip(layers, found, strict=True):
-            about = {**before.about, "layer": layer}
-            (row,) = (
-                row for row in reading.rows(self.subject, about) if row.measure == COMPRESSION
-            )
-            rows.append(replace(row, details={**row.details, "set": untrained(self.reader.kind)}))
+            name = f"{self.reader.texts.units}, untrained {self.reader.kind}"
+            about = {**before.about, "layer": layer, "set": name}
+            rows += [row for row in reading.rows(self.subject, about) if row.measure == COMPRESSION]
         return rows
 
     def seat(self, stage: Stage, before: Stage | None) -> list[Row]:
@@ -282,7 +309,9 @@ class Measuring:
                 word: stage.vectors.take(layer, some).astype(np.float64)
                 for word, some in texts.mentions.items()
             }
-            found = [Seat(query, vectors, self.seed) for query in texts.queries]
+            found = [
+                Seat(query, vectors, self.seed, texts.alternative(query)) for query in texts.queries
+            ]
             known = [one.p for one in found if one.p is not None]
             corrected = iter(holm(known).tolist() if known else [])
             for one in found:
@@ -302,9 +331,11 @@ class Measuring:
             )
         settings = CeatSettings(CEAT_DRAWS, seed=self.seed)
         rows = []
-        for row in ceat(words, self.reader.texts.queries, settings, stage.layers):
+        queries = self.reader.texts.queries
+        about_of = {query.name: query.about for query in queries}
+        for row in ceat(words, queries, settings, stage.layers):
             details = {k: v for k, v in row.details.items() if k != "sentences"}  # as many of each
-            about = {**stage.about, "about": "gender", **details}
+            about = {**stage.about, "about": about_of[details["set"]], **details}
             rows.append(Row(self.subject, row.measure, row.value, about))
         return rows
 
@@ -347,38 +378,41 @@ class Measuring:
     def likelihood(self, stage: Stage, before: Stage | None) -> list[Row]:
         """Measure which pronoun a decoder expects, and how well it predicts other sentences."""
         assert self.decoder is not None
-        lists, layer = self.reader.texts.sentences, self.reader.last
+        lists = self.reader.texts.sentences
+        others = [*lists.unrelated, *(text for pair in lists.paraphrases for text in pair)]
+        about = {**stage.about, "layer": self.reader.last}
+        with self._projected(stage):
+            rows = self._expected(about, before) if self.reader.texts.of_gender else []
+            stage.predicted = Predicted.of(self.decoder, others)
+        old = None if before is None else before.predicted
+        return [
+            *rows,
+            *stage.predicted.rows(self.subject, about, before=old, seed=self.seed),
+        ]
+
+    def _expected(self, about: Mapping[str, Any], before: Stage | None) -> list[Row]:
+        """Measure which pronoun a decoder expects after sentences about occupations."""
+        assert self.decoder is not None
+        lists = self.reader.texts.sentences
         women = {name: float(share) for name, share in lists.women.items()}
         occupations = {one: before_pronoun(lists, occupation_subject(one)) for one in women}
         subjects = {one: before_pronoun(lists, one) for one in lists.subjects}
-        others = [*lists.unrelated, *(text for pair in lists.paraphrases for text in pair)]
-        with self._projected(stage):
-            scores = pronoun_scores(self.decoder, occupations)
-            of_people = pronoun_scores(self.decoder, subjects)
-            stage.predicted = Predicted.of(self.decoder, others)
+        scores = pronoun_scores(self.decoder, occupations)
+        of_people = pronoun_scores(self.decoder, subjects)
         lean, people = pronoun_leans(scores), pronoun_leans(of_people)
         if before is None:
             self.chance_expected = Chance.permuted(lean, women, seed=self.seed)
         found = Pronouns.of_leans(lean, women, seed=self.seed, measures=expected.MEASURES)
-        about = {**stage.about, "layer": layer}
         rows = found.rows(self.subject, about, chance=self.chance_expected, words=True)
-        rows = [
-            replace(row, details={**row.details, "people": float(people.mean())})
-            if row.measure == expected.GAP
-            else row
-            for row in rows
-        ]
-        old = None if before is None else before.predicted
+        shares = (pronoun_shares(scores), pronoun_shares(of_people))
         return [
-            *rows,
-            *share_rows(
-                self.subject,
-                about,
-                pronoun_shares(scores),
-                pronoun_shares(of_people),
-                seed=self.seed,
+            *(
+                replace(row, details={**row.details, "people": float(people.mean())})
+                if row.measure == expected.GAP
+                else row
+                for row in rows
             ),
-            *stage.predicted.rows(self.subject, about, before=old, seed=self.seed),
+            *share_rows(self.subject, about, *shares, seed=self.seed),
         ]
 
     @contextmanager
@@ -414,8 +448,3 @@ _MEASURES: Mapping[str, Callable[[Measuring, Stage, Stage | None], list[Row]]] =
     "pronouns": Measuring.pronouns,
     "likelihood": Measuring.likelihood,
 }
-
-
-def untrained(kind: str) -> str:
-    """Return the name of the set of first names that a model with random weights has read."""
-    return f"{NAMES}, untrained {kind}"

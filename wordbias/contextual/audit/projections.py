@@ -2,15 +2,15 @@
 
 `misp`, `mhd`, `hard`, `leace` and `inlp` change the vector of a text where a head, or the modules
 behind the pooling, read it. In a decoder they change that of every token, because each predicts the
-next one. They are fitted to sentences that are labelled female and male, by
-`wordbias.methods.rows`, as everywhere. The sentences are in pairs of a female and a male version:
-`misp-pairs` and `mhd-pairs` are fitted to the differences of these pairs. Concept-scrubbing, LEACE
-behind every layer of a decoder, each fitted on what those before it left, is fitted to the same
-sentences. A setting of `wordbias project`, such as ``L11-01110`` or ``tokens@3..10``, removes
-subspaces inside the model, fitted as that command fits them.
+next one. They are fitted to sentences that are labelled with their groups, by
+`wordbias.methods.rows`, as everywhere. Those about gender are in pairs of a female and a male
+version: `misp-pairs` and `mhd-pairs` are fitted to the differences of these pairs.
+Concept-scrubbing, LEACE behind every layer of a decoder, each fitted on what those before it left,
+is fitted to the same sentences. A setting of `wordbias project`, such as ``L11-01110`` or
+``tokens@3..10``, removes subspaces inside the model, fitted as that command fits them.
 
 Controls are random directions with the weights of `misp`, and `misp` fitted to sentences that are
-drawn again, a female and a male version together.
+drawn again: a female and a male version together, or all sentences of a name or word.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ KNOWN: Known = {**ROW_METHODS, **PAIR_METHODS}
 TAKES: Takes = {**ROW_SETTINGS, **PAIR_SETTINGS}
 SCRUB = "concept-scrubbing"
 Vectors = NDArray[np.float64]
+Integers = NDArray[np.intp]
 
 
 def read_method(text: str, layers: int | None = None) -> Configured:
@@ -95,11 +96,15 @@ def read_of_output(text: str, name: str) -> Configured:
 
 def fitted_to_pairs(methods: Sequence[Configured]) -> list[str]:
     """Return a note on the methods that are fitted to pairs of sentences."""
-    of_labels = (*ROW_METHODS, SCRUB)
-    named = [one.text for one in methods if one.name not in of_labels]
+    named = [one.text for one in methods if not of_labels(one)]
     if not named:
         return []
     return [f"fitted to pairs of sentences, a female and a male version: {', '.join(named)}"]
+
+
+def of_labels(method: Configured) -> bool:
+    """Return whether a method is fitted to labels of the sentences, not to pairs of them."""
+    return method.name in (*ROW_METHODS, SCRUB)
 
 
 def _inside(text: str, layers: int | None) -> str:
@@ -215,38 +220,47 @@ def _words(reader: Reader) -> Representations | None:
         return None
 
 
-def fit(method: Configured, reader: Reads, first: Vectors, second: Vectors, seed: int) -> Fitted:
+def fit(
+    method: Configured,
+    reader: Reads,
+    groups: Sequence[Vectors],
+    seed: int,
+    units: Sequence[Integers] | None = None,
+) -> Fitted:
     """Fit a projection.
 
     Parameters
     ----------
-    first, second
-        Vectors of the female and male versions of the sentences for fitting, shape ``(n, d)``.
+    groups
+        Vectors of the sentences for fitting of each group, shape ``(n, d)``.
     seed
         Seed of everything random.
+    units
+        Numbers of what is drawn again of each sentence of each group; by default its place, which
+        the versions of a pair share.
 
     Raises
     ------
     WordbiasError
-        If the two versions do not differ, or the model lacks a site.
+        If the groups do not differ, or the model lacks a site.
     """
     if (control := control_of(method.name)) is not None:
-        return _fit_control(method, *control, first, second, seed)
+        return _fit_control(method, *control, groups, seed, units)
     if method.name in PAIR_METHODS:
+        first, second = groups
         return Fitted(method, fit_pairs(method.name, first, second, method.settings))
     if method.name in ROW_METHODS:
-        x, codes = np.concatenate([first, second]), np.repeat([0, 1], len(first))
         given = arguments_of(method, seed=seed)
-        found = fit_rows(method.name, x, codes, given, inside=True)
+        found = fit_rows(method.name, *_labelled(groups), given, inside=True)
         if not found.steps:
-            raise WordbiasError("no classifier tells the two versions of the sentences apart")
+            raise WordbiasError("no classifier tells the groups of the sentences apart")
         return Fitted(method, found.steps[0], warnings=found.warnings)
     assert isinstance(reader, Reader)
     model, tokenizer = reader.encoder.model, reader.encoder.tokenizer
     if method.name == SCRUB:
-        texts = [text for pair in reader.texts.pairs for text in pair]
-        labels = ["female", "male"] * len(reader.texts.pairs)
-        adapter = scrub(model, tokenizer, texts, labels)
+        sentences = reader.texts.fit
+        labels = [one.group for one in sentences]
+        adapter = scrub(model, tokenizer, [one.text for one in sentences], labels)
         return Fitted(method, None, tuple(adapter.interventions()), adapter)
     wanted = sites_of(method.name, reader.last)
     adapter = fit_adapter(model, tokenizer, sentence_pairs(), Recipe(seed=seed), wanted=wanted)
@@ -256,13 +270,40 @@ def fit(method: Configured, reader: Reads, first: Vectors, second: Vectors, seed
     return Fitted(method, None, tuple(adapter.interventions()), adapter)
 
 
+def _labelled(groups: Sequence[Vectors]) -> tuple[Vectors, Integers]:
+    """Return the vectors of all groups, and the number of the group of each."""
+    return np.concatenate(groups), np.repeat(np.arange(len(groups)), [len(x) for x in groups])
+
+
 def _fit_control(
-    method: Configured, kind: str, draw: int, first: Vectors, second: Vectors, seed: int
+    method: Configured,
+    kind: str,
+    draw: int,
+    groups: Sequence[Vectors],
+    seed: int,
+    units: Sequence[Integers] | None,
 ) -> Fitted:
-    """Draw random directions with the weights of MISP, or fit MISP to pairs drawn again."""
-    rng, n = np.random.default_rng([seed, draw, *kind.encode()]), len(first)
-    rows = rng.integers(n, size=n) if kind == LISTS else np.arange(n)
-    x, codes = np.concatenate([first[rows], second[rows]]), np.repeat([0, 1], n)
-    (step,) = fit_rows("misp", x, codes, {}, inside=True).steps
+    """Draw random directions with the weights of MISP, or fit MISP to sentences drawn again."""
+    rng = np.random.default_rng([seed, draw, *kind.encode()])
+    if kind == LISTS:
+        drawn = _redrawn([np.arange(len(x)) for x in groups] if units is None else units, rng)
+        groups = [x[rows] for x, rows in zip(groups, drawn, strict=True)]
+    (step,) = fit_rows("misp", *_labelled(groups), {}, inside=True).steps
     assert isinstance(step, Projection)
     return Fitted(method, random_step(step, rng) if kind == NULL else step)
+
+
+def _redrawn(units: Sequence[Integers], rng: np.random.Generator) -> list[Integers]:
+    """Return rows of each group: units that the same groups have are drawn with replacement."""
+    groups_of: dict[int, tuple[int, ...]] = {
+        unit: tuple(i for i, some in enumerate(units) if unit in some)
+        for unit in np.unique(np.concatenate(units)).tolist()
+    }
+    drawn: list[int] = []
+    for groups in dict.fromkeys(groups_of.values()):
+        of = [unit for unit in groups_of if groups_of[unit] == groups]
+        drawn += [of[i] for i in rng.integers(len(of), size=len(of))]
+    return [
+        np.concatenate([np.flatnonzero(some == unit) for unit in drawn]).astype(np.intp)
+        for some in units
+    ]

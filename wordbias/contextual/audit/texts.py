@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from wordbias.arrays import unit
 from wordbias.columns import Column
 from wordbias.errors import WordbiasError, need
+from wordbias.measures.weat import Alternative
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import EncodingJob, Settings
 from wordbias.models.model_like import PURPOSE
@@ -28,13 +29,19 @@ from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.models.sites import Site
 from wordbias.models.text_encoders import TextEncoder
 from wordbias.probes.ceat.sentences import COLUMN
+from wordbias.wordlists.groups import Attribute, GroupsLike, WordGroups, load_attribute
 from wordbias.wordlists.model_sentences import (
+    SUBJECT,
     WORD,
     ModelSentences,
+    Unit,
     gender_queries,
+    halves,
     halves_of_names,
     occupation_subject,
+    queries_about,
     sentences_with,
+    valence_queries,
 )
 from wordbias.wordlists.queries import Query
 
@@ -43,6 +50,9 @@ Array = NDArray[np.float64]
 BATCH_TOKENS = 4096
 """Tokens of a batch; the sentences are short."""
 SHE, HE = "She", "He"
+GENDER = "gender"
+NAMES, WORDS = "first names", "words"
+"""Kinds of words in the sentences of groups, which rows name as their set."""
 _EVERY_TOKEN = ("mean", "last", "weighted-mean")
 """Kinds of pooling that a projection of every token changes as one of the text's vector."""
 
@@ -52,11 +62,22 @@ _EVERY_TOKEN = ("mean", "last", "weighted-mean")
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """A sentence about a first name, with the name and its gender."""
+    """A sentence of a group.
+
+    Attributes
+    ----------
+    text
+        The sentence.
+    name
+        The first name or the word in it, or the pair that it is a version of: what probes have not
+        seen, and what is drawn again, with all its sentences.
+    group
+        Its group.
+    """
 
     text: str
     name: str
-    gender: str
+    group: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +86,19 @@ class AuditTexts:
 
     Attributes
     ----------
-    pairs
-        Sentences in a female and a male version, for fitting: the built-in pairs of `wordbias
-        project`, and sentences about female and male first names.
-    names
-        Sentences about other first names, for measuring.
+    attribute
+        Name of the attribute of people that the audit is about.
+    groups
+        Its groups.
+    units
+        The kind of words in the sentences: ``first names`` or ``words``.
+    fit
+        Sentences for fitting. Of gender they are in a female and a male version, one after the
+        other: the built-in pairs of `wordbias project`, and sentences about first names.
+    measured
+        Sentences about other first names, or with other words, for measuring.
     occupations
-        Sentences about each occupation.
+        Sentences about each occupation; none if the audit is not about gender.
     she, he
         The same sentences about the pronouns; those of the templates for fitting, in which no
         pronoun stands otherwise, follow.
@@ -85,8 +112,11 @@ class AuditTexts:
         Queries of the association tests.
     """
 
-    pairs: tuple[tuple[str, str], ...]
-    names: tuple[Named, ...]
+    attribute: str
+    groups: tuple[str, ...]
+    units: str
+    fit: tuple[Named, ...]
+    measured: tuple[Named, ...]
     occupations: Mapping[str, Sequence[str]]
     she: Sequence[str]
     he: Sequence[str]
@@ -96,23 +126,38 @@ class AuditTexts:
     queries: tuple[Query, ...] = field(repr=False)
 
     @classmethod
-    def load(cls) -> AuditTexts:
-        """Make the texts of the built-in lists."""
+    def load(cls, groups: GroupsLike | None = None) -> AuditTexts:
+        """Make the texts about gender, of the built-in lists, or about another attribute.
+
+        Raises
+        ------
+        WordbiasError
+            If the groups cannot be read, are not English, or one has too few words.
+        """
+        attribute = load_attribute(groups)
+        if attribute != Attribute.load():
+            return cls._of_words(attribute)
         lists, queries = ModelSentences.load(), gender_queries()
+        sides = ("female", "male")
         fit, measured = halves_of_names()
-        named = [
+        pairs = [(pair.first, pair.second) for pair in sentence_pairs()]
+        pairs += [
             pair
-            for female, male in zip(fit.female, fit.male, strict=True)
-            for pair in zip(
-                sentences_with(lists.fit, female), sentences_with(lists.fit, male), strict=True
-            )
+            for names in zip(fit.female, fit.male, strict=True)
+            for pair in zip(*(sentences_with(lists.fit, name) for name in names), strict=True)
         ]
-        words = (w for q in queries for _, some in (*q.targets, *q.attributes) for w in some)
         return cls(
-            (*((pair.first, pair.second) for pair in sentence_pairs()), *named),
+            GENDER,
+            sides,
+            NAMES,
             tuple(
-                Named(text, name, gender)
-                for gender, some in (("female", measured.female), ("male", measured.male))
+                Named(text, f"pair {i}", group)
+                for i, pair in enumerate(pairs)
+                for text, group in zip(pair, sides, strict=True)
+            ),
+            tuple(
+                Named(text, name, group)
+                for group, some in zip(sides, measured, strict=True)
                 for name in some
                 for text in sentences_with(lists.measured, name)
             ),
@@ -120,19 +165,63 @@ class AuditTexts:
             sentences_with((*lists.measured, *lists.fit), SHE),
             sentences_with((*lists.measured, *lists.fit), HE),
             {one: sentences_with(lists.measured, one) for one in lists.subjects},
-            {word: [t.replace(WORD, word) for t in lists.mentions] for word in words},
+            _mentions(queries, lists),
             lists,
             queries,
         )
 
+    @classmethod
+    def _of_words(cls, attribute: Attribute | WordGroups) -> AuditTexts:
+        """Make sentences about first names, or sentences that mention the words of groups."""
+        lists, queries = ModelSentences.load(), queries_about(attribute)
+        templates = (lists.fit, lists.measured)
+        if not attribute.first_names:  # few words: each is in all sentences, of one half alone
+            mentions = tuple(text.replace(WORD, SUBJECT) for text in lists.mentions)
+            templates = (mentions, mentions)
+
+        def sentences(units: Sequence[Unit], templates: Sequence[str]) -> tuple[Named, ...]:
+            return tuple(
+                Named(text, unit.words[0], unit.group)
+                for unit in units
+                for word in unit.words
+                for text in sentences_with(templates, word)
+            )
+
+        fit, measured = halves(attribute, queries)
+        queries = (*queries, *valence_queries(attribute, measured))
+        return cls(
+            attribute.name,
+            attribute.groups,
+            NAMES if attribute.first_names else WORDS,
+            sentences(fit, templates[0]),
+            sentences(measured, templates[1]),
+            {},
+            [],
+            [],
+            {},
+            _mentions(queries, lists),
+            lists,
+            queries,
+        )
+
+    @property
+    def of_gender(self) -> bool:
+        """Whether the texts are the built-in ones about gender, with pronouns and in pairs."""
+        return bool(self.occupations)
+
     def all(self) -> list[str]:
         """Return every text once."""
         lists = self.sentences
-        found = [text for pair in (*self.pairs, *lists.paraphrases) for text in pair]
-        found += [one.text for one in self.names]
+        found = [one.text for one in self.fit]
+        found += [text for pair in lists.paraphrases for text in pair]
+        found += [one.text for one in self.measured]
         for group in (self.occupations, self.subjects, self.mentions):
             found += [text for some in group.values() for text in some]
         return list(dict.fromkeys([*found, *self.she, *self.he, *lists.unrelated]))
+
+    def alternative(self, query: Query) -> Alternative:
+        """Return the alternative of a query's test: the order of two groups means nothing."""
+        return "two-sided" if {*query.names[:2]} <= {*self.groups} else "greater"
 
     def spans(self) -> list[tuple[str, str, tuple[int, int]]]:
         """Return each word of the queries with its sentences and its characters in them."""
@@ -142,6 +231,12 @@ class AuditTexts:
                 start = template.index(WORD)
                 found.append((word, text, (start, start + len(word))))
         return found
+
+
+def _mentions(queries: Sequence[Query], lists: ModelSentences) -> dict[str, list[str]]:
+    """Return the sentences that mention each word of queries."""
+    words = (w for q in queries for _, some in (*q.targets, *q.attributes) for w in some)
+    return {word: [text.replace(WORD, word) for text in lists.mentions] for word in words}
 
 
 # Vectors
@@ -181,7 +276,7 @@ class TextVectors:
         return unit(self.take(layer, texts)).astype(np.float64)
 
     def grouped(self, layer: int, groups: Mapping[str, Sequence[str]]) -> Array:
-        """Return unit vectors of groups of as many texts each, shape ``(groups, texts, d)``."""
+        """Return unit vectors of groups of equally many texts, shape ``(groups, texts, d)``."""
         return np.stack([self.units(layer, texts) for texts in groups.values()])
 
 

@@ -41,7 +41,7 @@ _Rows = NDArray[np.intp]
 
 
 class Items(NamedTuple):
-    """Values of a model of which its measures are means.
+    """Values of a model; its measures are their means.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def measured(items: Items, measure: str, extreme: int, rows: _Rows) -> Array:
     measure
         ``strength``, ``distance`` or ``fairness``.
     extreme
-        Number of triples of which S and D are means.
+        Number of triples that S and D are means over.
     rows
         Row numbers of the samples, shape ``(b, n)``.
 

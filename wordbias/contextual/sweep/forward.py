@@ -183,7 +183,7 @@ class Forward:
     model
         A transformers model with a head that reads one vector of a text.
     plan
-        Plan for a model with as many layers.
+        Plan for a model with this number of layers.
 
     Raises
     ------

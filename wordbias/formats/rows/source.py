@@ -23,7 +23,7 @@ Map = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class MapByRow:
-    """Several maps of rows, of which each row has one.
+    """Several maps of rows; each row has one of them.
 
     Attributes
     ----------

@@ -99,7 +99,7 @@ def find_pairs(embedding: Embedding, attribute: Attribute) -> Resolved[tuple[str
     pairs = [*attribute.pairs, *attribute.equalise]
     if not pairs:
         raise WordbiasError(
-            f"the attribute {attribute.name} has no pairs, by which its groups are told apart; "
+            f"the attribute {attribute.name} has no pairs, which tell its groups apart; "
             'give it some: [pairs] definitional = [["a", "b"], …]'
         )
     return resolve_pairs(pairs, embedding, f"{embedding.name}: pairs of {attribute.name}")

@@ -231,7 +231,7 @@ class Drawn:
     effects
         Effect sizes e_i, shape ``(n,)``.
     deviations
-        Standard deviation of s over X ∪ Y by which each was divided, shape ``(n,)``.
+        Standard deviation of s over X ∪ Y, the divisor of each, shape ``(n,)``.
     places
         Context of each word in each draw, as its place among the word's contexts, shape ``(n, k)``.
     undefined

@@ -1,10 +1,10 @@
-"""Gender of first names, read off sentences that do not state it.
+"""Groups of first names or words, read off sentences that are alike but for them.
 
-The sentences are alike but for the name, and every name stands in several of them. A probe that had
-seen a name could remember it, so names are never divided between training and test. What it reads
-of an unseen name is what the encoder makes of names of one gender alike. The control task gives
-every name one random label (Hewitt and Liang 2019). A probe cannot know that of an unseen name. Its
-compression, or the neutral one where that is larger, is therefore the chance level.
+Every name stands in several sentences. A probe that had seen a name could remember it, so names are
+never divided between training and test. What it reads of an unseen name is what the encoder makes
+of names of one group alike. The control task gives every name one random label (Hewitt and Liang
+2019). A probe cannot know that of an unseen name. Its compression, or the neutral one where that is
+larger, is therefore the chance level.
 
 The vectors of a layer are scaled by one number, so that their mean square is 1: a probe's learning
 rate suits one size of vectors, and a sentence-transformers model normalises those of its last
@@ -38,21 +38,20 @@ from wordbias.statistics import majority_share, mean_interval
 
 Float32 = NDArray[np.float32]
 SEEDS = tuple(range(10))
-NAMES = "first names"
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Online codes of the gender of names, at one layer.
+    """Online codes of the groups of names, at one layer.
 
     Attributes
     ----------
     codes
         Code of the labels and of the control task under each seed.
     scale
-        Number by which the vectors were divided.
+        Divisor of the vectors.
     neutral
-        What the shares of the genders alone give, by measure.
+        What the shares of the groups alone give, by measure.
     """
 
     codes: tuple[Coded, ...] = field(repr=False)
@@ -89,7 +88,6 @@ class Reading:
                 known["neutral"] = self.neutral[measure]
             details: dict[str, Any] = {
                 **about,
-                "set": NAMES,
                 "seeds": [one.code.seed for one in self.codes],
                 "n": self.codes[0].code.n,
                 **known,
@@ -117,7 +115,7 @@ class Reading:
 
 def read_names(
     vectors: Float32,
-    gender: Sequence[str],
+    groups: Sequence[str],
     names: Sequence[str],
     *,
     scales: Sequence[float] | None = None,
@@ -130,8 +128,8 @@ def read_names(
     ----------
     vectors
         Vectors of the sentences at each layer, shape ``(L, n, d)``.
-    gender, names
-        Gender and name of each sentence.
+    groups, names
+        Group of each sentence, and the name or word in it.
     scales
         Numbers to divide the vectors of each layer by; by default the root of their mean square.
         After a projection they are those before, so that shorter vectors are not made longer again.
@@ -143,11 +141,11 @@ def read_names(
     WordbiasError
         If there are too few names, or a vector is not finite.
     """
-    given = Labelled.of(vectors, np.asarray(gender), name=NAMES)
+    given = Labelled.of(vectors, np.asarray(groups), name="names")
     scales = given.sizes() if scales is None else scales
     examples = given.scaled(scales)
-    groups = np.unique(names, return_inverse=True)[1].astype(np.intp)
-    codes = online_codes(examples, seeds=seeds, recipe=recipe, groups=groups, types=groups)
+    units = np.unique(names, return_inverse=True)[1].astype(np.intp)
+    codes = online_codes(examples, seeds=seeds, recipe=recipe, groups=units, types=units)
     n, majority = len(seeds), majority_share(examples.label.codes)
     first = float(np.mean([one.code.first / one.code.n for one in codes]))
     neutral = {COMPRESSION: share_compression(examples.label.codes, first), ACCURACY: majority}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wordbias.labelled import Labelled
 from wordbias.probes.mdl import online_codes
-from wordbias.probes.name_gender import Reading, read_names
+from wordbias.probes.unseen_names import Reading, read_names
 from wordbias.statistics import mean_interval
 
 NAMES, TIMES, D = 80, 4, 96

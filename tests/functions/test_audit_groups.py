@@ -1,0 +1,254 @@
+"""`wordbias audit MODEL --groups`: any number of groups of names or words, planted and not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import planted_encoder
+import pytest
+
+import wordbias as wb
+from wordbias.contextual.audit.texts import AuditTexts
+from wordbias.functions.report import Page
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import Settings, encode
+from wordbias.wordlists.groups import load_attribute
+from wordbias.wordlists.model_sentences import ModelSentences, forms
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+Cli = Callable[..., Any]
+NAMES = {
+    "north": [f"Nor{end}" for end in "abcdefghijklmnopqrst"],
+    "east": [f"Eas{end}" for end in "abcdefghijklmnopqrstuv"],
+    "south": [f"Sou{end}" for end in "abcdefghijklmnopqrstuvwx"],
+}
+FEW_PARTS = ["seat", "ceat", "untrained"]
+
+
+def write_groups(path: Path, groups: dict[str, list[str]], *more: str) -> Path:
+    lines = [*more, "[groups]", *(f"{name} = {words}" for name, words in groups.items())]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def regions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file of three groups of first names."""
+    path = tmp_path_factory.mktemp("groups") / "regions.toml"
+    return write_groups(path, NAMES, 'name = "region"', "first_names = true")
+
+
+def folder_of(place: Path, size: float, groups: Path) -> Path:
+    return planted_encoder.write_folder(place / f"size{size:g}", size=size, groups=groups)
+
+
+def of(page: Page, measure: str, **details: Any) -> list[Any]:
+    return [
+        row
+        for row in page.rows
+        if row.measure == measure
+        and all(row.details.get(key) == value for key, value in details.items())
+    ]
+
+
+# Texts
+
+
+def test_no_word_of_the_fit_is_measured_and_no_form_of_one() -> None:
+    for name in ("age", "religion", "ethnicity", "ethnicity:white,black,asian"):
+        texts, attribute = AuditTexts.load(name), load_attribute(name)
+        assert texts.groups == attribute.groups
+        members = dict(zip(attribute.groups, attribute.members, strict=True))
+        for group, words in members.items():
+            halves = [
+                {one.name for one in some if one.group == group}
+                for some in (texts.fit, texts.measured)
+            ]
+            assert not halves[0] & halves[1]
+            starts = [{word[:4].lower() for word in half} for half in halves]
+            assert attribute.first_names or not starts[0] & starts[1]
+            everything = " ".join(one.text for one in (*texts.fit, *texts.measured))
+            assert all(word in everything for word in words)
+        fitted = {one.text for one in texts.fit}
+        assert not fitted & {text for some in texts.mentions.values() for text in some}
+        assert not fitted & {one.text for one in texts.measured}
+
+
+def test_forms_of_a_word_are_one() -> None:
+    words = ["mosque", "mosques", "rama", "ramayana", "old", "older", "kid", "kids", "king"]
+    assert forms(words) == [
+        ("mosque", "mosques"),
+        ("rama", "ramayana"),
+        ("old", "older"),
+        ("kid", "kids"),
+        ("king",),
+    ]
+
+
+def test_queries_are_those_about_the_groups_and_every_two_of_them() -> None:
+    assert [query.name for query in AuditTexts.load("age").queries] == ["weat10", "young/old"]
+    names = [query.name for query in AuditTexts.load("ethnicity").queries]
+    assert names[:3] == ["weat3", "weat4", "weat5"]
+    assert len(names) == 3 + 6
+    assert [query.name for query in AuditTexts.load("ethnicity:hispanic,asian").queries] == [
+        "hispanic/asian"
+    ]
+    texts = AuditTexts.load("religion:jewish,hindu,muslim")
+    assert [query.name for query in texts.queries] == [
+        "jewish/hindu", "jewish/muslim", "hindu/muslim",
+    ]  # fmt: skip
+    assert {texts.alternative(query) for query in texts.queries} == {"two-sided"}
+    age = AuditTexts.load("age")
+    assert [age.alternative(query) for query in age.queries] == ["greater", "two-sided"]
+
+
+def test_gender_is_what_it_was_without_groups() -> None:
+    one, other = AuditTexts.load(), AuditTexts.load("gender")
+    assert one.all() == other.all()
+    assert [one.attribute, one.groups] == ["gender", ("female", "male")]
+    assert Counter(text.group for text in one.fit) == {"female": 627, "male": 627}
+
+
+@pytest.mark.parametrize(
+    ("groups", "more", "message"),
+    [
+        ("gender-de", (), "its words are not English"),
+        ("ethnicity:white,black,green", (), "no group 'green'"),
+        ("ethnicity:white", (), "expected two different groups, found white"),
+        ("nosuch", (), "'nosuch'"),
+        ({"a": ["x", "y"]}, (), "expected two groups"),
+        ({"a": ["ant", "bee"], "b": ["Ant", "cat"]}, (), "'Ant' in both"),
+        ({"a": list("abcdefgh"), "b": list("ijklmnop")}, (), "a has 8 different words"),
+        (
+            {"a": [f"x{i}" for i in range(19)], "b": [f"y{i}" for i in range(19)]},
+            ("first_names = true",),
+            "a has 19 first names, 19 of them in no association test; expected 20 or more",
+        ),
+        ({"a": ["mosque", "mosques"] * 9, "b": list("abcdefghi")}, (), "a has 1 different"),
+    ],
+)
+def test_groups_that_a_model_cannot_be_measured_on_are_one_line(
+    tmp_path: Path, groups: object, more: tuple[str, ...], message: str
+) -> None:
+    if isinstance(groups, dict):
+        groups = write_groups(tmp_path / "own.toml", groups, *more)
+    with pytest.raises(wb.WordbiasError) as caught:
+        AuditTexts.load(groups)  # type: ignore[arg-type]
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+# An audit
+
+
+@pytest.mark.slow
+def test_planted_groups_are_found_in_unseen_names_and_removed(
+    regions: Path, tmp_path: Path
+) -> None:
+    folder = folder_of(tmp_path, 3.0, regions)
+    page = wb.audit(folder, groups=regions, methods=["leace", "null:1"], skip=FEW_PARTS)
+    (read,) = of(page, "best-probe", stage="before", layer=3)
+    assert read.details["attribute"] == "region"
+    assert read.details["neutral"] == pytest.approx(1 / 3)
+    assert read.details["groups"] == 10 + 11 + 12
+    assert read.details["beyond_chance"] is True
+    (accuracy,) = of(page, "probe-accuracy", stage="before", layer=3)
+    assert accuracy.details["neutral"] == pytest.approx(12 / 33)
+    expected = _by_sklearn(folder)
+    assert read.details["low"] <= expected <= read.details["high"]
+    assert expected > 0.9
+    (after,) = of(page, "best-probe", stage="leace", layer=3)
+    assert after.details["change_high"] < 0
+    (control,) = of(page, "best-probe", stage="null-0", layer=3)
+    assert control.value > after.value
+    assert not of(page, "pronoun-stereotype")
+    assert any("not measured, as they are about gender" in note for note in page.notes)
+    said = "\n".join(page.heading)
+    assert "The region of a first name can be read from sentences that do not state it" in said
+    (left,) = of(page, "bias-left", stage="leace")
+    assert f"--groups={regions} --methods=leace --export=DIR" in left.details["written_by"]
+
+
+def _by_sklearn(folder: Path) -> float:
+    """Return the balanced accuracy of a logistic regression on unseen names, made by hand."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import balanced_accuracy_score
+    from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
+
+    names = [(name, i) for i, group in enumerate(NAMES.values()) for name in group[::2]]
+    templates = ModelSentences.load().measured
+    texts = [one.replace("{subject}", name) for name, _ in names for one in templates]
+    unit = np.repeat(np.arange(len(names)), len(templates))
+    y = np.repeat([i for _, i in names], len(templates))
+    x = encode(Encoder.load(folder, device="cpu"), texts, None, Settings((3,)))[0]
+    folds = StratifiedGroupKFold(5, shuffle=True, random_state=0)
+    found = cross_val_predict(LogisticRegression(C=10, max_iter=500), x, y, groups=unit, cv=folds)
+    return float(balanced_accuracy_score(y, found))
+
+
+@pytest.mark.slow
+def test_where_no_group_is_planted_the_probe_stays_at_chance(regions: Path, tmp_path: Path) -> None:
+    page = wb.audit(folder_of(tmp_path, 0.0, regions), groups=regions, methods=[], skip=FEW_PARTS)
+    (read,) = of(page, "best-probe", layer=3)
+    assert read.value <= read.details["chance_high"]
+    assert read.details["beyond_chance"] is False
+    said = "\n".join(page.heading)
+    assert "The region of a first name cannot be read from" in said
+
+
+@pytest.mark.slow
+def test_groups_of_words_have_their_tests_and_an_adapter(tmp_path: Path, cli: Cli) -> None:
+    groups = "religion:christian,muslim"
+    folder = planted_encoder.write_folder(tmp_path / "words", groups=groups)
+    page = wb.audit(folder, groups=groups, methods=["hard"], skip=["probe", "untrained"])
+    (row,) = of(page, "seat", stage="before", layer=3)
+    assert row.details["set"] == "christian/muslim"
+    assert row.details["alternative"] == "two-sided"
+    assert row.details["about"] == row.details["attribute"] == "religion christian/muslim"
+    assert of(page, "ceat", stage="hard", layer=3)
+    assert of(page, "sentence-order-kept", stage="hard")
+    page.save(tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text("utf-8")
+    assert "Are sentences that mention one group nearer to pleasant words than others?" in html
+    done = cli("project", folder, "--groups", groups, "-o", tmp_path / "a.adapter")
+    assert done.code == 0, done.err
+    adapter = wb.load(tmp_path / "a.adapter")
+    assert adapter.facts["labels"] == "religion christian/muslim"
+    assert adapter.facts["classes"].keys() == {"christian", "muslim"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--groups", "age", "--methods", "misp-pairs"), "misp-pairs: is fitted to pairs of"),
+        (("--groups", "age", "--methods", "tokens@1"), "tokens@1: is fitted to pairs of"),
+        (("--groups", "age", "--skip", "pronouns"), "part 'pronouns': is about gender"),
+        (("--groups", "gender-fr"), "gender-fr: its words are not English"),
+    ],
+)
+def test_what_is_of_gender_is_refused_with_other_groups(
+    cli: Cli, tiny: Path, given: tuple[str, ...], message: str
+) -> None:
+    done = cli("audit", tiny, *given)
+    assert done.code in (1, 2)
+    assert message in done.err
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planted_encoder.write_folder(tmp_path_factory.mktemp("tiny") / "age", groups="age")
+
+
+def test_a_file_that_is_called_gender_has_its_own_words(tmp_path: Path) -> None:
+    groups = {name: [f"{name}{i}x" for i in range(20)] for name in ("female", "male")}
+    path = write_groups(tmp_path / "own.toml", groups, 'name = "gender"', "first_names = true")
+    texts = AuditTexts.load(path)
+    assert (texts.attribute, texts.of_gender) == ("gender", False)
+    assert not texts.occupations
+    assert AuditTexts.load().of_gender

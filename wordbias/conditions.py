@@ -1,0 +1,410 @@
+"""Conditions on the rows of a result, such as ``tpr-gap[set=sum] low > .1``, and their judgement.
+
+A condition is a measure, perhaps narrowed by keys of its rows, an operator and a number::
+
+    [change] MEASURE [ "[" KEY=VALUE, … "]" ] [low|high] OPERATOR NUMBER
+
+- The operator is ``>``, ``>=``, ``<`` or ``<=``.
+- ``low`` and ``high`` are the ends of the 95 % interval, else the value is compared.
+- With ``change`` it is the change from a baseline, or without one that of the row itself.
+- Between quotation marks, single or double, a measure or a value may have any characters. One
+  inside is written twice.
+
+`--fail-if` names what fails, so one row that meets the condition is enough. `Report.check` states
+what must hold, so one row that does not meet it is enough. What cannot be judged fails in both.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from wordbias.arguments import path_named
+from wordbias.errors import UsageError, WordbiasError, listed, unknown_name
+from wordbias.measures.registry import ROW_KEYS
+from wordbias.results import Row, flat, number
+from wordbias.row_changes import (
+    INDEPENDENT,
+    as_measured,
+    keyed,
+    one_subject_each,
+    text_of,
+    with_changes,
+)
+from wordbias.rows import read_rows
+
+OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+CHANGE, ENDS = "change", ("low", "high")
+FORM = "write it as 'tpr-gap > .1', 'tpr-gap[set=sum] low > .1' or 'change tpr-gap > .02'"
+Status = Literal["passed", "failed", "error"]
+
+_SPACE = re.compile(r"\s*")
+_QUOTED = re.compile(r""" "(?:[^"]|"")*" | '(?:[^']|'')*' """, re.VERBOSE)
+_NAME = re.compile(r"""[^\s\[\]<>=,"']+""")
+_VALUE = re.compile(r"""[^\s,\]"'](?:[^,\]]*[^\s,\]])?""")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_OPERATOR = re.compile(r"[<>=!]+")
+
+
+class Condition(NamedTuple):
+    """A condition; see the grammar above.
+
+    Attributes
+    ----------
+    measure, where
+        Name of the measure, and the keys with their values, as text, that narrow its rows.
+    part
+        The value, or the end of its interval, that is compared: ``""``, ``low`` or ``high``.
+    operator, limit
+        The comparison.
+    change
+        The change is compared, or the end of its interval.
+    """
+
+    measure: str
+    where: Mapping[str, str]
+    part: str
+    operator: str
+    limit: float
+    change: bool
+
+    def __str__(self) -> str:
+        """Return the condition as `parse` reads it."""
+        where = ", ".join(f"{key}={_quoted(v, _VALUE)}" for key, v in self.where.items())
+        plain = self.measure in (CHANGE, *ENDS)
+        named = _marked(self.measure) if plain else _quoted(self.measure, _NAME)
+        measure = f"{named}[{where}]" if where else named
+        parts = [CHANGE * self.change, measure, self.part, self.operator, repr(self.limit)]
+        return " ".join(filter(None, parts))
+
+
+def _quoted(text: str, bare: re.Pattern[str]) -> str:
+    return text if bare.fullmatch(text) else _marked(text)
+
+
+def _marked(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+# Reading
+
+
+def parse(text: str) -> Condition:
+    """Read a condition.
+
+    Raises
+    ------
+    UsageError
+        With the place of what is not expected, and the form.
+    """
+    return _Reader(text).condition()
+
+
+class _Reader:
+    """A text that is read from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def condition(self) -> Condition:
+        if not self.text.strip():
+            raise UsageError(f"a condition is empty; {FORM}")
+        change = False
+        measure = self.name("a measure")
+        if measure == CHANGE and self.text[: self.at].rstrip().endswith(CHANGE) and self.has_name():
+            change, measure = True, self.name("a measure")
+        where = self.where() if self.takes("[") else {}
+        part = self.name("low or high") if self.has_name() else ""
+        if part not in ("", *ENDS):
+            raise self.error(f"expected low, high or an operator before {part!r:.40}", len(part))
+        sign = self.match(_OPERATOR) or ""
+        if sign not in OPERATORS:
+            end = " (a shell takes > for a file, unless it is quoted)" * (self.at == len(self.text))
+            got = f", got {sign}" if sign else end
+            raise self.error(f"expected one of {', '.join(OPERATORS)}{got}", len(sign))
+        limit = self.match(_NUMBER)
+        if limit is None or not math.isfinite(float(limit)):
+            raise self.error("expected a finite number")
+        self.match(_SPACE)
+        if self.at < len(self.text):
+            raise self.error(f"expected nothing after the number, got {self.text[self.at :]!r:.40}")
+        return Condition(measure, where, part, sign, float(limit), change)
+
+    def where(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        while True:
+            key = self.name("a key")
+            if not self.takes("="):
+                raise self.error(f"expected = and a value after {key}")
+            if key in found:
+                raise self.error(f"{key} is given twice")
+            value = self.quoted() or self.match(_VALUE)
+            if not value:
+                raise self.error(f"expected a value of {key}")
+            found[key] = value
+            if self.takes("]"):
+                return found
+            if not self.takes(","):
+                raise self.error("expected a comma or ]")
+
+    def name(self, of: str) -> str:
+        found = self.quoted() or self.match(_NAME)
+        if not found:
+            raise self.error(f"expected {of}")
+        return found
+
+    def has_name(self) -> bool:
+        self.match(_SPACE)
+        return bool(_QUOTED.match(self.text, self.at) or _NAME.match(self.text, self.at))
+
+    def quoted(self) -> str | None:
+        found = self.match(_QUOTED)
+        return None if found is None else found[1:-1].replace(2 * found[0], found[0])
+
+    def takes(self, mark: str) -> bool:
+        return self.match(re.compile(re.escape(mark))) is not None
+
+    def match(self, pattern: re.Pattern[str]) -> str | None:
+        """Read what a pattern matches behind spaces, if it does."""
+        start = 0 if (space := _SPACE.match(self.text, self.at)) is None else space.end()
+        found = pattern.match(self.text, start)
+        if found is None:
+            return None
+        self.at = found.end()
+        return found[0]
+
+    def error(self, what: str, back: int = 0) -> UsageError:
+        return UsageError(
+            f"condition {self.text!r}: {what}, at character {self.at - back + 1}; {FORM}"
+        )
+
+
+def baseline_rows(baseline: object, conditions: Iterable[str]) -> Sequence[Row] | None:
+    """Return the rows of a baseline: of a report, or of a file of results.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read, or no condition is about a change.
+    """
+    if baseline is None:
+        return None
+    if not any(parse(text).change for text in conditions):
+        raise UsageError("--baseline: no condition is about a change; write 'change tpr-gap > .02'")
+    rows = getattr(getattr(baseline, "report", None) or baseline, "rows", None)
+    if isinstance(rows, Sequence):
+        return rows
+    return read_rows(Path(path_named("--baseline", baseline)))
+
+
+# Judging
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a condition.
+
+    Attributes
+    ----------
+    condition
+        The condition as it was typed.
+    status
+        Passed, failed, or error: it could not be asked.
+    said
+        The value with its interval and what it is of, or the error; one line.
+    row
+        The row that decided; None after an error.
+    value, low, high
+        The value, or the change, and its interval.
+    """
+
+    condition: str
+    status: Status
+    said: str
+    row: Row | None = None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def judge(
+    text: str, rows: Sequence[Row], baseline: Sequence[Row] | None = None, *, holds: bool = False
+) -> Outcome:
+    """Judge a condition on rows.
+
+    Parameters
+    ----------
+    baseline
+        Rows that changes are counted from; by default those inside the result are taken.
+    holds
+        The condition must hold for every row; by default it fails if it is met by one.
+
+    Raises
+    ------
+    UsageError
+        If the condition cannot be read, no row has the measure or the keys, or the baseline lacks
+        such a row.
+    """
+    condition = parse(text)
+    chosen = _chosen(condition, rows)
+    if condition.change:
+        chosen = _changed(condition, chosen, rows, baseline)
+    met = OPERATORS[condition.operator]
+    key = condition.part or "value"
+    if condition.change:
+        key = f"{CHANGE}_{condition.part}" if condition.part else CHANGE
+    compared = [(row, _number(row, key)) for row in chosen]
+    failing = [
+        (row, found)
+        for row, found in compared
+        if found is None or met(found, condition.limit) != holds
+    ]
+    upward = (condition.operator in (">", ">=")) != holds
+    row, found = max(failing or compared, key=lambda one: _severity(one[1], upward))
+    value, low, high = _with_ends(condition, row)
+    told = [_shown(condition, row, found), *_names(row, chosen)]
+    if len(failing) > 1:
+        told.append(f"and {len(failing) - 1:,} more of {len(chosen):,} rows")
+    status: Status = "failed" if failing else "passed"
+    return Outcome(text.strip(), status, ", ".join(told), row, value, low, high)
+
+
+def outcome_of(
+    text: str, rows: Sequence[Row], baseline: Sequence[Row] | None = None, *, holds: bool = False
+) -> Outcome:
+    """Judge a condition; one that cannot be asked is an error."""
+    try:
+        return judge(text, rows, baseline, holds=holds)
+    except WordbiasError as error:
+        return Outcome(text.strip(), "error", str(error))
+
+
+def _chosen(condition: Condition, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of the measure that have the keys."""
+    name = condition.measure
+    chosen = [row for row in rows if row.measure == name]
+    if not rows:
+        raise UsageError(f"measure {name!r}: the result has no values; name a call that has some")
+    if not chosen:
+        raise unknown_name("measure", name, dict.fromkeys(row.measure for row in rows))
+    for key, wanted in condition.where.items():
+        found = [flat(row.to_dict()).get(key) for row in chosen]
+        there = dict.fromkeys(map(text_of, filter(lambda one: one is not None, found)))
+        if not there:
+            raise unknown_name(f"{name}: key", key, _keys(chosen))
+        kept = [row for row, one in zip(chosen, found, strict=True) if _is(one, wanted)]
+        if not kept:
+            raise UsageError(
+                f"{name}: no row has {key} {wanted!r}; expected one of {listed(there)}"
+            )
+        chosen = kept
+    return chosen
+
+
+def _keys(rows: Iterable[Row]) -> list[str]:
+    """Return the keys that name what was measured."""
+    return [key for key in ROW_KEYS["names"] if any(key in row.to_dict() for row in rows)]
+
+
+def _is(found: Any, wanted: str) -> bool:
+    """Return whether a key has a value, as text or as a number."""
+    if (
+        isinstance(found, (int, float))
+        and not isinstance(found, bool)
+        and _NUMBER.fullmatch(wanted)
+    ):
+        return float(found) == float(wanted)
+    return text_of(found) in (wanted, wanted.capitalize() if isinstance(found, bool) else wanted)
+
+
+def _changed(
+    condition: Condition,
+    chosen: Sequence[Row],
+    rows: Sequence[Row],
+    baseline: Sequence[Row] | None,
+) -> list[Row]:
+    """Return rows with their changes from a baseline, over seeds as their mean."""
+    name = condition.measure
+    if baseline is None:
+        own = [row for row in chosen if CHANGE in row.details]
+        if not own:
+            raise UsageError(
+                f"change {name}: the rows have no change of their own; give --baseline with a "
+                "result of the same call, saved as JSON"
+            )
+        return own
+    before, after = keyed(baseline, rows, across=one_subject_each(baseline, rows))
+    wanted = {id(row) for row in chosen}
+    asked = {key: row for key, row in after.items() if id(row) in wanted}
+    lacking = [row for key, row in asked.items() if key not in before]
+    if lacking:
+        names = ", ".join([name, *_names(lacking[0], chosen)])
+        more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
+        raise UsageError(
+            f"change {name}: the baseline has no {names}{more}; make it by the same call, "
+            "saved as JSON"
+        )
+    matched = {key: (before[key], as_measured(row)) for key, row in asked.items()}
+    pairs = [row for _, row in with_changes(matched)]
+    means = [row for row in pairs if row.details.get("seed") is None]
+    return pairs if "seed" in condition.where or not means else means
+
+
+def _number(row: Row, key: str) -> float | None:
+    """Return a number of a row; one that is undefined is None."""
+    found = row.value if key == "value" else row.details.get(key)
+    return None if found is None or math.isnan(found) else float(found)
+
+
+def _with_ends(condition: Condition, row: Row) -> tuple[float | None, float | None, float | None]:
+    """Return the value, or the change, and its interval."""
+    if condition.change:
+        return _number(row, CHANGE), _number(row, "change_low"), _number(row, "change_high")
+    return _number(row, "value"), _number(row, "low"), _number(row, "high")
+
+
+def _severity(found: float | None, upward: bool) -> tuple[bool, float]:
+    """Return the order of rows: the farthest beyond the limit last; what has no value first."""
+    return (False, 0.0) if found is None else (True, found if upward else -found)
+
+
+def _shown(condition: Condition, row: Row, found: float | None) -> str:
+    """Return the value or the change with its interval, or why there is none."""
+    value, low, high = _with_ends(condition, row)
+    if value is None:
+        reason = row.details.get("reason")
+        return f"undefined{f' ({reason})' if reason else ''}, which counts as failed"
+    text = number(value) if not condition.change else f"{value:+z.4f}"
+    if low is not None and high is not None:
+        text += f" [{number(low)}, {number(high)}]"
+    if condition.change and "before" in row.details:
+        text += f" from {number(row.details['before'])} to {number(row.value)}"
+    if condition.change and row.details.get("paired") == INDEPENDENT:
+        text += ", not paired"
+    if found is None:
+        text += f" has no interval, so that {condition.part} counts as failed"
+    return text
+
+
+def _names(row: Row, rows: Sequence[Row]) -> list[str]:
+    """Return the subject of a row, and what else tells it from the other rows."""
+    every = [flat(one.to_dict()) for one in rows]
+    own = flat(row.to_dict())
+    differ = [
+        key
+        for key in ROW_KEYS["names"]
+        if key not in ("subject", "measure")
+        and own.get(key) not in (None, "")
+        and len({text_of(one.get(key)) for one in every}) > 1
+    ]
+    return [row.subject, *(f"{key} {own[key]}" for key in differ)]

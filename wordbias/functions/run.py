@@ -1,0 +1,275 @@
+"""Several calls of one TOML file, each with what makes it fail: checks of a pipeline."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import chdir
+from dataclasses import dataclass, field, fields, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import wordbias
+from wordbias.calls import misfit, public
+from wordbias.conditions import Outcome, baseline_rows, outcome_of, parse
+from wordbias.configuration import Config, config
+from wordbias.errors import UsageError, WordbiasError, unknown_name
+from wordbias.formats.files import check_outputs, replacing
+from wordbias.functions.report import report_of
+from wordbias.junit import as_junit
+from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
+from wordbias.results import Row, number
+from wordbias.wordlists.toml import complain, read_toml
+
+NO_CALLS = ("config", "load", "run")
+"""Public functions that are no call of a file of checks."""
+COMMAND, FAIL_IF, BASELINE = "command", "fail_if", "baseline"
+_FORM = 'write [NAME], command = "fairness", its arguments, and fail-if = "tpr-gap > .1"'
+_SPELLED = {"from": "source"}
+_SETTINGS = frozenset(one.name for one in fields(Config))
+
+
+class Check(NamedTuple):
+    """One table of a file of checks.
+
+    Attributes
+    ----------
+    command
+        Name of the command.
+    several, arguments, settings
+        Arguments without a name, those with one, and settings of `wordbias.config`.
+    conditions, baseline
+        What makes it fail, and the file that changes are counted from.
+    """
+
+    command: str
+    several: Sequence[Any]
+    arguments: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    conditions: Sequence[str]
+    baseline: str | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Checked(Report):
+    """A report of checks.
+
+    Attributes
+    ----------
+    outcomes
+        What became of the conditions of each check, by its name.
+    """
+
+    outcomes: Mapping[str, Sequence[Outcome]] = field(default_factory=dict)
+
+    def junit(self) -> str:
+        """Return the outcomes as JUnit XML."""
+        return as_junit(self.outcomes)
+
+
+@public
+def run(checks: str | os.PathLike[str], *, output: str | os.PathLike[str] | None = None) -> Checked:
+    """Run the calls of a TOML file, and say for each whether its conditions failed.
+
+    Each table is a call, with its ``command`` and its arguments as the shell or Python names them.
+    ``fail-if`` is a condition or a list of them. ``baseline`` is a result before, for a condition
+    on a change. A call without ``fail-if`` fails only by an error. All calls run, also after one
+    that failed. Relative paths in the file start from its folder, which is the working directory
+    while the calls run.
+
+    Parameters
+    ----------
+    checks : path
+        File of the calls.
+    output : path, optional
+        File to write: JUnit XML (.xml), with a suite for each call and a case for each condition.
+
+    Returns
+    -------
+    Report
+        A row for each condition: that which decided, with its ``check``, ``fail_if`` and
+        ``result``, which is passed, failed or error.
+
+    Raises
+    ------
+    WordbiasError
+        Before a call runs: if the file cannot be read, or has a command, an argument or a condition
+        that is not known. An error of a call is the result of its conditions.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> text = '''
+    ... [sample]
+    ... command = "measure"
+    ... only = "same"
+    ... fail-if = "same > .2"
+    ... '''
+    >>> from pathlib import Path
+    >>> _ = Path("checks.toml").write_text(text)
+    >>> report = wb.run("checks.toml")
+    >>> report["same"][0].details["result"]
+    'passed'
+    """
+    path = Path(checks)
+    known = _read(path)
+    target = None if output is None else os.path.abspath(output)
+    if target is not None:
+        if not target.endswith(".xml"):
+            raise UsageError(f"-o {output}: is JUnit XML; end its name in .xml")
+        check_outputs({"the output": target}, {"the file of checks": path})
+    with chdir(path.absolute().parent):
+        outcomes = {name: _outcomes(check) for name, check in known.items()}
+    found = Checked(
+        inputs={"checks": {"path": os.fspath(checks)}},
+        rows=[_row(name, known[name], one) for name, some in outcomes.items() for one in some],
+        tables=[_table(outcomes)],
+        closing=_closing(outcomes),
+        outcomes=outcomes,
+    )
+    if target is not None:
+        with replacing(target) as file:
+            file.write(found.junit().encode("utf-8", "backslashreplace"))
+    return found
+
+
+# Reading
+
+
+def _read(path: Path) -> dict[str, Check]:
+    """Return the checks of a file by their names; refuse what can be known to be wrong."""
+    tables = read_toml(path)
+    if not tables:
+        raise WordbiasError(f"{path}: has no checks; {_FORM}")
+    return {name: _check(table, f"{path}: [{name}]") for name, table in tables.items()}
+
+
+def _check(table: object, where: str) -> Check:
+    if not isinstance(table, dict):
+        raise complain(where, "a table", table, _FORM)
+    given = {_SPELLED.get(key, key.replace("-", "_")): value for key, value in table.items()}
+    name = _text(given.pop(COMMAND, None), f"{where}: {COMMAND}")
+    conditions = given.pop(FAIL_IF, [])
+    conditions = [conditions] if isinstance(conditions, str) else conditions
+    if not isinstance(conditions, list):
+        raise complain(f"{where}: fail-if", "a condition or a list", conditions, _FORM)
+    baseline = given.pop(BASELINE, None)
+    try:
+        changes = [parse(_text(one, "fail-if")).change for one in conditions]
+        if baseline is not None and not any(changes):
+            raise UsageError("baseline: no condition is about a change; add one to fail-if")
+        baseline = None if baseline is None else _text(baseline, "baseline")
+        function = _function(name)
+        settings = {key: given.pop(key) for key in [*given] if key in _SETTINGS}
+        several, arguments = _arguments(function, given)
+    except (WordbiasError, TypeError) as error:
+        raise UsageError(f"{where}: {error}") from None
+    return Check(name, several, arguments, settings, conditions, baseline)
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise complain(where, "a text", value, _FORM)
+    return value
+
+
+def _function(name: str) -> Callable[..., object]:
+    """Return the public function of a command."""
+    known = {
+        one.replace("_", "-"): one
+        for one in wordbias.__all__
+        if one.islower() and one[0] != "_" and one not in NO_CALLS
+    }
+    function = known.get(name.replace("_", "-"))
+    if function is None:
+        raise unknown_name("command", name, known)
+    found: Callable[..., object] = getattr(
+        import_module(f"wordbias.functions.{function}"), function
+    )
+    return found
+
+
+def _arguments(
+    function: Callable[..., object], given: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Return the arguments without a name and those with one, as the function takes them."""
+    signature = inspect.signature(function)
+    named: dict[str, Any] = {}
+    several: Sequence[Any] = ()
+    for key, value in given.items():
+        off = key.removeprefix("no_")
+        if key not in signature.parameters and off in signature.parameters and value is True:
+            named[off] = False
+        elif key not in signature.parameters:
+            known = [*signature.parameters, COMMAND, "fail-if", BASELINE, *sorted(_SETTINGS)]
+            raise unknown_name("key", key, known)
+        elif signature.parameters[key].kind is inspect.Parameter.VAR_POSITIONAL:
+            several = value if isinstance(value, list) else [value]
+        else:
+            named[key] = value
+    try:
+        signature.bind(*several, **named)
+    except TypeError as error:
+        raise UsageError(misfit(function.__name__, signature, named, error)) from None
+    return several, named
+
+
+# Running
+
+
+def _outcomes(check: Check) -> list[Outcome]:
+    """Run a call and judge its conditions; its error is the result of each."""
+    try:
+        before = baseline_rows(check.baseline, check.conditions)
+        with config(**check.settings):
+            made = _function(check.command)(*check.several, **check.arguments)
+    except Exception as error:
+        usual = isinstance(error, (WordbiasError, OSError))
+        said = str(error) if usual else f"unexpected {type(error).__name__}: {error}"
+        return [Outcome(text, "error", said) for text in check.conditions or [_runs(check)]]
+    report = report_of(made)
+    rows = () if report is None else report.rows
+    if not check.conditions:
+        return [Outcome(_runs(check), "passed", "it ran")]
+    return [outcome_of(text, rows, before) for text in check.conditions]
+
+
+def _runs(check: Check) -> str:
+    """Return what stands for the condition of a call without one."""
+    return f"{check.command} has an error"
+
+
+def _row(name: str, check: Check, one: Outcome) -> Row:
+    about = {"check": name, "fail_if": one.condition, "result": one.status}
+    if one.row is None:
+        measure = parse(one.condition).measure if check.conditions else check.command
+        return Row(name, measure, None, {"reason": one.said, **about})
+    return replace(one.row, details={**one.row.details, **about}, draws={})
+
+
+def _table(outcomes: Mapping[str, Sequence[Outcome]]) -> Table:
+    cells = [
+        (
+            name,
+            one.condition,
+            "" if one.row is None else number(one.value),
+            ""
+            if one.low is None or one.high is None
+            else f"{number(one.low)} to {number(one.high)}",
+            one.status,
+        )
+        for name, some in outcomes.items()
+        for one in some
+    ]
+    return Table("Checks", ["check", "fails if", "value", "95 %", "result"], cells)
+
+
+def _closing(outcomes: Mapping[str, Sequence[Outcome]]) -> list[str]:
+    """Return a line for each condition that did not pass, and their number."""
+    every = [(name, one) for name, some in outcomes.items() for one in some]
+    wrong = [(name, one) for name, one in every if one.status != "passed"]
+    lines = [f"{one.status}: {name}: {one.condition}: {one.said}" for name, one in wrong]
+    return [*lines, f"{how_many(len(every), 'condition')}, {len(wrong):,} not passed."]

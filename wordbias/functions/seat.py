@@ -1,0 +1,149 @@
+"""SEAT: association tests on sentences that mention words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from wordbias import cells
+from wordbias.calls import note, public
+from wordbias.configuration import ASKS_ENCODERS, current_config, uses
+from wordbias.draws import with_holm
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.measures.registry import meaning
+from wordbias.models.text_encoders import EncoderLike, open_text_encoder
+from wordbias.pivot import pivot, values
+from wordbias.probes.seat import MEASURE, Seat
+from wordbias.rendering import how_many
+from wordbias.reports import Report
+from wordbias.results import Row
+from wordbias.wordlists.model_sentences import WORD, ModelSentences
+from wordbias.wordlists.queries import PLACE, SEAT, Query, QueryLike, as_queries
+
+PUBLISHED = f"1-10,{SEAT}"
+"""Queries of May et al. (2019): those of WEAT, and their own."""
+_CLOSING = (
+    "Effect sizes as in WEAT: neutral 0; positive: X is associated with A, Y with B. A word counts "
+    "once, as the mean of its sentences; p is one-sided, the intervals are a bootstrap over words. "
+    "p Holm is corrected for the number of queries."
+)
+
+
+@public
+@uses(*ASKS_ENCODERS, "cache", "device", "precision")
+def seat(
+    model: EncoderLike,
+    query: QueryLike = PUBLISHED,
+    *,
+    template: str | Sequence[str] = (),
+    seed: int = 0,
+) -> Report:
+    """Test associations between sentences that mention words (SEAT).
+
+    SEAT (May et al. 2019) is WEAT of sentences. MODEL is an encoder, a decoder, a static model or
+    anything else that gives vectors of texts. It reads each word in the same six sentences, which
+    say nothing about it. An example is: The text begins with love.
+
+    The ten queries of WEAT are tested, and those that SEAT adds. These have terms for groups in
+    place of names, the angry black woman stereotype, or the double bind of women: competent ones
+    are thought less likable.
+
+    Parameters
+    ----------
+    model : folder, name, (model, tokenizer), SentenceTransformer or function of texts
+        The model to measure.
+    query : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
+        Queries: names or numbers of WEAT's, 1,6-8; names of SEAT's, such as angry-black-woman; seat
+        for all of these. Or a TOML or JSON file of your own; FILE::NAME is one query in it.
+    template : str or sequence of str
+        Sentence for each word, which replaces its {}: "This is {}."; may be repeated.  [default:
+        six sentences, or those of the query]
+    seed : int
+        Seed of everything random.
+
+    Returns
+    -------
+    Report
+        A row for each query: the effect size d, its interval over words (``low``, ``high``), ``p``
+        and ``p_holm``.
+
+    Raises
+    ------
+    WordbiasError
+        If the model gives no vector of a text, or a query or template cannot be used.
+
+    Notes
+    -----
+    The authors choose sentences by the part of speech of a word. Here they are the same for all
+    words, and sets differ in their words alone. The authors also count each sentence as a word.
+    With more templates their p then falls, although nothing more is known of the words.
+
+    Word vectors are measured with the same queries by wordbias weat.
+
+    References
+    ----------
+    May, Wang, Bordia, Bowman and Rudinger (2019), On Measuring Social Biases in Sentence Encoders.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> wb.seat("all-MiniLM-L6-v2", query="6,angry-black-woman").print()  # doctest: +SKIP
+    """
+    how = current_config()
+    queries = as_queries(query)
+    own = [template] if isinstance(template, str) else list(template)
+    if bad := [one for one in own if PLACE not in one]:
+        raise UsageError(f"--template={bad[0]!r}: has no {PLACE} for the word; write it into it")
+    sentences = [_sentences(one, own) for one in queries]
+    texts = list(dict.fromkeys(text for of in sentences for some in of.values() for text in some))
+    encoder = open_text_encoder(model, device=how.device, precision=how.precision)
+    for line in encoder.notes:
+        note(line, reported=True)
+    vectors = encoder.encode(texts).astype(np.float64)
+    places = {text: i for i, text in enumerate(texts)}
+    rows = []
+    for one, of_query in zip(queries, sentences, strict=True):
+        by_word = {word: vectors[[places[t] for t in some]] for word, some in of_query.items()}
+        about = {"templates": len(next(iter(of_query.values())))}
+        rows.append(Seat(one, by_word, seed).row(encoder.name, about))
+    rows = with_holm(rows)
+    by = {"query": "set", "X/Y × A/B": _words(queries)}
+    columns = values("effect", "95 %", "p", ("p Holm", cells.p_holm))
+    return Report(
+        inputs={encoder.name: {**encoder.about, "texts": len(texts)}},
+        rows=rows,
+        tables=[pivot(f"SEAT of {encoder.name}", rows, by, columns, f"{meaning(MEASURE)}.")],
+        closing=[f"{how_many(len(texts), 'sentence')}. {_CLOSING}"],
+        seed=seed,
+        notes=list(encoder.notes),
+    )
+
+
+def _sentences(query: Query, own: Sequence[str]) -> dict[str, list[str]]:
+    """Return the sentences of each word of a query.
+
+    Raises
+    ------
+    WordbiasError
+        If the query has sentences for its targets and others for its attributes, and a word in
+        both.
+    """
+    common = [one.replace(WORD, PLACE) for one in ModelSentences.load().mentions]
+    found: dict[str, list[str]] = {}
+    for i, side in enumerate((query.targets, query.attributes)):
+        templates = own or ([query.templates[i]] if query.templates else common)
+        for word in (word for _, words in side for word in words):
+            sentences = [one.replace(PLACE, word) for one in templates]
+            if found.setdefault(word, sentences) != sentences:
+                raise WordbiasError(
+                    f"{query.name}: {word!r} is a target and an attribute, with other sentences "
+                    "each; remove it from one of the sets, or leave out templates"
+                )
+    return found
+
+
+def _words(queries: Sequence[Query]) -> Callable[[Row], str]:
+    """Return a function that names the four sets of a row's query."""
+    named = {one.name: "{}/{} × {}/{}".format(*one.names) for one in queries}
+    return lambda row: named[row.details["set"]].replace("_", " ")
