@@ -219,15 +219,20 @@ def test_audit_takes_the_folder_as_vectors(folder: Path) -> None:
     assert report["midb-abs"][0].subject == "model"
 
 
-def test_a_loaded_model_is_refused_with_the_remedy(folder: Path) -> None:
-    sentence_folder(Path("other"))
+def test_a_loaded_model_has_no_words_and_the_same_vectors_of_texts(folder: Path) -> None:
+    other = sentence_folder(Path("other"))
     loaded = [Model2Vec.from_pretrained(folder), sentence_transformer("other")]
-    for model in loaded:
-        for call in (wb.measure, wb.load, wb.audit, lambda one: wb.encode(one, ["a nurse"])):
+    texts = ["a nurse", "the teachers"]
+    for model, source in zip(loaded, (folder, other), strict=True):
+        for call in (wb.measure, wb.load):
             with pytest.raises(
                 WordbiasError, match=r"save it with model\.save_pretrained\(folder\)"
             ):
                 call(model)  # type: ignore[operator]
+        with pytest.warns(UserWarning, match="is read as an encoder of texts"):
+            found = wb.encode(model, texts)
+        np.testing.assert_allclose(found[0], wb.encode(source, texts)[0], atol=1e-6)
+        assert model_among(model) is model
 
 
 def test_probe_reads_the_names_of_a_folder(cli: Run, folder: Path) -> None:

@@ -281,6 +281,17 @@ def test_a_file_that_others_may_write_is_not_used() -> None:
         encode(Counted())
 
 
+@pytest.mark.skipif(not hasattr(__import__("os"), "O_NOFOLLOW"), reason="links are followed")
+def test_no_link_is_written_through(tmp_path: Path) -> None:
+    encode(Counted())
+    (entry,) = answers.entries()
+    entry.path.unlink()
+    entry.path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(WordbiasError, match="cannot be used"):
+        encode(Counted())
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_the_cache_lists_answers_and_clears_them_on_request() -> None:
     encode(Counted())
     assert [row.subject for row in wb.cache(max_size=1 << 30)] == ["answers of function counted"]

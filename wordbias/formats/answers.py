@@ -8,6 +8,7 @@ may share it.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -84,7 +85,8 @@ class Answers:
         try:
             cache.make_folder()
             self.path.parent.mkdir(mode=0o700, exist_ok=True)
-            self.path.touch(mode=0o600)
+            follow_none = getattr(os, "O_NOFOLLOW", 0)
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | follow_none, 0o600))
             cache.trusted_state(self.path)
             with closing(sqlite3.connect(self.path, timeout=_WAIT)) as file:
                 if file.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:

@@ -62,19 +62,26 @@ def is_static_model(name: str | os.PathLike[str]) -> bool:
     return _place(Path(name)) is not None
 
 
+def is_loaded_static(source: object) -> bool:
+    """Return whether a caller has loaded a static model.
+
+    It is a `StaticModel` of model2vec, or a `SentenceTransformer` with a `StaticEmbedding`.
+    """
+    kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__}
+    if any(kind.endswith(".SentenceTransformer") for kind in kinds):
+        return type(next(iter(source), None)).__name__ == "StaticEmbedding"  # type: ignore[call-overload]
+    return "model2vec.model.StaticModel" in kinds
+
+
 def refuse_loaded_static(source: object) -> None:
     """Refuse a static model that the caller has loaded: its folder is what is read and written.
 
     Raises
     ------
     WordbiasError
-        If it is a `StaticModel` of model2vec, or a `SentenceTransformer` with a `StaticEmbedding`.
+        If it is one, see `is_loaded_static`.
     """
-    kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__}
-    is_static = "model2vec.model.StaticModel" in kinds
-    if any(kind.endswith(".SentenceTransformer") for kind in kinds):
-        is_static = type(next(iter(source), None)).__name__ == "StaticEmbedding"  # type: ignore[call-overload]
-    if is_static:
+    if is_loaded_static(source):
         raise WordbiasError(
             f"expected the folder of a static model, got a loaded {type(source).__name__}; save it "
             "with model.save_pretrained(folder), and give the folder"

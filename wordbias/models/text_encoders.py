@@ -28,6 +28,7 @@ from wordbias.errors import Interrupted, WordbiasError, first_line, need, withou
 from wordbias.formats import is_static_model
 from wordbias.formats.answers import Answers
 from wordbias.formats.rows import matrix_of
+from wordbias.formats.static_models import is_loaded_static
 from wordbias.model_folder import MODULES
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import EncodingJob, Settings
@@ -174,7 +175,11 @@ def open_output_encoder(source: object, *, device: str | None = None) -> Answeri
     asking = _asking_of(one)
     assert asking is not None
     by, ask, elsewhere = asking
-    notes = (_library_note(str(name)),) if is_sentence_transformer(one) else ()
+    notes: tuple[str, ...] = ()
+    if is_loaded_static(one):
+        notes = (f"{name}: is read as an encoder of texts; its folder also holds word vectors",)
+    elif is_sentence_transformer(one):
+        notes = (_library_note(str(name)),)
     return AnsweringEncoder(
         str(name), ask, str(name), f"function {name}" if named else None,
         {"by": by}, notes, elsewhere=elsewhere,
