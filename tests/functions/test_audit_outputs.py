@@ -114,6 +114,23 @@ def test_an_object_as_of_langchain(vectors: Any, own: Page) -> None:
 
 
 @pytest.mark.slow
+def test_groups_of_any_number(folder: Path, patched: None, tmp_path: Path) -> None:
+    """Texts, encoded elsewhere and given back, have the rows of the audit of the model."""
+    groups = "ethnicity:white,black,asian"
+    wb.audit(write_texts=tmp_path / "texts.jsonl", groups=groups)
+    reps = wb.encode(folder, tmp_path / "texts.jsonl", layers="last", batch_tokens=4096)
+    page = audit(read_vectors=reps[-1], groups=groups, methods=["leace"])
+    own = audit(folder, groups=groups, methods=["leace"], skip=SKIPPED.split(","))
+    found, wanted = ([row.to_dict() for row in one.rows] for one in (page, own))
+    assert {row.get("attribute") for row in found} >= {"ethnicity white/black/asian"}
+    for row in (*found, *wanted):
+        row["subject"] = "planted"
+    assert rows_of(found, 0) == rows_of(wanted, LAST)
+    with pytest.raises(WordbiasError, match="misp-pairs: is fitted to pairs"):
+        audit(read_vectors=reps[-1], groups=groups, methods=["misp-pairs"])
+
+
+@pytest.mark.slow
 def test_a_function(vectors: Any, own: Page) -> None:
     with pytest.warns(UserWarning, match="is sent"):
         page = audit({"planted": Documents(vectors).embed_documents}, methods=METHODS)
