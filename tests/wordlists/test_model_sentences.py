@@ -70,6 +70,16 @@ def test_nothing_that_is_fitted_on_is_measured() -> None:
     assert not {*SENTENCES.fit} & {*SENTENCES.measured}
 
 
+def test_each_name_is_in_the_group_of_its_bearers() -> None:
+    shares, texts = names(), AuditTexts.load()
+    for one in texts.measured:
+        assert one.group == ("female" if shares[one.name] > 0.5 else "male")
+    female, male = (" ".join(side) for side in pairs_of(texts))
+    assert "Olivia" in female
+    assert "Olivia" not in male
+    assert {one.group for one in texts.measured if one.name == "Emma"} == {"female"}
+
+
 def test_the_halves_of_the_names_share_none_and_are_balanced() -> None:
     fit, measured = halves_of_names()
     sides = [*fit, *measured]

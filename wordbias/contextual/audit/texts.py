@@ -157,7 +157,7 @@ class AuditTexts:
             ),
             tuple(
                 Named(text, name, group)
-                for group, some in zip(sides, measured, strict=True)
+                for group, some in (("female", measured.female), ("male", measured.male))
                 for name in some
                 for text in sentences_with(lists.measured, name)
             ),
