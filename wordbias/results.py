@@ -17,9 +17,9 @@ NO_PROOF = (
     "for, in the words it was given."
 )
 LIMITS = (
-    "These measures compare two groups only, as their word lists do; people in neither group are "
-    f"not measured. {NO_PROOF} The behaviour of a system built on the vectors "
-    "must be measured in that system."
+    "misp, measure, choose, mab-eval, mab-study, sweep, winobias and bios compare two groups only: "
+    f"people in neither group are not measured. {NO_PROOF} The behaviour of a system built on the "
+    "vectors must be measured in that system."
 )
 
 
