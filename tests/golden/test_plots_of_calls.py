@@ -47,6 +47,7 @@ PLOTTED = {
     "project": _NAMED["project-table"],
     "quality": _NAMED["quality-table"],
     "report": _NAMED["report-md"],
+    "retrieval": _NAMED["retrieval-table"],
     "sweep": _NAMED["sweep-json"],
     "weat": _NAMED["weat-table"],
 }
