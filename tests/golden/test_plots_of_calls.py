@@ -20,7 +20,7 @@ __all__ = ["folder", "store"]
 
 NOTHING_TO_DRAW = (
     *("apply", "cache", "convert", "encode", "fetch", "fine-tune", "lists", "nli-train", "push"),
-    *("coref-predict", "coref-train", "predict", "rewrite", "train-vectors"),
+    *("coref-predict", "coref-train", "predict", "rewrite", "run", "train-vectors"),
 )
 """Commands whose rows count what was done, and do not measure."""
 _NAMED = {call.name: call for call in CALLS}
@@ -48,6 +48,7 @@ PLOTTED = {
     "quality": _NAMED["quality-table"],
     "report": _NAMED["report-md"],
     "retrieval": _NAMED["retrieval-table"],
+    "seat": _NAMED["seat-json"],
     "sweep": _NAMED["sweep-json"],
     "weat": _NAMED["weat-table"],
 }
