@@ -209,6 +209,10 @@ Given = Mapping[str, Any]
         ({"documents": ["{name} sought", *ADS]}, "and the queries are changed; change the others"),
         ({"groups": {"a": ["Ann", "Eve"]}}, "expected two groups of words or more, found 1"),
         ({"groups": "age"}, "is no first name"),
+        (
+            {"groups": {"a": ["Ann", "Eve"], "b": ["Tom", "Bob"]}, "methods": "leace"},
+            "methods=: the names of a, b make one set of two of each",
+        ),
         ({"methods": "bam"}, "bam"),
         ({"null": 3}, "goes with methods="),
         ({"meaningless": "x"}, "meaningless= goes with counterfactual="),

@@ -78,6 +78,25 @@ def test_the_name_is_changed_wherever_it_stands_and_nothing_else() -> None:
     assert one[SPACE] == [text.replace(" ", "  ")]
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Anne-Marie and Anne", "Anne-Marie"),
+        ("Anne-Louise knows Mary Ann", "Mary Ann"),
+        ("Marie-Anne knows O'Neil\u2019s son", "O'Neil"),
+        ("the Anne-led group", "Anne"),
+        ("Annex, ANNE and नीरा", "नीरा"),
+    ],
+)
+def test_names_of_several_parts_are_found_as_a_whole(text: str, name: str) -> None:
+    names = {"a": ["Anne", "Anne-Marie", "Mary Ann", "नीरा"], "b": ["O'Neil", "R\\1", "Tom", "Bo"]}
+    sets = NameSets.of(names, lambda some: [1] * len(some), 0)
+    (one,) = versions_of([text], names, sets, draws=1, gendered=False, seed=0, where=str).texts
+    form = re.compile(re.escape(text).replace(re.escape(name), "(.+)", 1))
+    for kind in (NAME, SAME):
+        assert form.fullmatch(one[kind][0])[1] in {*names["a"], *names["b"]} - {name}  # type: ignore[index]
+
+
 def test_without_gendered_words_there_is_no_version_of_them() -> None:
     assert WORDS not in _versions(["Olivia applies", "James applies"]).kinds
     assert WORDS not in _versions(["Olivia and her father"], gendered=False).kinds
@@ -140,6 +159,11 @@ def test_groups_without_pronouns_have_none_in_a_template() -> None:
         versions_of(
             ["{name} and {pronoun}"], names, sets, draws=1, gendered=False, seed=0, where=str
         )
+
+
+def test_names_of_scripts_without_upper_case_are_names() -> None:
+    groups = {"a": ["नीरा", "मीरा"], "b": ["राम", "श्याम"]}
+    assert names_by_group(groups) == ({one: tuple(names) for one, names in groups.items()}, False)
 
 
 @pytest.mark.parametrize(

@@ -391,6 +391,11 @@ def open_texts(
                 "places in the lists alone"
             )
         sets = NameSets.of(names, lengths or (lambda some: [1] * len(some)), seed)
+        if fit and len(sets) < 2:
+            raise WordbiasError(
+                f"--methods: the names of {listed(names)} make one set of two of each with the "
+                "same number of tokens; expected two sets, one to fit to; give more names"
+            )
         make = partial(versions_of, own.texts, names, gendered=is_gender, where=where_of(own))
         versions = make(sets.part(False) if fit else sets, draws=draws, seed=seed)
         further = make(sets.part(True), draws=1, seed=seed) if fit else None

@@ -38,7 +38,6 @@ PRONOUNS = {
 }
 """What stands in place of a placeholder, by group."""
 _PLACE = re.compile(r"\{(name|pronoun|possessive|object)\}", re.IGNORECASE)
-_WORD = re.compile(r"[^\W\d_]+")
 _MORE_SPACE = re.compile(r" ")
 
 
@@ -56,7 +55,7 @@ def names_by_group(groups: GroupsLike | None) -> tuple[Names, bool]:
     attribute: Attribute | WordGroups = load_attribute(groups)
     found = dict(zip(attribute.groups, attribute.members, strict=True))
     for group, words in found.items():
-        if small := [word for word in words if not word[:1].isupper()]:
+        if small := [word for word in words if word[:1].islower()]:
             raise WordbiasError(
                 f"--groups {attribute.name}: group {group} has the word {small[0]!r}, which is no "
                 "first name; name groups of first names such as ethnicity, or give the changed "
@@ -165,9 +164,15 @@ def is_template(texts: Iterable[str]) -> bool:
     return any(_PLACE.search(text) for text in texts)
 
 
-def name_in(text: str, groups: Mapping[str, int]) -> str | None:
-    """Return the first of the known names in a text."""
-    return next((word for word in _WORD.findall(text) if word in groups), None)
+def _pattern_of(names: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern of names that are no part of a word or of a name such as Anne-Marie."""
+    several = sorted(names, key=len, reverse=True)
+    first = "".join({re.escape(name[0]) for name in several})  # else each letter takes long
+    any_of = "|".join(map(re.escape, several))
+    letter = r"[^\W\d_]"
+    return re.compile(
+        rf"(?=[{first}])(?<!{letter})(?<!{letter}-)(?:{any_of})(?!{letter}|-[A-ZÀ-Þ])"
+    )
 
 
 def versions_of(
@@ -202,12 +207,12 @@ def versions_of(
     """
     template = is_template(texts)
     codes = {name: g for g, words in enumerate(names.values()) for name in words}
+    known = [_pattern_of(codes).findall(text) for text in texts]
     if template:
         _check_places(texts, sets.groups, where)
         found: dict[int, str | None] = dict.fromkeys(range(len(texts)))
     else:
-        known = ((i, name_in(text, codes)) for i, text in enumerate(texts))
-        found = {i: name for i, name in known if name is not None}
+        found = {i: some[0] for i, some in enumerate(known) if some}
         if not found:
             raise WordbiasError(
                 f"{where(0)} and the others: no text has a first name of {listed(names)}; give "
@@ -223,11 +228,11 @@ def versions_of(
     for r in range(draws):
         by_kind: dict[str, list[str]] = {}
         for j, (i, name) in enumerate(found.items()):
-            text, words = texts[i], set(_WORD.findall(texts[i]))
+            text = texts[i]
             for _ in range(len(sets)):  # a set without a name that the text has already
                 one, number = sets.sets[next_set % len(sets)], next_set % len(sets)
                 next_set += 1
-                if words.isdisjoint(name for pair in one for name in pair):
+                if all(name not in known[i] for pair in one for name in pair):
                     break
             numbers[r, j] = number
             same, other = one[own[j]], one[others[r, j]]
@@ -285,15 +290,15 @@ def _filled(
 
 def _renamed(text: str, name: str, same: str, new: str, swapper: Swapper | None) -> dict[str, str]:
     """Put other names in place of a name, wherever it stands."""
-    pattern = re.compile(rf"(?<![^\W\d_]){name}(?![^\W\d_])")
-    other = pattern.sub(new, text)
+    pattern = _pattern_of([name])
+    other = pattern.sub(lambda _: new, text)
     # the words around the name are swapped while a mark holds its place: Mark is a word, too
     swapped = other if swapper is None else _around(text, pattern, new, swapper)
     return {
         GIVEN: text,
         NAME: other,
         WORDS: swapped,
-        SAME: pattern.sub(same, text),
+        SAME: pattern.sub(lambda _: same, text),
         SPACE: _MORE_SPACE.sub("  ", text),
     }
 
