@@ -170,6 +170,29 @@ def test_changed_documents_have_exposures_by_the_group_of_their_name() -> None:
     assert "rule of thumb" in " ".join(report.closing)
 
 
+def test_groups_that_no_document_has_have_no_exposure() -> None:
+    one = ["Cedric bakes", *ADS[:-1]]
+    report = _run(JOBS, one, changed="documents", groups="ethnicity", seed_lists=1)
+    found = [row.details["group"] for row in report["exposure"]]
+    assert len(found) == 2
+    assert "black" in found
+    for measure in ("exposure", "selection-rate"):  # of one text with a name of each
+        assert all(row.value is not None for row in report[measure])
+
+
+@pytest.mark.parametrize("changed", ["queries", "documents"])
+def test_without_a_relevant_document_ndcg_is_undefined_and_the_others_are_not(changed: str) -> None:
+    sides = (CVS, ADS) if changed == "queries" else (JOBS, [f"{{name}} {one}" for one in ADS])
+    relevance = {"query": [1], "document": [1], "relevance": [0]}
+    with_it, without = (
+        _run(*sides, changed=changed, **more) for more in ({"relevance": relevance}, {})
+    )
+    (row,) = with_it["list-ndcg"]
+    assert (row.value, row.details["reason"][:9]) == (None, "undefined")
+    for a, b in zip(with_it["rank-shift"], without["rank-shift"], strict=True):
+        assert (a.value, a.details.get("p")) == (b.value, b.details.get("p"))
+
+
 def test_groups_of_documents_may_be_given() -> None:
     documents = {"text": ADS, "who": ["a", "b", "b"] * (len(ADS) // 3)}
     report = _run(CVS, documents, sensitive="who")

@@ -90,15 +90,18 @@ class Lists:
         """Names of the measures of a change."""
         return (OVERLAP, RBO, SHIFT, *([] if self.gains is None else [NDCG]))
 
-    def values(self, ids: Integers, first: Integers, second: Integers) -> Float:
-        """Return the measures of a change from one list to another, shape ``(measures, n)``."""
+    def values(self, gains: Float | None, first: Integers, second: Integers) -> Float:
+        """Return the measures of a change from one list to another, shape ``(measures, n)``.
+
+        `gains` has the relevance of the documents of the pools, if it is known.
+        """
         found = [
             overlap(first, second, self.k),
             rbo(first, second, self.depth, persistence(self.k)),
             rank_shift(first, second, self.k),
         ]
-        if self.gains is not None:
-            found.append(ndcg(second, self.gains(ids), self.ideal, self.k))
+        if gains is not None:
+            found.append(ndcg(second, gains, self.ideal, self.k))
         return np.stack(found)
 
 
@@ -183,7 +186,18 @@ def change_rows(
 
 def _values(ranked: Sequence[Ranked], lists: Lists, kind: str) -> Float:
     """Return the measures of a version's change, shape ``(measures, draws, n)``."""
-    return np.stack([lists.values(one.ids, one.ranks[GIVEN], one.ranks[kind]) for one in ranked], 1)
+    return np.stack(
+        [
+            lists.values(gains, one.ranks[GIVEN], one.ranks[kind])
+            for one, gains in zip(ranked, _gains(ranked, lists), strict=True)
+        ],
+        axis=1,
+    )
+
+
+def _gains(ranked: Sequence[Ranked], lists: Lists) -> list[Float | None]:
+    """Return the relevance of the documents of the pools by draw of names."""
+    return [None if lists.gains is None else lists.gains(one.ids) for one in ranked]
 
 
 def _resampled(every: Float, sets: Integers, shared: bool, draws: int, seed: int) -> Float:
@@ -228,21 +242,24 @@ def _exchanged_p(
     seed: int,
 ) -> Float:
     """Return p of each measure when both changes are exchanged for documents that share a set."""
-    observed = np.nanmean(found[kind] - found[null], axis=(1, 2))
+    excess = found[kind] - found[null]
+    n_known = np.maximum(1, (~np.isnan(excess)).sum(axis=(1, 2)))  # of nDCG perhaps no query
+    observed = np.nansum(excess, axis=(1, 2)) / n_known
+    gains = _gains(ranked, lists)
     rng = np.random.default_rng((seed, 3))
     n_sets = int(versions.sets.max()) + 1
     sets = [_by_document(versions.places, one, n_sets) for one in versions.sets]
     null_values = np.zeros((EXCHANGES, len(observed)))
     for draw in range(EXCHANGES):
         coins = np.append(rng.integers(0, 2, n_sets).astype(bool), False)
-        for one, of_set in zip(ranked, sets, strict=True):
+        for one, of_set, gain in zip(ranked, sets, gains, strict=True):
             exchange = coins[of_set(one.ids)]
             both = one.scores[kind], one.scores[null]
             mixed = [
                 ranks_of(np.where(exchange, *pair), lists.depth) for pair in (both[::-1], both)
             ]
-            first, second = (lists.values(one.ids, one.ranks[GIVEN], ranks) for ranks in mixed)
-            null_values[draw] += np.nanmean(first - second, axis=1) / len(ranked)
+            first, second = (lists.values(gain, one.ranks[GIVEN], ranks) for ranks in mixed)
+            null_values[draw] += np.nansum(first - second, axis=1) / n_known
     return np.array(
         [
             p_of_null(np.abs(values), abs(value) - TIE * (abs(value) + 1))
@@ -313,19 +330,20 @@ def exposure_rows(
                 np.add.at(total, one.ids, weights)
                 each.append(total[:-1])
                 of.append(code)
-        by_query = sums / sizes  # (n, groups)
-        means = by_query.mean(axis=0)
+        there = np.flatnonzero(sizes)
+        by_query = sums[:, there] / sizes[there]  # (n, groups that documents have)
+        means, names = by_query.mean(axis=0), [groups[g] for g in there]
         rng = np.random.default_rng((seed, 4))
         samples = resampled_means(by_query, rng, draws) if len(by_query) > 1 else None
         about = {"set": " and ".join(kinds), "k": lists.k, "n": len(by_query)}
-        for g, group in enumerate(groups):
+        for g, group in enumerate(names):
             own_samples = None if samples is None else samples[:, g]
             details = {**about, "group": group, **ideal(measure)}
             found.append(
                 sampled_row(subject, measure, float(means[g]), details, own_samples, QUERIES)
             )
         low, high = int(means.argmin()), int(means.argmax())
-        details = {**about, "groups": [groups[low], groups[high]], **ideal(ratio)}
+        details = {**about, "groups": [names[low], names[high]], **ideal(ratio)}
         if means[high] == 0:
             reason = f"undefined: no document of a group is among the first {lists.k}"
             found.append(Row(subject, ratio, None, {**details, "reason": reason}))
@@ -373,7 +391,7 @@ def _chance(
             own = (code[there] + shifts[i // versions % len(shifts)]) % n
             sums += np.bincount(own, total[there], n)
             sizes += np.bincount(own, minlength=n)
-        means = sums / np.maximum(sizes, 1)
+        means = sums[sizes > 0] / sizes[sizes > 0]
         ratios[draw] = means.min() / means.max() if means.max() else 1.0
     p = p_of_null(-ratios, -value - TIE)
     return {
