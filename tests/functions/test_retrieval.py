@@ -155,6 +155,23 @@ def test_ndcg_is_that_of_scikit_learn_by_a_column_and_by_a_table() -> None:
     assert _value(found, "list-ndcg", "as given") == pytest.approx(expected, rel=1e-9)
 
 
+def test_an_empty_cell_of_a_column_is_relevant_to_nothing() -> None:
+    cells = {"queries": ["care"] * 3 + [""] * 27, "documents": ["care"] * 6 + [""] * 54}
+    report = _run(
+        {"text": CVS, "field": cells["queries"]}, {"text": ADS, "field": cells["documents"]},
+        relevance="field",
+    )  # fmt: skip
+    assert {row.details["n"] for row in report["list-ndcg"]} == {3}
+
+
+def test_the_output_is_no_input(tmp_path: Path) -> None:
+    table = tmp_path / "relevant.csv"
+    table.write_text("query,document,relevance\n1,1,1\n", "utf-8")
+    with pytest.raises(wb.WordbiasError, match=r"relevant\.csv"):
+        _run(relevance=table, output=table)
+    assert table.read_text("utf-8").count("\n") == 2
+
+
 def test_changed_documents_have_exposures_by_the_group_of_their_name() -> None:
     report = _run(JOBS, [f"{{name}} {one}" for one in ADS], gendered, changed="documents")
     rows = {(row.measure, row.details.get("group")): row for row in report}
@@ -255,6 +272,15 @@ Given = Mapping[str, Any]
             "a number from 1 to 60",
         ),
         ({"relevance": {"query": [1], "document": [9], "relevance": [-1]}}, "a number from 0 on"),
+        (
+            {"relevance": {"query": [1, 1], "document": [9, 9], "relevance": [1, 2]}},
+            "document 9 has relevance 1 for query 1 in a row before, and 2 here",
+        ),
+        ({"sensitive": ["a", ""] * 30}, "sensitive=: document 2 has no group"),
+        (
+            {"queries": {"text": CVS, "x": CVS}, "counterfactual": "x", "seed_lists": 2},
+            "seed_lists= draws names, and counterfactual= has the changed texts",
+        ),
         ({"sensitive": ["a"] * 60}, "all documents are of one group, a"),
         ({"sensitive": ["a", "b"]}, "expected 60 groups, one for each document, found 2"),
         ({"changed": "both"}, "changed=: expected one of queries, documents, got 'both'"),
@@ -279,7 +305,9 @@ def test_what_cannot_be_used_is_refused_in_one_line(given: Given, message: str) 
         (np.ones((3, 4)), np.ones((2, 4)), "--counterfactual: has 2 vectors, and there are 3"),
         (np.ones((3, 4)), np.ones((3, 5)), "expected vectors of one length, found: queries 4"),
         (["a", "b"], np.ones((2, 4)), "queries: without --model, vectors are expected"),
-        (np.eye(3, 4), np.ones((3, 4)), "row 5 is zero, and has no direction"),
+        (np.eye(3, 4), np.ones((3, 4)), "documents: vectors: row 5 is zero in float32, and has no"),
+        (np.eye(3, 4), 1e300 * np.eye(3, 4), "row 1 has a value beyond those of float32"),
+        (np.eye(3, 4), 1e-300 * np.eye(3, 4), "--counterfactual: vectors: row 1 is zero in"),
     ],
 )
 def test_vectors_that_do_not_fit_are_refused(

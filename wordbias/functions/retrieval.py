@@ -191,7 +191,11 @@ def retrieval(
     check_choice("--changed", changed, SIDES)
     check_number("--draws", draws, 2)
     _check_arguments(model, groups, counterfactual, meaningless, methods)
-    _check_output(output, {"queries": queries, "documents": documents, "--model": model})
+    read = {
+        "queries": queries, "documents": documents, "--model": model, "--groups": groups,
+        "--relevance": relevance, "--counterfactual": counterfactual, "--meaningless": meaningless,
+    }  # fmt: skip
+    _check_output(output, read)
     given = {COUNTERFACTUAL: counterfactual, MEANINGLESS: meaningless}
     given = {kind: one for kind, one in given.items() if one is not None}
     if model is None:
@@ -268,6 +272,8 @@ def _check_arguments(
     for option, value in (("--groups", groups), ("--methods", methods)):
         if counterfactual is not None and value is not None:
             raise UsageError(f"{option} needs names to change: leave it out, or --counterfactual")
+    if model is not None and counterfactual is not None:
+        refuse_given(("seed_lists",), "draws names, and --counterfactual has the changed texts")
     if methods is not None:
         only_method(str(methods), ROW_METHODS, ROW_SETTINGS)
     else:
@@ -394,8 +400,4 @@ def _picture(ranked: Sequence[Ranked], lists: Lists, versions: Versions) -> Any:
     if null is None:
         return None
     of = {kind: distances(ranked, lists, kind) for kind in versions.kinds if kind in OF_GROUP}
-    return partial(_drawn, distances(ranked, lists, null), of)
-
-
-def _drawn(of_null: Any, of_groups: Any, report: Report, ax: Any) -> Any:
-    return plot_changes(of_null, of_groups, report, ax)
+    return partial(plot_changes, null, distances(ranked, lists, null), of)

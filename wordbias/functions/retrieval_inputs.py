@@ -246,7 +246,7 @@ def open_vectors(
     opened = {"queries": _opened(queries, "queries"), "documents": _opened(documents, "documents")}
     _check_documents(opened["documents"].n, top)
     base = opened[changed]
-    versions = {GIVEN: _all(base)}
+    versions = {GIVEN: _all(base, changed)}
     for kind, source in kinds.items():
         rows = _opened(source, f"--{kind}")
         if rows.n != base.n:
@@ -254,7 +254,7 @@ def open_vectors(
                 f"--{kind}: has {rows.n:,} vectors, and there are {base.n:,} {changed}; expected "
                 "one for each"
             )
-        versions[kind] = _all(rows)
+        versions[kind] = _all(rows, f"--{kind}")
         opened[f"--{kind}"] = rows
     sizes = {name: rows.dim for name, rows in opened.items()}
     if len(set(sizes.values())) > 1:
@@ -262,8 +262,8 @@ def open_vectors(
         raise WordbiasError(f"expected vectors of one length, found: {told}")
     of_documents = opened["documents"]
     found = Vectors(
-        _all(opened["queries"]),
-        lambda: _blocks(of_documents),
+        _all(opened["queries"], "queries"),
+        lambda: _blocks(of_documents, "documents"),
         of_documents.n,
         [versions],
         np.arange(base.n) if changed == "documents" else None,
@@ -283,19 +283,27 @@ def _opened(source: Any, what: str) -> Rows:
         raise WordbiasError(f"{what}: without --model, vectors are expected: {error}") from None
 
 
-def _all(rows: Rows) -> Float32:
-    return np.concatenate([*_blocks(rows)])
+def _all(rows: Rows, what: str) -> Float32:
+    return np.concatenate([*_blocks(rows, what)])
 
 
-def _blocks(rows: Rows) -> Iterator[Float32]:
-    """Yield the rows in blocks; refuse one without a direction."""
+def _blocks(rows: Rows, what: str) -> Iterator[Float32]:
+    """Yield the rows in blocks; refuse one without a direction in float32."""
+    name = f"{what}: {rows.path or rows.name}"
     for block in rows.blocks(rows=ROWS):
-        for i in np.flatnonzero(~block.vectors.any(axis=1)):
+        with np.errstate(over="ignore"):
+            vectors = block.vectors.astype(np.float32, copy=False)
+        for i in np.flatnonzero(~np.isfinite(vectors).all(axis=1)):
             raise WordbiasError(
-                f"{rows.path or rows.name}: row {block.start + i + 1} is zero, and has no "
-                "direction; leave it out"
+                f"{name}: row {block.start + i + 1} has a value beyond those of float32; divide "
+                "the vectors by their lengths"
             )
-        yield block.vectors.astype(np.float32, copy=False)
+        for i in np.flatnonzero(~vectors.any(axis=1)):
+            raise WordbiasError(
+                f"{name}: row {block.start + i + 1} is zero in float32, and has no direction; "
+                "leave it out"
+            )
+        yield vectors
 
 
 # all of a call

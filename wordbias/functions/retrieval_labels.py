@@ -13,7 +13,7 @@ from wordbias.columns import Column, TableLike, is_table, read
 from wordbias.errors import UsageError, WordbiasError, listed
 from wordbias.functions.retrieval_inputs import DOCUMENTS, QUERIES, Opened
 from wordbias.rankings.counterfactuals import GIVEN, NAME, OF_GROUP, SAME, WORDS
-from wordbias.rankings.ranking import NOBODY, Float, Integers, ideal_gain
+from wordbias.rankings.ranking import Float, Integers, ideal_gain
 
 RELEVANT = ("query", "document", "relevance")
 """Columns of a file of relevance."""
@@ -48,10 +48,10 @@ def relevance_of(
         of_queries, of_documents = (one[given].cells() for one in columns)
         wanted = [of_queries[i] for i in places]
         cells = np.array([*of_documents, ""], object)
-        relevant = Counter(of_documents)
+        relevant = Counter(one for one in of_documents if one)  # an empty cell has no value
 
         def alike(ids: Integers) -> Float:
-            same: Float = (cells[ids] == np.array(wanted, object)[:, None]) & (ids != NOBODY)
+            same: Float = (cells[ids] == np.array(wanted, object)[:, None]) & (cells[ids] != "")
             return same.astype(np.float64)
 
         return alike, lambda k: np.array([ideal_gain([1.0] * relevant[one], k) for one in wanted])
@@ -66,7 +66,12 @@ def relevance_of(
             _number(where, name, cells_of[name], sizes[side])
             for name, side in (("query", QUERIES), ("document", DOCUMENTS))
         )
-        by_query.setdefault(query, {})[document] = _gain(where, cells_of["relevance"])
+        gain, known = _gain(where, cells_of["relevance"]), by_query.setdefault(query, {})
+        if known.setdefault(document, gain) != gain:
+            raise WordbiasError(
+                f"{where}: document {document + 1} has relevance {known[document]:g} for query "
+                f"{query + 1} in a row before, and {gain:g} here; leave one out"
+            )
 
     def gains(ids: Integers) -> Float:
         return np.array(
@@ -144,6 +149,11 @@ def groups_of_documents(
             raise WordbiasError(
                 f"--sensitive: expected {n:,} groups, one for each document, found "
                 f"{len(column.codes):,}"
+            )
+        if "" in column.values:
+            first = column.cells().index("")
+            raise WordbiasError(
+                f"--sensitive: document {first + 1:,} has no group; write one, or leave it out"
             )
         if len(column.values) < 2:
             raise WordbiasError(

@@ -124,10 +124,7 @@ def closing(versions: Versions, changed: str, methods: str | None, has_groups: b
     lines = [FOUR_FIFTHS] if has_groups else []
     if versions.groups:
         unit = "one text" if versions.is_distinct else "several texts"
-        lines.append(
-            "Another name: of the same group, with the same number of tokens. A set of names is "
-            f"used for {unit}."
-        )
+        lines.append(f"Another name: of the same group. A set of names is used for {unit}.")
     if methods is not None:
         lines.append(
             f"{methods} is fitted to the {changed} with names that are not measured, and maps all "

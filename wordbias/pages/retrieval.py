@@ -72,6 +72,7 @@ def _sure(row: Found) -> str:
 
 
 def plot_changes(
+    null: str,
     of_null: NDArray[np.float64],
     of_groups: dict[str, NDArray[np.float64]],
     report: Report,
@@ -81,6 +82,8 @@ def plot_changes(
 
     Parameters
     ----------
+    null
+        The change that means nothing.
     of_null, of_groups
         Distance of the lists, 1 − RBO, by query and change, shape ``(n,)``.
     """
@@ -94,8 +97,8 @@ def plot_changes(
     panel = Panel(
         dots=dots,
         paths=[Path(((0.0, 0.0), (most, most)), "neutral")],
-        x="another name of the group: 1 − RBO",
-        y="name of the other group: 1 − RBO",
+        x=f"{null}: 1 − RBO",
+        y=f"{' or '.join(of_groups)}: 1 − RBO",
         legend=list(zip(of_groups, looks, strict=False)),
     )
     return draw_panels(ax, (5.0, 4.6), report.title, lambda several: draw_panel(several[0], panel))
