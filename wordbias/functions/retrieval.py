@@ -96,9 +96,10 @@ def retrieval(
     by other names of the same group, which mean nothing. The report says whether the first change
     moves the lists more than the second.
 
-    The first name in a text is replaced, wherever it stands. Or texts are templates: {name} is
-    filled with names, and {pronoun}, {possessive} and {object} with she or he, her or his, and her
-    or him. Or ``counterfactual`` has the changed texts. Without ``model`` all of them are vectors.
+    The first known name in a text is replaced, wherever it stands: Olivia, but not OLIVIA. Or texts
+    are templates: {name} is filled with names, and {pronoun}, {possessive} and {object} with she or
+    he, her or his, and her or him. Or ``counterfactual`` has the changed texts. Without ``model``
+    all of them are vectors.
 
     Parameters
     ----------

@@ -332,7 +332,7 @@ def exposure_rows(
                 of.append(code)
         there = np.flatnonzero(sizes)
         by_query = sums[:, there] / sizes[there]  # (n, groups that documents have)
-        means, names = by_query.mean(axis=0), [groups[g] for g in there]
+        means, names = by_query.mean(axis=0), [groups[int(g)] for g in there]
         rng = np.random.default_rng((seed, 4))
         samples = resampled_means(by_query, rng, draws) if len(by_query) > 1 else None
         about = {"set": " and ".join(kinds), "k": lists.k, "n": len(by_query)}
