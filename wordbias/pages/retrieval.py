@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 _QUESTION = "Does a change of the {} move the first {}, beyond meaningless changes?"
 
 
-def is_of_retrieval(row: Found) -> bool:
-    """Return whether a row is the difference between a changed name and a meaningless change."""
+def _is_of_retrieval(row: Found) -> bool:
+    """Return whether a row says how much a change moves the lists."""
     known = FAMILY_OF.get(str(row["measure"]))
     return known is not None and known.key == "retrieval"
 
 
 def moved_answers(rows: Sequence[Found]) -> list[Answer]:
     """Answer for each encoder and change whether it moves the lists beyond meaningless changes."""
-    own = [row for row in rows if is_of_retrieval(row) and row.get("set") in OF_GROUP]
+    own = [row for row in rows if _is_of_retrieval(row) and row.get("set") in OF_GROUP]
     subjects = list(dict.fromkeys(str(row["subject"]) for row in own))
     found = []
     for subject in subjects:
