@@ -64,7 +64,8 @@ def test_how_conditions_are_written(text: str, wanted: Condition) -> None:
         ("> .1", "expected a measure, at character 1"),
         (
             "tpr-gap",
-            "one of >=, <=, >, < (a shell takes > for a file, unless it is quoted), at character 8",
+            "one of >=, <=, >, < (a shell takes > for a file, unless it is in double quotes), at "
+            "character 8",
         ),
         ("tpr-gap = .1", "got =, at character 9"),
         ("tpr-gap == .1", "got ==, at character 9"),

@@ -50,7 +50,7 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
 }
 CHANGE, ENDS = "change", ("low", "high")
-FORM = "write it as 'tpr-gap > .1', 'tpr-gap[set=sum] low > .1' or 'change tpr-gap > .02'"
+FORM = 'write it as "tpr-gap > .1", "tpr-gap[set=sum] low > .1" or "change tpr-gap > .02"'
 Status = Literal["passed", "failed", "error"]
 
 _SPACE = re.compile(r"\s*")
@@ -134,7 +134,9 @@ class _Reader:
             raise self.error(f"expected low, high or an operator before {part!r:.40}", len(part))
         sign = self.match(_OPERATOR) or ""
         if sign not in OPERATORS:
-            end = " (a shell takes > for a file, unless it is quoted)" * (self.at == len(self.text))
+            end = " (a shell takes > for a file, unless it is in double quotes)" * (
+                self.at == len(self.text)
+            )
             got = f", got {sign}" if sign else end
             raise self.error(f"expected one of {', '.join(OPERATORS)}{got}", len(sign))
         limit = self.match(_NUMBER)
@@ -205,7 +207,7 @@ def baseline_rows(baseline: object, conditions: Iterable[str]) -> Sequence[Row] 
     if baseline is None:
         return None
     if not any(parse(text).change for text in conditions):
-        raise UsageError("--baseline: no condition is about a change; write 'change tpr-gap > .02'")
+        raise UsageError('--baseline: no condition is about a change; write "change tpr-gap > .02"')
     rows = getattr(getattr(baseline, "report", None) or baseline, "rows", None)
     if isinstance(rows, Sequence):
         return rows

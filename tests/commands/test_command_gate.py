@@ -54,12 +54,12 @@ def test_every_command_that_gives_rows_takes_conditions(name: str, cli: Run) -> 
     if name in NO_ROWS:
         assert f"--fail-if: wordbias {name} does not use it; leave it out" in done.err
     else:
-        assert "write it as 'tpr-gap > .1'" in done.err
+        assert 'write it as "tpr-gap > .1"' in done.err
     if name not in NO_ROWS:
         done = cli(name, *words, "--format", "junit")
         assert (done.code, done.out) == (2, "")
         assert done.err == (
-            "wordbias: --format junit: goes with conditions; add --fail-if 'tpr-gap > .1'; "
+            'wordbias: --format junit: goes with conditions; add --fail-if "tpr-gap > .1"; '
             f"see wordbias {name} --help\n"
         )
 
