@@ -64,7 +64,8 @@ def test_how_conditions_are_written(text: str, wanted: Condition) -> None:
         ("> .1", "expected a measure, at character 1"),
         (
             "tpr-gap",
-            "one of >=, <=, >, < (a shell takes > for a file, unless it is quoted), at character 8",
+            "one of >=, <=, >, < (a shell takes > for a file, unless it is in double quotes), at "
+            "character 8",
         ),
         ("tpr-gap = .1", "got =, at character 9"),
         ("tpr-gap == .1", "got ==, at character 9"),
@@ -199,6 +200,15 @@ def test_what_is_in_no_row_is_never_passed(text: str, says: str) -> None:
     assert says in found.said
 
 
+def test_a_correlation_that_has_the_name_of_the_gaps_is_asked_for_by_its_key() -> None:
+    rows = [wb.Row("p", "tpr-gap", value, {"set": set_}) for set_, value in
+            (("sum", 0.3), ("pearson", None), ("nurse", -0.3))]  # fmt: skip
+    assert judge("tpr-gap > .4", rows).status == "passed"
+    assert judge("tpr-gap[set=pearson] > .4", rows).status == "failed"
+    with pytest.raises(UsageError, match=r"only its correlation .* write tpr-gap\[set=pearson\]"):
+        judge("tpr-gap > .4", rows[1:2])
+
+
 def test_without_rows_nothing_passes() -> None:
     assert outcome_of("x > 1", []).status == "error"
 
@@ -245,10 +255,23 @@ def test_a_baseline_without_the_row_is_an_error() -> None:
     old = [wb.Row("a", "x", 1.0, {"group": "F"})]
     new = [*old, wb.Row("a", "x", 2.0, {"group": "M"})]
     assert judge("change x[group=F] > 0", new, old).status == "passed"
-    with pytest.raises(UsageError, match="the baseline has no x, a, group M; make it by the same"):
+    with pytest.raises(
+        UsageError, match="the baseline has no x, a, group M; make the baseline by the"
+    ):
         judge("change x > 0", new, old)
     undefined = [wb.Row("a", "x", None, {"group": "F"})]
     assert judge("change x[group=F] > 9", new, undefined).status == "failed"
+
+
+def test_a_result_without_a_row_of_the_baseline_is_an_error() -> None:
+    old = [wb.Row("a", "x", 1.0, {"group": group}) for group in "FM"]
+    new = [wb.Row("b", "x", 1.0, {"group": "F"})]
+    with pytest.raises(UsageError, match="the result has no x, a, group M; make the baseline by"):
+        judge("change x > 0", new, old)
+    assert judge("change x[group=F] > 0", new, old).status == "passed"
+    both = [*new, wb.Row("a", "x", 2.0, {"group": "F"})]
+    other = [*both, wb.Row("c", "x", 1.0, {"group": "F"})]
+    assert judge("change x > 0", both, other).status == "passed"  # of a further embedding
 
 
 def test_seeds_are_compared_by_their_mean_unless_one_is_named() -> None:
@@ -259,6 +282,26 @@ def test_seeds_are_compared_by_their_mean_unless_one_is_named() -> None:
     assert found.value == pytest.approx(0.2)
     assert found.low is not None
     assert judge("change x[seed=0] > .4", new, old).status == "failed"
+    assert judge("change x > .4", new[1:], old).value == pytest.approx(0.05)  # of two seeds
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_no_seed_and_no_stage_that_is_undefined_is_left_out(side: int) -> None:
+    rows = [[wb.Row("a", "x", 1.0, {"seed": seed}) for seed in range(3)] for _ in range(2)]
+    rows[side][2] = wb.Row("a", "x", None, {"seed": 2})
+    found = judge("change x > .4", rows[1], rows[0])
+    assert (found.status, found.value) == ("failed", None)
+    inside = [wb.Row("a", "x", 1.0, {"change": 0.1}), wb.Row("a", "x", None, {"stage": "misp"})]
+    assert judge("change x > .4", inside[:1]).status == "passed"
+    assert judge("change x > .4", inside).status == "failed"
+
+
+def test_a_group_with_one_seed_is_judged_beside_means() -> None:
+    old = [wb.Row("a", "x", 1.0, {"group": "F", "seed": seed}) for seed in range(3)]
+    old += [wb.Row("a", "x", 1.0, {"group": "M", "seed": 0})]
+    new = [*old[:3], wb.Row("a", "x", 9.0, {"group": "M", "seed": 0})]
+    assert judge("change x > .4", new, old).value == 8
+    assert judge("change x > 8.5", new, old).status == "passed"
 
 
 def test_without_a_baseline_the_change_inside_a_result_counts() -> None:

@@ -64,7 +64,7 @@ def test_every_text_is_escaped_and_read_back(calls: dict[str, list[Outcome]]) ->
     cases = [one for suite in root for one in suite]
     outcomes = [one for some in calls.values() for one in some]
     for case, one in zip(cases, outcomes, strict=True):
-        assert case.attrib["name"] == printable(one.condition)
+        assert case.attrib["name"] == f"fails if {printable(one.condition)}"
         (child,) = case
         wanted = {"passed": "system-out", "failed": "failure", "error": "error"}[one.status]
         assert child.tag == wanted

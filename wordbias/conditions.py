@@ -9,6 +9,8 @@ A condition is a measure, perhaps narrowed by keys of its rows, an operator and 
 - With ``change`` it is the change from a baseline, or without one that of the row itself.
 - Between quotation marks, single or double, a measure or a value may have any characters. One
   inside is written twice.
+- The correlation of gaps with the shares of groups has their name. It is asked for by its key:
+  ``tpr-gap[set=pearson] > .5``.
 
 `--fail-if` names what fails, so one row that meets the condition is enough. `Report.check` states
 what must hold, so one row that does not meet it is enough. What cannot be judged fails in both.
@@ -19,6 +21,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +30,7 @@ from typing import Any, Literal, NamedTuple
 from wordbias.arguments import path_named
 from wordbias.errors import UsageError, WordbiasError, listed, unknown_name
 from wordbias.measures.registry import ROW_KEYS
+from wordbias.outcomes.fairness import CORRELATION
 from wordbias.results import Row, flat, number
 from wordbias.row_changes import (
     INDEPENDENT,
@@ -34,6 +38,7 @@ from wordbias.row_changes import (
     keyed,
     one_subject_each,
     text_of,
+    unseeded,
     with_changes,
 )
 from wordbias.rows import read_rows
@@ -45,7 +50,7 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
 }
 CHANGE, ENDS = "change", ("low", "high")
-FORM = "write it as 'tpr-gap > .1', 'tpr-gap[set=sum] low > .1' or 'change tpr-gap > .02'"
+FORM = 'write it as "tpr-gap > .1", "tpr-gap[set=sum] low > .1" or "change tpr-gap > .02"'
 Status = Literal["passed", "failed", "error"]
 
 _SPACE = re.compile(r"\s*")
@@ -129,7 +134,9 @@ class _Reader:
             raise self.error(f"expected low, high or an operator before {part!r:.40}", len(part))
         sign = self.match(_OPERATOR) or ""
         if sign not in OPERATORS:
-            end = " (a shell takes > for a file, unless it is quoted)" * (self.at == len(self.text))
+            end = " (a shell takes > for a file, unless it is in double quotes)" * (
+                self.at == len(self.text)
+            )
             got = f", got {sign}" if sign else end
             raise self.error(f"expected one of {', '.join(OPERATORS)}{got}", len(sign))
         limit = self.match(_NUMBER)
@@ -200,7 +207,7 @@ def baseline_rows(baseline: object, conditions: Iterable[str]) -> Sequence[Row] 
     if baseline is None:
         return None
     if not any(parse(text).change for text in conditions):
-        raise UsageError("--baseline: no condition is about a change; write 'change tpr-gap > .02'")
+        raise UsageError('--baseline: no condition is about a change; write "change tpr-gap > .02"')
     rows = getattr(getattr(baseline, "report", None) or baseline, "rows", None)
     if isinstance(rows, Sequence):
         return rows
@@ -290,25 +297,39 @@ def outcome_of(
 
 
 def _chosen(condition: Condition, rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of the measure that have the keys."""
-    name = condition.measure
-    chosen = [row for row in rows if row.measure == name]
+    """Return the rows that a condition is about; say what they lack if there are none."""
     if not rows:
-        raise UsageError(f"measure {name!r}: the result has no values; name a call that has some")
-    if not chosen:
+        raise UsageError(
+            f"measure {condition.measure!r}: the result has no values; name a call that has some"
+        )
+    if chosen := [row for row in rows if _is_asked(condition, row)]:
+        return chosen
+    name = condition.measure
+    left = [row for row in rows if row.measure == name]
+    if not left:
         raise unknown_name("measure", name, dict.fromkeys(row.measure for row in rows))
     for key, wanted in condition.where.items():
-        found = [flat(row.to_dict()).get(key) for row in chosen]
+        found = [flat(row.to_dict()).get(key) for row in left]
         there = dict.fromkeys(map(text_of, filter(lambda one: one is not None, found)))
         if not there:
-            raise unknown_name(f"{name}: key", key, _keys(chosen))
-        kept = [row for row, one in zip(chosen, found, strict=True) if _is(one, wanted)]
-        if not kept:
+            raise unknown_name(f"{name}: key", key, _keys(left))
+        left = [row for row, one in zip(left, found, strict=True) if _is(one, wanted)]
+        if not left:
             raise UsageError(
                 f"{name}: no row has {key} {wanted!r}; expected one of {listed(there)}"
             )
-        chosen = kept
-    return chosen
+    raise UsageError(f"{name}: only its correlation is there; write {name}[set={CORRELATION}]")
+
+
+def _is_asked(condition: Condition, row: Row) -> bool:
+    """Return whether a condition is about a row: its measure and its keys.
+
+    A correlation, which has the name of the gaps, is asked for by its key.
+    """
+    found, where = flat(row.to_dict()), condition.where
+    if row.measure != condition.measure or (found.get("set") == CORRELATION and "set" not in where):
+        return False
+    return all(_is(found.get(key), wanted) for key, wanted in where.items())
 
 
 def _keys(rows: Iterable[Row]) -> list[str]:
@@ -333,31 +354,46 @@ def _changed(
     rows: Sequence[Row],
     baseline: Sequence[Row] | None,
 ) -> list[Row]:
-    """Return rows with their changes from a baseline, over seeds as their mean."""
+    """Return rows with their changes from a baseline, over seeds as their mean.
+
+    A row that only one of the two has is refused, and an undefined one is not left out of a mean.
+    """
     name = condition.measure
     if baseline is None:
-        own = [row for row in chosen if CHANGE in row.details]
-        if not own:
+        if not any(CHANGE in row.details for row in chosen):
             raise UsageError(
                 f"change {name}: the rows have no change of their own; give --baseline with a "
                 "result of the same call, saved as JSON"
             )
-        return own
+        return [row for row in chosen if CHANGE in row.details or _number(row, "value") is None]
     before, after = keyed(baseline, rows, across=one_subject_each(baseline, rows))
     wanted = {id(row) for row in chosen}
     asked = {key: row for key, row in after.items() if id(row) in wanted}
-    lacking = [row for key, row in asked.items() if key not in before]
-    if lacking:
-        names = ", ".join([name, *_names(lacking[0], chosen)])
-        more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
-        raise UsageError(
-            f"change {name}: the baseline has no {names}{more}; make it by the same call, "
-            "saved as JSON"
-        )
+    subjects, there = {key[0] for key in asked}, {unseeded(key) for key in after}
+    gone = [
+        row
+        for key, row in before.items()
+        if key[0] in subjects and unseeded(key) not in there and _is_asked(condition, row)
+    ]
+    new = [row for key, row in asked.items() if key not in before]
+    for which, lacking in (("baseline", new), ("result", gone)):
+        if lacking:
+            names = ", ".join([name, *_names(lacking[0], [*chosen, lacking[0]])])
+            more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
+            raise UsageError(
+                f"change {name}: the {which} has no {names}{more}; make the baseline by the same "
+                "call, saved as JSON"
+            )
     matched = {key: (before[key], as_measured(row)) for key, row in asked.items()}
     pairs = [row for _, row in with_changes(matched)]
-    means = [row for row in pairs if row.details.get("seed") is None]
-    return pairs if "seed" in condition.where or not means else means
+    means, single = pairs[: -len(matched)], dict(zip(matched, pairs[-len(matched) :], strict=True))
+    if "seed" in condition.where:
+        return [*single.values()]
+    seeds = Counter(unseeded(key) for key, row in single.items() if CHANGE in row.details)
+    alone = [
+        row for key, row in single.items() if CHANGE not in row.details or seeds[unseeded(key)] == 1
+    ]
+    return means + alone
 
 
 def _number(row: Row, key: str) -> float | None:

@@ -1,7 +1,8 @@
 """JUnit XML of conditions: what systems of continuous integration show of a run.
 
 Elements and attributes are those that Jenkins, GitLab and the actions of GitHub read: a suite for
-each call, a case for each condition, and the message of what failed.
+each call, a case for each condition, and the message of what failed. The name of a case says when
+it fails: systems show it beside a mark of what passed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ def as_junit(calls: Mapping[str, Sequence[Outcome]]) -> str:
         shown = printable(name)
         suite = ElementTree.SubElement(root, "testsuite", {"name": shown, **_counts(outcomes)})
         for one in outcomes:
-            about = {"name": printable(one.condition), "classname": f"wordbias.{shown}"}
+            about = {
+                "name": f"fails if {printable(one.condition)}",
+                "classname": f"wordbias.{shown}",
+            }
             case = ElementTree.SubElement(suite, "testcase", about)
             said = {"message": printable(one.said), "type": one.status}
             element = _ELEMENTS[one.status]

@@ -102,12 +102,17 @@ def as_measured(row: Row) -> Row:
 _SEED = KEYS.index("seed")
 
 
+def unseeded(key: Key) -> Key:
+    """Return what tells a row apart, other than its seed."""
+    return (*key[:_SEED], *key[_SEED + 1 :])
+
+
 def _over_seeds(matched: Mapping[Key, Pair]) -> list[Pair]:
     """Return the mean changes of values that were measured under several seeds."""
     groups: dict[Key, list[Pair]] = {}
     for key, rows in matched.items():
         if all(row.value is not None for row in rows):
-            groups.setdefault((*key[:_SEED], *key[_SEED + 1 :]), []).append(rows)
+            groups.setdefault(unseeded(key), []).append(rows)
     means = []
     for pairs in groups.values():
         if len(pairs) < 2:

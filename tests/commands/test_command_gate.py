@@ -54,12 +54,12 @@ def test_every_command_that_gives_rows_takes_conditions(name: str, cli: Run) -> 
     if name in NO_ROWS:
         assert f"--fail-if: wordbias {name} does not use it; leave it out" in done.err
     else:
-        assert "write it as 'tpr-gap > .1'" in done.err
+        assert 'write it as "tpr-gap > .1"' in done.err
     if name not in NO_ROWS:
         done = cli(name, *words, "--format", "junit")
         assert (done.code, done.out) == (2, "")
         assert done.err == (
-            "wordbias: --format junit: goes with conditions; add --fail-if 'tpr-gap > .1'; "
+            'wordbias: --format junit: goes with conditions; add --fail-if "tpr-gap > .1"; '
             f"see wordbias {name} --help\n"
         )
 
@@ -196,6 +196,7 @@ command = "weat"
 embeddings = ["vectors.txt"]
 query = "weat6"
 threads = 1
+no-cache = true
 fail-if = "weat > 2"
 """
 
@@ -298,7 +299,10 @@ FORM = "[a]\ncommand = 'measure'\n"
         (FORM + "onyl = 'same'", 2, "key 'onyl': expected one of"),
         (FORM + "fail-fi = 'same > 1'", 2, "did you mean fail-if?"),
         (FORM + "fail-if = 'same >'", 2, "[a]: condition 'same >': expected a finite number"),
-        (FORM + "fail-if = 1", 1, "fail-if: expected a condition or a list, found a number"),
+        (FORM + "fail-if = []", 1, "fail-if: expected a condition or a list of them, found the l"),
+        (FORM + "fail-if = 'x > 1'\nfail_if = 'y > 1'", 2, "key 'fail_if': is given twice"),
+        (FORM + "chance = true\nno-chance = true", 2, "key 'no-chance': is given twice"),
+        (FORM + "fail-if = 1", 1, "fail-if: expected a condition or a list of them, found a"),
         (FORM + "fail-if = [1]", 2, "fail-if: expected a text, found a number"),
         (FORM + "fail-if = 'same > 1'\nbaseline = 'x'", 2, "baseline: no condition is about"),
         (FORM + "fail-if = 'change same > 1'\nbaseline = 1", 2, "baseline: expected a text"),

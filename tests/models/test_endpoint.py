@@ -163,16 +163,23 @@ def test_what_is_no_answer_is_refused_at_once(server: Server, fault: Fault, said
 def test_vectors_of_another_length_later(server: Server) -> None:
     ask(server, TEXTS[:4])
     server.encode = lambda texts: toy(texts)[:, :3]
-    assert "vectors of 3 and 4 values in different batches" in refused(server)
+    assert "vectors of 3 and 4 values, some kept from before" in refused(server)
+    assert "vectors of 3 and 4 values" in refused(server)
+    server.encode = lambda texts: toy(texts)[:, : 4 - ("7" in "".join(texts))]
+    assert "vectors of 3 and 4 values in different batches" in refused(server, cache=False)
 
 
 def test_addresses(server: Server) -> None:
     wrong = server.url.removesuffix("/v1")
     with wb.config(endpoint=wrong), pytest.raises(WordbiasError, match="before /embeddings"):
         open_text_encoder("toy").encode(TEXTS)
-    with wb.config(endpoint=f"{server.url}/embeddings"):
-        open_text_encoder("toy").encode(TEXTS)
-    for odd in ("api.openai.com/v1", "file:///etc/passwd", "http://", "http://[::1", "http://a:b"):
+    ask(server)
+    for same in (f"{server.url}/", f"{server.url}/embeddings"):
+        with wb.config(endpoint=same):
+            open_text_encoder("toy").encode(TEXTS)
+    assert server.answered == TEXTS
+    odds = ("api.openai.com/v1", "file:///etc/passwd", "http://", "http://[::1", "http://a:b")
+    for odd in (*odds, "http://localhost/a b", "http://localhost/é", "http://localhost/\n"):
         with wb.config(endpoint=odd), pytest.raises(WordbiasError, match="expected an address"):
             open_text_encoder("toy")
     with (
@@ -181,6 +188,12 @@ def test_addresses(server: Server) -> None:
     ):
         open_text_encoder("toy")
     assert "mine" not in str(caught.value)
+
+
+def test_answers_of_a_query_are_its_own_and_do_not_show_it() -> None:
+    kept = {Endpoint(f"https://a.b/v1?{query}", "toy", "").kept for query in ("key=1", "key=2")}
+    assert len(kept) == 2
+    assert not any("key=" in one for one in kept)
 
 
 def test_nothing_listens() -> None:

@@ -103,7 +103,8 @@ def test_texts_without_vectors(tmp_path: Path) -> None:
         ('{"v": [1]}\n{"v": [1, 2]}\n', "row 2 is"),
         ('{"v": ["a"]}\n{"v": ["b"]}\n', "'v' holds no vectors"),
         ('{"v": [[1]]}\n', "'v' holds no vectors"),
-        ('{"v": [1], "text": "a"}\n{"v": [2]}\n', "1 lines have no 'text'"),
+        ('{"v": [1], "text": "a"}\n{"v": [2]}\n', "1 line without 'text'"),
+        ('{"v": [1e300]}\n', "vector 1 has a value that is not finite"),
         ('{"v": [NaN]}\n', "vector 1 has a value that is not finite"),
     ],
 )

@@ -248,6 +248,15 @@ def test_without_a_name_and_without_the_cache_nothing_is_kept() -> None:
     assert not answers.entries()
 
 
+def test_kept_answers_of_two_models_under_one_name_are_refused_before_any_is_asked() -> None:
+    encode(Counted(), TEXTS[:2])
+    encode(lambda texts: toy(texts)[:, :3], TEXTS[2:4])
+    function = Counted()
+    with pytest.raises(WordbiasError, match="3 and 4 values, some kept from before"):
+        encode(function)
+    assert not function.calls
+
+
 def test_a_damaged_file_of_answers_is_one_line() -> None:
     encode(Counted())
     (entry,) = answers.entries()

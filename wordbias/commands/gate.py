@@ -38,7 +38,7 @@ def check_gate(conditions: Sequence[str], baseline: object, *, junit: bool) -> S
     if not conditions:
         given = "--format junit" if junit else "--baseline" if baseline is not None else ""
         if given:
-            raise UsageError(f"{given}: goes with conditions; add --fail-if 'tpr-gap > .1'")
+            raise UsageError(f'{given}: goes with conditions; add --fail-if "tpr-gap > .1"')
         return None
     for text in conditions:
         parse(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
@@ -150,24 +150,45 @@ def _read(path: Path) -> dict[str, Check]:
 def _check(table: object, where: str) -> Check:
     if not isinstance(table, dict):
         raise complain(where, "a table", table, _FORM)
-    given = {_SPELLED.get(key, key.replace("-", "_")): value for key, value in table.items()}
-    name = _text(given.pop(COMMAND, None), f"{where}: {COMMAND}")
-    conditions = given.pop(FAIL_IF, [])
-    conditions = [conditions] if isinstance(conditions, str) else conditions
-    if not isinstance(conditions, list):
-        raise complain(f"{where}: fail-if", "a condition or a list", conditions, _FORM)
+    name = _text(table.get(COMMAND), f"{where}: {COMMAND}")
+    try:
+        function = _function(name)
+        given = _by_name(table, {*inspect.signature(function).parameters, *_SETTINGS})
+    except WordbiasError as error:
+        raise UsageError(f"{where}: {error}") from None
+    conditions = given.pop(FAIL_IF, None)
+    listed = [conditions] if isinstance(conditions, str) else conditions
+    if conditions is not None and not (isinstance(listed, list) and listed):
+        raise complain(f"{where}: fail-if", "a condition or a list of them", conditions, _FORM)
     baseline = given.pop(BASELINE, None)
     try:
-        changes = [parse(_text(one, "fail-if")).change for one in conditions]
+        changes = [parse(_text(one, "fail-if")).change for one in listed or ()]
         if baseline is not None and not any(changes):
             raise UsageError("baseline: no condition is about a change; add one to fail-if")
         baseline = None if baseline is None else _text(baseline, "baseline")
-        function = _function(name)
         settings = {key: given.pop(key) for key in [*given] if key in _SETTINGS}
         several, arguments = _arguments(function, given)
     except (WordbiasError, TypeError) as error:
         raise UsageError(f"{where}: {error}") from None
-    return Check(name, several, arguments, settings, conditions, baseline)
+    return Check(name, several, arguments, settings, listed or (), baseline)
+
+
+def _by_name(table: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Return the values of a table but the command, by their names in Python.
+
+    ``no-chance = true`` is ``chance = false``.
+    """
+    given: dict[str, Any] = {}
+    for key, value in table.items():
+        name = _SPELLED.get(key, key.replace("-", "_"))
+        off = name.removeprefix("no_")
+        if name not in known and off in known and value is True:
+            name, value = off, False
+        if name in given:
+            raise UsageError(f"key {key!r}: is given twice, in two spellings; remove one")
+        given[name] = value
+    del given[COMMAND]
+    return given
 
 
 def _text(value: object, where: str) -> str:
@@ -200,13 +221,10 @@ def _arguments(
     named: dict[str, Any] = {}
     several: Sequence[Any] = ()
     for key, value in given.items():
-        off = key.removeprefix("no_")
-        if key not in signature.parameters and off in signature.parameters and value is True:
-            named[off] = False
-        elif key not in signature.parameters:
+        if key not in signature.parameters:
             known = [*signature.parameters, COMMAND, "fail-if", BASELINE, *sorted(_SETTINGS)]
             raise unknown_name("key", key, known)
-        elif signature.parameters[key].kind is inspect.Parameter.VAR_POSITIONAL:
+        if signature.parameters[key].kind is inspect.Parameter.VAR_POSITIONAL:
             several = value if isinstance(value, list) else [value]
         else:
             named[key] = value

@@ -7,6 +7,7 @@ redirects.
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import json
 import os
@@ -16,7 +17,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -80,7 +81,8 @@ class Endpoint:
             host, _ = parts.hostname, parts.port
         except ValueError:
             parts, host = None, None
-        if parts is None or parts.scheme not in ("http", "https") or not host:
+        plain = self.url.isascii() and self.url.isprintable() and " " not in self.url
+        if parts is None or parts.scheme not in ("http", "https") or not host or not plain:
             raise WordbiasError(
                 f"--endpoint: expected an address such as https://api.openai.com/v1, got "
                 f"{without_secrets(self.url)!r}"
@@ -100,6 +102,13 @@ class Endpoint:
     def shown(self) -> str:
         """Address in messages and reports."""
         return without_secrets(self.url)
+
+    @property
+    def kept(self) -> str:
+        """Name of its answers in the cache; a hash is in place of a query, which may hold a key."""
+        at, query = without_secrets(self._address()), urlsplit(self.url).query
+        digest = f" {hashlib.sha256(query.encode()).hexdigest()[:8]}" if query else ""
+        return f"{at}{digest} {self.model}"
 
     @property
     def host(self) -> str:
@@ -130,7 +139,7 @@ class Endpoint:
         headers = {"Content-Type": "application/json", "User-Agent": f"wordbias/{__version__}"}
         if key := self._key():
             headers["Authorization"] = f"Bearer {key}"
-        data = json.dumps(sent).encode("utf-8", "replace")
+        data = json.dumps(sent).encode()
         request = urllib.request.Request(self._address(), data, headers, method="POST")
         handlers: list[urllib.request.BaseHandler] = [_StayHere()]
         if urlsplit(self.url).hostname in _HERE:
@@ -164,7 +173,7 @@ class Endpoint:
             )
         return key
 
-    def _refused(self, error: urllib.error.HTTPError) -> None:
+    def _refused(self, error: urllib.error.HTTPError) -> NoReturn:
         """Raise the error of a status that is not 200."""
         status, said = error.code, self._said(error)
         about = f"{self.host} answers {status}{said}"
@@ -202,7 +211,7 @@ class Endpoint:
             return ""
         return f": {self._clean(found)[:_SHOWN]}"
 
-    def _failed(self, error: OSError | http.client.HTTPException) -> None:
+    def _failed(self, error: OSError | http.client.HTTPException) -> NoReturn:
         """Raise the error of a connection that failed."""
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         if isinstance(reason, (ConnectionRefusedError, socket.gaierror, ssl.SSLError)):

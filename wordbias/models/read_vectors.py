@@ -100,7 +100,8 @@ class ReadVectors:
             rows = open_rows(source)
             found = rows.vectors()
             texts = rows.cells(TEXT) if TEXT in rows.columns else None
-        vectors = np.asarray(found, np.float32)
+        with np.errstate(over="ignore"):  # what is too large is refused below
+            vectors = np.asarray(found, np.float32)
         bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
         if len(bad):
             raise WordbiasError(
@@ -159,7 +160,8 @@ def _lines(path: str) -> tuple[list[str] | None, NDArray[Any]]:
     if not rows:
         raise WordbiasError(f"{path}: holds no vectors; expected one on each line")
     if texts and len(texts) != len(rows):
-        raise WordbiasError(f"{path}: {len(rows) - len(texts):,} lines have no {TEXT!r}; add it")
+        lacking = how_many(len(rows) - len(texts), "line")
+        raise WordbiasError(f"{path}: {lacking} without {TEXT!r}; add it")
     try:
         vectors = matrix_of(rows)
     except WordbiasError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -163,7 +163,7 @@ def open_output_encoder(source: object, *, device: str | None = None) -> Answeri
             source,
             endpoint.ask,
             f"{source} at {endpoint.host}",
-            f"{endpoint.shown.rstrip('/')} {source}",
+            endpoint.kept,
             {"endpoint": endpoint.shown},
         )
     if isinstance(source, (str, os.PathLike)):
@@ -317,7 +317,8 @@ class AnsweringEncoder:
         found = {} if kept is None else kept.get(listed)
         missing = [i for i in range(len(listed)) if i not in found]
         self._say([listed[i] for i in missing], len(found), kept is not None)
-        dims = {len(row) for row in found.values()}
+        dims, before = {len(row) for row in found.values()}, len(found)
+        self._refuse_lengths(dims, before)
         with (
             progress("encoding", len(listed), "text") as bar,
             _kept_on_the_way(self.where, found, kept),
@@ -328,14 +329,24 @@ class AnsweringEncoder:
                 batch = [listed[i] for i in places]
                 vectors = self._answer(batch)
                 dims.add(vectors.shape[1])
-                if len(dims) > 1:
-                    lengths = " and ".join(map(str, sorted(dims)))
-                    raise self._odd(f"vectors of {lengths} values in different batches")
+                self._refuse_lengths(dims, before)
                 if kept is not None:
                     kept.put(batch, vectors)
                 found |= dict(zip(places, vectors, strict=True))
                 bar.update(len(batch))
         return np.stack([found[distinct[text]] for text in texts])
+
+    def _refuse_lengths(self, lengths: Collection[int], before: int) -> None:
+        """Refuse vectors of several lengths; some are kept from before."""
+        if len(lengths) < 2:
+            return
+        values = f"vectors of {' and '.join(map(str, sorted(lengths)))} values"
+        if before:
+            raise WordbiasError(
+                f"{self.where}: {values}, some kept from before: the model has changed; give it "
+                "another name, or call with --no-cache"
+            )
+        raise self._odd(f"{values} in different batches")
 
     def _say(self, texts: Sequence[str], before: int, kept: bool) -> None:
         """Say how much is going to be sent."""
