@@ -277,9 +277,11 @@ def _line(one: Grid, heads: Sequence[str], i: int, right: set[int]) -> Markup:
 
 
 def _value(cell: str) -> object:
-    """Set the interval of a value smaller, so that several columns fit."""
+    """Set the interval of a value smaller, and let its change begin a line: columns then fit."""
     value, bracket, rest = cell.partition(" (")
-    return element("span", value, element("small", bracket + rest)) if bracket else cell
+    own, comma, change = rest.partition(", ")
+    parts = (bracket + own + comma, *((element("wbr"), change) if comma else ()))
+    return element("span", value, element("small", *parts)) if bracket else cell
 
 
 def _numeric(one: Grid) -> set[int]:
