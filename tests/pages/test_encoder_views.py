@@ -82,11 +82,20 @@ def document(found: Rows) -> Document:
 
 def test_main_measures_that_were_not_taken_are_not_named() -> None:
     pronouns = ("pronoun-stereotype", "pronoun-gap", "pronoun-lean")
-    for found, named in ((rows(), True), ([x for x in rows() if x["measure"] not in pronouns], False)):
+    for found, named in (
+        (rows(), True),
+        ([x for x in rows() if x["measure"] not in pronouns], False),
+    ):
         (glance,) = (one for one in model_sections(found) if one.key == "glance")
         assert "balanced accuracy of the best probe" in glance.lead[0]
         assert ("share of women" in glance.lead[0]) is named
         assert "expected pronoun" not in glance.lead[0]
+
+
+def test_a_change_may_begin_a_line_so_that_several_columns_fit() -> None:
+    html = str(render_page([document(rows())]))
+    assert "), <wbr>change " in html
+    assert "<wbr>(" in html
 
 
 def test_shares_of_pronouns_are_in_the_section_of_expected_pronouns() -> None:
