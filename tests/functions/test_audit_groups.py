@@ -175,6 +175,22 @@ def test_planted_groups_are_found_in_unseen_names_and_removed(
     assert f"--groups={regions} --methods=leace --export=DIR" in left.details["written_by"]
 
 
+@pytest.mark.slow
+def test_commands_that_write_a_projection_are_about_the_groups(
+    regions: Path, tmp_path: Path, cli: Cli
+) -> None:
+    """Of groups without a file the command has a place for one; that of scrubbing runs."""
+    folder, methods = folder_of(tmp_path, 3.0, regions), ["leace", "concept-scrubbing"]
+    page = wb.audit(folder, groups=NAMES, methods=methods, skip=FEW_PARTS)
+    written = {row.details["stage"]: row.details["written_by"] for row in of(page, "bias-left")}
+    assert f"audit {folder} --groups=GROUPS --methods=leace --export=DIR" in written["leace"]
+    _, *call = written["concept-scrubbing"].split()
+    places = {"--groups=GROUPS": f"--groups={regions}", "ADAPTER": str(tmp_path / "a.adapter")}
+    done = cli(*(places.get(part, part) for part in call))
+    assert done.code == 0, done.err
+    assert wb.load(tmp_path / "a.adapter").facts["labels"] == "region"
+
+
 def _by_sklearn(folder: Path) -> float:
     """Return the balanced accuracy of a logistic regression on unseen names, made by hand."""
     from sklearn.linear_model import LogisticRegression

@@ -139,6 +139,7 @@ attributes = ["c", "d"]
         (("--query", "angry"), "query 'angry': expected one of weat1"),
         (("--query", "own.toml"), "'ant' is a target and an attribute, with other sentences each"),
         (("--query", "one.toml"), "[queries.own] templates: expected two sentences with {}"),
+        (("--query", "few.toml"), "own: a: expected two words or more, got 1"),
     ],
 )
 def test_mistakes_are_one_line(
@@ -147,6 +148,7 @@ def test_mistakes_are_one_line(
     monkeypatch.chdir(tmp_path)
     Path("own.toml").write_text(f'{OWN}templates = ["{{}} is here.", "It is {{}}."]\n')
     Path("one.toml").write_text(f'{OWN}templates = ["{{}} is here."]\n')
+    Path("few.toml").write_text(OWN.replace('"ant", "bee"', '"bee"'))
     done = cli("seat", "nosuch/", *given)  # refused before a model is opened
     assert done.code in (1, 2)
     assert message in done.err

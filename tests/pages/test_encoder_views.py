@@ -80,6 +80,34 @@ def document(found: Rows) -> Document:
     return Document(found, {"command": "audit", "inputs": inputs, "notes": ["a note"]})
 
 
+def test_main_measures_that_were_not_taken_are_not_named() -> None:
+    pronouns = ("pronoun-stereotype", "pronoun-gap", "pronoun-lean")
+    for found, named in (
+        (rows(), True),
+        ([x for x in rows() if x["measure"] not in pronouns], False),
+    ):
+        (glance,) = (one for one in model_sections(found) if one.key == "glance")
+        assert "balanced accuracy of the best probe" in glance.lead[0]
+        assert ("share of women" in glance.lead[0]) is named
+        assert "expected pronoun" not in glance.lead[0]
+
+
+def test_a_change_may_begin_a_line_so_that_several_columns_fit() -> None:
+    html = str(render_page([document(rows())]))
+    assert "), <wbr>change " in html
+    assert "<wbr>(" in html
+
+
+def test_shares_of_pronouns_are_in_the_section_of_expected_pronouns() -> None:
+    shares = {"she": 0.2, "he": 0.5, "they": 0.29, "xe": 0.01}
+    found = [row("expected-pronoun-share", x, set=word, n=45) for word, x in shares.items()]
+    (section,) = (one for one in model_sections(found) if one.key == "expected-pronouns")
+    (grid,) = section.grids
+    assert [cells[0].rpartition("(")[2] for cells in grid.table.cells] == [
+        f"{word})" for word in shares
+    ]
+
+
 def test_every_row_of_the_audit_is_in_these_sections() -> None:
     others = {one["measure"] for one in rows() if not claims_model(one)}
     assert others == {"bias-left"}

@@ -154,7 +154,7 @@ def audit_model(
         If an argument is for vectors, or the model or a file cannot be used.
     """
     from wordbias.contextual.audit.export import check_exportable
-    from wordbias.contextual.audit.measure import OF_DECODERS, OF_GENDER, PARTS, Measuring
+    from wordbias.contextual.audit.measure import OF_DECODERS, Measuring
     from wordbias.contextual.audit.projections import (
         METHODS,
         fitted_to_pairs,
@@ -164,10 +164,8 @@ def audit_model(
     from wordbias.models.encoder import Encoder
 
     refuse_options_of_vectors(name_of(model))
-    if unknown := [part for part in skip if part not in PARTS]:
-        raise WordbiasError(
-            f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
-        )
+    about = AuditTexts.load(groups)
+    check_parts(skip, about)
     drawn = [one for one in methods or () if is_drawn(one)]
     controls = [Configured(control_name(*draw)) for draw in each_draw(drawn)]
     sets: list[TextSetLike] = (
@@ -180,11 +178,6 @@ def audit_model(
     if export is not None:
         check_new(export)
     pairs = _pairs(snli)
-    about = AuditTexts.load(groups)
-    if not about.of_gender and (strange := [one for one in OF_GENDER if one in skip]):
-        raise WordbiasError(
-            f"part {strange[0]!r}: is about gender, and not measured with --groups; leave it out"
-        )
     encoder = Encoder.load(model, device=device)
     encoder, decoder, missing = _with_head(encoder, model, device)
     reader = Reader(encoder, about)
@@ -238,6 +231,26 @@ def audit_model(
     return page
 
 
+def check_parts(skip: Sequence[str], texts: AuditTexts) -> None:
+    """Refuse to leave out a part that there is not, or that is about gender only.
+
+    Raises
+    ------
+    WordbiasError
+        Naming the first.
+    """
+    from wordbias.contextual.audit.measure import OF_GENDER, PARTS
+
+    if unknown := [part for part in skip if part not in PARTS]:
+        raise WordbiasError(
+            f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
+        )
+    if not texts.of_gender and (strange := [one for one in OF_GENDER if one in skip]):
+        raise WordbiasError(
+            f"part {strange[0]!r}: is about gender, and not measured with --groups; leave it out"
+        )
+
+
 def refuse_methods_of_gender(methods: Sequence[Configured], texts: AuditTexts) -> None:
     """Refuse methods that are fitted to pairs of sentences, which only gender has.
 
@@ -289,16 +302,20 @@ def _with_head(
 
 def _with_command(row: Row, reader: Reader, fitted: Sequence[Fitted]) -> Row:
     """Add the command that writes the model with a projection, if there is one."""
+    from wordbias.contextual.audit.projections import SCRUB
+
     label, encoder = row.details["stage"], reader.encoder
-    groups = path_of(current().arguments.get("groups"))
-    about = "" if groups is None else f" --groups={groups}"
     if control_of(label) is not None:
         return row
+    groups = path_of(current().arguments.get("groups")) or "GROUPS"  # given as lists of words
+    about = "" if reader.texts.of_gender else f" --groups={groups}"
     (one,) = (one for one in fitted if one.method.text == label)
-    if reader.kind != "decoder" and one.step is None:
-        command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
-    elif reader.kind == "decoder" or encoder.sentence is not None:
+    if reader.kind == "decoder" or (one.step is not None and encoder.sentence is not None):
         command = f"wordbias audit {encoder.name}{about} --methods={label} --export=DIR"
+    elif label == SCRUB:  # project fits it by default to these sentences
+        command = f"wordbias project {encoder.name}{about or ' --groups=gender'} -o ADAPTER"
+    elif one.step is None:
+        command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
     else:
         return row
     return replace(row, details={**row.details, "written_by": command})

@@ -12,12 +12,12 @@ from contextlib import nullcontext
 
 from wordbias.calls import current, note, refuse_given
 from wordbias.draws import control_name
-from wordbias.errors import WordbiasError
 from wordbias.formats.files import locked
 from wordbias.functions.arms import each_draw, is_drawn
 from wordbias.functions.audit_model import (
     FORMATS,
     ONLY_MODELS,
+    check_parts,
     not_of_gender,
     refuse_methods_of_gender,
     refuse_options_of_vectors,
@@ -79,18 +79,15 @@ def audit_outputs(
     WordbiasError
         If an argument needs more than these, or the encoder fails.
     """
-    from wordbias.contextual.audit.measure import PARTS, Measuring
+    from wordbias.contextual.audit.measure import Measuring
     from wordbias.contextual.audit.projections import METHODS, fitted_to_pairs, read_of_output
     from wordbias.contextual.audit.texts import AuditTexts, OutputReader
 
     name = encoder.name
     refuse_options_of_vectors(name)
     refuse_given(ONLY_MODELS, f"needs the model itself; {name} gives vectors of texts alone")
-    if unknown := [part for part in skip if part not in PARTS]:
-        raise WordbiasError(
-            f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
-        )
     about = AuditTexts.load(groups)
+    check_parts(skip, about)
     reader = OutputReader(encoder, about)
     listed = METHODS[reader.kind] if methods is None else methods
     drawn = [one for one in listed if is_drawn(one)]

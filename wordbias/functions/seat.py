@@ -45,9 +45,9 @@ def seat(
     anything else that gives vectors of texts. It reads each word in the same six sentences, which
     say nothing about it. An example is: The text begins with love.
 
-    The ten queries of WEAT are tested, and those that SEAT adds. These have terms for groups in
-    place of names, the angry black woman stereotype, or the double bind of women: competent ones
-    are thought less likable.
+    The ten queries of WEAT are tested, and those that SEAT adds. These exchange names and terms for
+    groups, or are about the angry black woman stereotype, or about the double bind of women:
+    competent ones are thought less likable.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def seat(
     Examples
     --------
     >>> import wordbias as wb
-    >>> wb.seat("all-MiniLM-L6-v2", query="6,angry-black-woman").print()  # doctest: +SKIP
+    >>> print(wb.seat("all-MiniLM-L6-v2", query="6,angry-black-woman"))  # doctest: +SKIP
     """
     how = current_config()
     queries = as_queries(query)
@@ -126,9 +126,15 @@ def _sentences(query: Query, own: Sequence[str]) -> dict[str, list[str]]:
     Raises
     ------
     WordbiasError
-        If the query has sentences for its targets and others for its attributes, and a word in
-        both.
+        If a set has fewer than two words, or if the query has sentences for its targets and others
+        for its attributes, and a word in both.
     """
+    for name, words in (*query.targets, *query.attributes):
+        if len(words) < 2:
+            raise WordbiasError(
+                f"{query.name}: {name}: expected two words or more, got {len(words)}; add words of "
+                "the same kind"
+            )
     common = [one.replace(WORD, PLACE) for one in ModelSentences.load().mentions]
     found: dict[str, list[str]] = {}
     for i, side in enumerate((query.targets, query.attributes)):

@@ -1,4 +1,4 @@
-"""What an audit of a model says beside the answers of any audit, made of its rows by stated rules.
+"""What an audit of a model says apart from the answers of any audit, from its rows by stated rules.
 
 Is the group of a name or word read off sentences, and where most? Do occupations follow the share
 of women, and does the pronoun that a decoder expects? What do association tests show? What next?
@@ -306,10 +306,10 @@ def _associations(one: ModelRows) -> list[str]:
             continue
         p = seat.get("p_holm")
         clear, shown = _finds(seat), None if ceat is None else _finds(ceat)
-        text = f"{query_text(seat)} (SEAT {_value(seat)}"
+        text = f"{query_text(seat)} (SEAT {value_text(seat, 2)}"
         text += f", p = {p:.2g}" if is_number(p) else ""
         text += f"; CEAT {value_text(ceat, 2)}" if ceat is not None else ""
-        key = _TESTS[clear, shown].format(one.group)
+        key = _TESTS[clear, shown].format(one.attribute)
         if clear and shown and ceat is not None and ceat["value"] * seat["value"] < 0:
             key = "SEAT and CEAT contradict each other in"
         differ = differ or shown not in (None, clear)

@@ -51,11 +51,12 @@ MOVED, GAP, LEAN, SIMILARITY, SELECTIVITY = (
     "sentence-similarity",
     "selectivity",
 )
-EXPECTED_LEAN, BITS = "expected-pronoun-lean", "bits-per-byte"
+EXPECTED_SHARE, EXPECTED_LEAN = "expected-pronoun-share", "expected-pronoun-lean"
+BITS = "bits-per-byte"
 _OWN = (
-    EXPECTED, EXPECTED_GAP, EXPECTED_LEAN, PERPLEXITY, BITS, PERPLEXITY_KEPT, BEST, *PROBES,
-    COMPRESSION, ACCURACY, SELECTIVITY, SEAT, CEAT, STEREOTYPE, GAP, LEAN, SIMILARITY, ORDER,
-    NEIGHBOURS, MOVED,
+    EXPECTED, EXPECTED_GAP, EXPECTED_SHARE, EXPECTED_LEAN, PERPLEXITY, BITS, PERPLEXITY_KEPT, BEST,
+    *PROBES, COMPRESSION, ACCURACY, SELECTIVITY, SEAT, CEAT, STEREOTYPE, GAP, LEAN, SIMILARITY,
+    ORDER, NEIGHBOURS, MOVED,
 )  # fmt: skip
 _LOOKS = (("after", "circle"), ("refitted", "diamond"), ("first", "square"), ("second", "circle"))
 """Class and shape of the marks of the projections, in their order."""
@@ -102,10 +103,11 @@ def _grids(models: Models, measures: Sequence[str], title: str) -> list[Grid]:
 
 def _glance(models: Models) -> Section:
     """Show the main measures and the costs, a column for each projection."""
-    lead = (
-        "Every column is measured on the same sentences; no projection was fitted on them. Main "
-        f"measures: {', '.join(map(measure_title, MAIN))}."
-    )
+    measured = {row["measure"] for one in models for row in one.rows}
+    main = [measure_title(measure) for measure in MAIN if measure in measured]
+    lead = "Every column is measured on the same sentences; no projection was fitted on them."
+    if main:
+        lead += f" Main measures: {', '.join(main)}."
     title = "The last layer, before and after each projection"
     return Section("glance", "At a glance", [lead], (), _grids(models, _GLANCE, title))
 

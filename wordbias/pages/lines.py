@@ -237,7 +237,7 @@ def ideal(row: Found) -> str:
     better = _BETTER.get(str(row.get("better", "")), "")
     if not is_number(row.get("neutral")):
         return better or "–"
-    return ", ".join(filter(None, [f"{minus(format(row['neutral'], 'g'))} is neutral", better]))
+    return ", ".join(filter(None, [f"{minus(format(row['neutral'], '.4g'))} is neutral", better]))
 
 
 def minus(text: str) -> str:

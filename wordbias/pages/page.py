@@ -37,6 +37,7 @@ from wordbias.results import LIMITS
 from wordbias.rows import Found, given
 
 _NUMERIC = re.compile(r"(?:[-−–.,%()+→ \d]|to|e[-+]|refitted|change)*")
+_LINES = re.compile(r"(?<=, )|(?<= )(?=\()")  # where an interval with its change may begin a line
 _NAMED = 3  # subjects in a title
 _LONGEST = 120  # characters of a fact
 
@@ -277,9 +278,10 @@ def _line(one: Grid, heads: Sequence[str], i: int, right: set[int]) -> Markup:
 
 
 def _value(cell: str) -> object:
-    """Set the interval of a value smaller, so that several columns fit."""
+    """Set the interval of a value smaller, in lines of which each is whole: columns then fit."""
     value, bracket, rest = cell.partition(" (")
-    return element("span", value, element("small", bracket + rest)) if bracket else cell
+    _, *parts = (x for part in _LINES.split(rest) for x in (element("wbr"), part))
+    return element("span", value, element("small", bracket, *parts)) if bracket else cell
 
 
 def _numeric(one: Grid) -> set[int]:

@@ -11,7 +11,7 @@ from typing import Any
 from wordbias.errors import printable
 from wordbias.rendering import Table
 
-_VOID = frozenset({"meta", "br", "hr", "col"})
+_VOID = frozenset({"meta", "br", "hr", "col", "wbr"})
 _IN_SCRIPT = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 

@@ -35,7 +35,7 @@ Pair = tuple[Named, Named]
 PLACE = "{}"
 """Where the word stands in a template."""
 SEAT = "seat"
-"""Name of all queries of SEAT beside those of WEAT."""
+"""Name of all queries that SEAT adds to those of WEAT."""
 CONTROL = "control"
 """Value of `Query.about` for a query that is about no people."""
 _NUMBERS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
@@ -268,7 +268,7 @@ def as_queries(
 
 @cache
 def seat_queries() -> tuple[Query, ...]:
-    """Return the queries of May et al. (2019) beside those of WEAT."""
+    """Return the queries that May et al. (2019) add to those of WEAT."""
     _, sets, _ = _read(None)
     return _from_toml(packaged("seat.toml"), sets)[1]
 
