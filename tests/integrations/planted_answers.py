@@ -1,7 +1,7 @@
 """Ask models whose answers are planted, in Inspect; write their logs and print their metrics.
 
-python planted_answers.py FOLDER, which has the data of `write_data`. It needs no network: answers say
-how long they are, and Inspect does not count.
+python planted_answers.py FOLDER, which has the data of `write_data`. It needs no network: answers
+say how long they are, and Inspect does not count.
 """
 
 from __future__ import annotations

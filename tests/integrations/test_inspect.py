@@ -171,7 +171,7 @@ def test_the_command_of_the_page(tmp_path: Path) -> None:
     small_likelihood.winogender(tmp_path / "winogender")
     tiny_decoders.save_decoder(tmp_path / "smollm2")
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "smollm2")
-    tokenizer.pad_token = tokenizer.convert_ids_to_tokens(0)  # Inspect pads
+    tokenizer.eos_token = tokenizer.convert_ids_to_tokens(0)  # Inspect pads with it
     tokenizer.save_pretrained(tmp_path / "smollm2")
     arguments = [one.replace("$PWD", str(tmp_path)) for one in arguments_of("inspect")]
     limits = ["--limit", "2", "--max-tokens", "2", "--display", "plain", "--log-dir", "logs"]

@@ -250,9 +250,9 @@ def audited(
     with pytest.MonkeyPatch.context() as patch:
         fit = measure.fit
 
-        def seen(method: Any, reader: Any, first: Any, second: Any, seed: int) -> Any:
-            found = fit(method, reader, first, second, seed)
-            fits[method.text] = (first, second, found.step)
+        def seen(method: Any, reader: Any, groups: Any, seed: int, units: Any) -> Any:
+            found = fit(method, reader, groups, seed, units)
+            fits[method.text] = (*groups, found.step)
             return found
 
         patch.setattr(measure, "fit", seen)
