@@ -70,6 +70,7 @@ THREADS = "1"
 SKIPPED: dict[str, str] = {
     "git": "it would need a network",
     "hf": "it would need a network",
+    "inspect": "tests/integrations run it",
     "lm_eval": "tests/integrations run it",
     "make": "it runs the linters, or the tests from within a test",
     "pip": "it would install packages",
@@ -84,8 +85,8 @@ SKIPPED: dict[str, str] = {
 ENGINES = ("datasets", "ray", "dask", "pyspark")
 """Packages whose recipes `test_engine_recipes.py` runs, each on its engine."""
 
-TOOLKITS = ("evaluate", "gguf", "mteb")
-"""Packages whose blocks `tests/integrations` runs, each with the package."""
+TOOLKITS = ("evaluate", "gguf", "mteb", "wordbias_inspect")
+"""Modules whose blocks `tests/integrations` runs, each with its package."""
 
 SHELL = ("gzip", "head")
 """Programs that a shell runs as they stand."""
