@@ -370,7 +370,7 @@ def test_a_setting_that_changes_no_score_is_refused(
     done = cli(*given, "--setting", "cls@-1")
     assert (done.code, done.out) == (1, "")
     assert "the setting cls@-1 changes no score" in done.err
-    assert "choose sites such as tokens@L, attention@L" in done.err
+    assert "choose other sites, such as tokens@L, attention@L" in done.err
     done = cli(*given, "--setting", "tokens@-1")
     assert done.code == 0, done.err
 
