@@ -129,6 +129,19 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     return before, after
 
 
+def test_no_output_is_written_over_the_baseline(cli: Run, tmp_path: Path) -> None:
+    old = tmp_path / "old.json"
+    old.write_text("{}", encoding="utf-8")
+    for option in ("--output", "--plot"):
+        path = old if option == "--output" else tmp_path / "old.png"
+        path.write_text("{}", encoding="utf-8")
+        conditions = ("--fail-if", "change midb > 0", "--baseline", path)
+        done = cli("audit", option, path, *conditions)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert f"is both --baseline and {option}; name two files" in done.err
+        assert path.read_text(encoding="utf-8") == "{}"
+
+
 @pytest.mark.parametrize("form", ["json", pytest.param("junit", marks=pytest.mark.slow)])
 def test_a_change_from_a_baseline(
     cli: Run, tmp_path: Path, vectors: tuple[str, str], form: str

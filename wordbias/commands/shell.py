@@ -339,6 +339,7 @@ def _run(
     if figure is not None:
         _check_figure(str(figure), given, spelled)
     try:
+        refuse_same({"--output": given.get("output"), "--plot": figure}, {"--baseline": baseline})
         before = check_gate(conditions, baseline, junit=junit)
         with (
             config(**settings),  # type: ignore[arg-type]  # click has checked them
