@@ -66,7 +66,7 @@ def test_effect_and_p_are_those_of_the_formulas(name: str) -> None:
     assert row.value == pytest.approx(d, abs=1e-5)  # vectors of texts are float32
     assert row.details["p"] == pytest.approx(p)
     assert row.details["alternative"] == "greater"
-    assert row.details["templates"] == len(templates[0])
+    assert row.details["sentences"] == len(templates[0])
 
 
 def test_p_is_corrected_for_the_number_of_queries() -> None:
@@ -80,7 +80,7 @@ def test_p_is_corrected_for_the_number_of_queries() -> None:
 
 def test_own_templates_replace_all_others() -> None:
     (row,) = wb.seat(encode, "double-bind-likable-engineer", template=["{}!", "Say {}."])["seat"]
-    assert row.details["templates"] == 2
+    assert row.details["sentences"] == 2
     (query,) = as_queries("double-bind-likable-engineer")
     d, _, _ = by_hand(query, (("{}!", "Say {}."), ("{}!", "Say {}.")))
     assert row.value == pytest.approx(d, abs=1e-5)

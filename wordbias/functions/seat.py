@@ -105,7 +105,7 @@ def seat(
     rows = []
     for one, of_query in zip(queries, sentences, strict=True):
         by_word = {word: vectors[[places[t] for t in some]] for word, some in of_query.items()}
-        about = {"templates": len(next(iter(of_query.values())))}
+        about = {"sentences": len(next(iter(of_query.values())))}
         rows.append(Seat(one, by_word, seed).row(encoder.name, about))
     rows = with_holm(rows)
     by = {"query": "set", "X/Y × A/B": _words(queries)}
