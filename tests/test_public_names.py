@@ -266,6 +266,7 @@ NOT_RUN = {
     "predict": "a model from the Hugging Face hub",
     "project": "a model from the Hugging Face hub",
     "push": "a repository on the Hugging Face hub",
+    "seat": "a model from the Hugging Face hub",
     "sweep": "a model from the Hugging Face hub",
     "train_vectors": "trains for hours",
 }

@@ -117,6 +117,8 @@ def test_nine_words_of_ten_of_the_english_lists_of_gender_are_in_the_sample(
         "ethnicity",
         "religion",
         "age",
+        "pronouns",
+        "seat",
     }  # which came after the sample
     others |= {"model_sentences"}  # for encoders
     own = {

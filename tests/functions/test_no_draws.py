@@ -17,6 +17,7 @@ CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
     "project": (("null", "seed_lists"), ("missing",), {"output": "a.adapter"}),
     "sweep": (("null", "seed_lists"), ("missing",), {"stereoset": "no", "nli": "no", "snli": "no"}),
     "mab_eval": (("seed_lists",), (), {}),
+    "retrieval": (("null", "seed_lists"), ("a", "b"), {"model": "c", "methods": "leace"}),
     "mab_study": (("null", "seed_lists"), ("a",), {"train": "b", "dev": "c", "output": "d"}),
 }
 
