@@ -76,7 +76,7 @@ def test_a_complete_file_is_not_asked_for_again(
     asked = len(server.requests)
     before = out.read_bytes()
     found = cli(*call, "--no-cache")
-    assert "complete already" in found.out
+    assert "complete already" in " ".join(found.out.split())  # the path decides where lines break
     assert (len(server.requests), out.read_bytes()) == (asked, before)
     refused = cli("encode", "other", table, "--endpoint", server.url, "-o", out)
     assert refused.code == 1

@@ -38,6 +38,9 @@ class Answers:
         Name of the encoder: that of a model and its address, or one that the user gives.
     """
 
+    name: str
+    path: Path
+
     def __init__(self, name: str) -> None:
         self.name = name
         plain = re.sub(r"\W+", "-", name).strip("-")[-60:]
