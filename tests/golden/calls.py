@@ -360,7 +360,10 @@ _INFERENCE = (
         few_premises=True,
     ),
     Call("mab-eval-write-json", "mab-eval --set all --lists lists/ --write sets --format json"),
-    Call("mab-eval-they-table", "mab-eval --groups pronouns:they,he --by-word --draws 200"),
+    Call(
+        "mab-eval-they-json",
+        "mab-eval --groups pronouns:they,he --by-word --draws 200 --format json",
+    ),
     Call(
         "mab-eval-write-religion-table",
         "mab-eval --set all --groups religion:jewish,muslim --write sets",
