@@ -38,6 +38,9 @@ class Call:
         Whether its numbers come from training or from an encoder: they are compared within 1e-3.
     few_premises
         Whether it runs on a few premises of the marked-attribute sets; all take half a minute.
+    counts
+        Whether its numbers count predicted classes: one near a tie is another on other processors,
+        so that no number is compared.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Call:
     needs: tuple[str, ...] = ()
     trained: bool = False
     few_premises: bool = False
+    counts: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -510,6 +514,7 @@ _ENCODERS = (
         " --methods leace --drop 0.3 --null 2 --retrain train.tsv --jobs 1 --format json",
         ENCODER,
         trained=True,
+        counts=True,
     ),
     Call(
         "predict-json",
