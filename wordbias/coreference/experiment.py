@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -202,11 +201,11 @@ class Plan:
 
     def retrained_folder(self, job: Job) -> Path:
         """Return the folder of a job's model with the retrained head."""
-        return self.folder / "models" / f"{_file_name(job)}-retrained"
+        return self.folder / "models" / f"{job.file_name}-retrained"
 
     def adapter_file(self, job: Job) -> Path:
         """Return the file of the removal of an arm of vectors."""
-        return self.folder / "models" / f"{_file_name(job)}.adapter"
+        return self.folder / "models" / f"{job.file_name}.adapter"
 
     def keeps(self, strategy: str) -> bool:
         """Return whether the models of a strategy stay in the folder."""
@@ -247,11 +246,6 @@ class Plan:
             "names": self.finder,
             "as_published": self.as_published,
         }
-
-
-def _file_name(job: Job) -> str:
-    """Return a name of files of a job: a strategy may be a path, and settings have colons."""
-    return re.sub(r"[^\w.+=-]+", "-", job.file_name)[-200:]
 
 
 def _digest(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
@@ -55,5 +56,5 @@ class Job(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """Name of the job's files."""
-        return f"{self.strategy}-{self.seed}"
+        """Name of the job's files; a strategy may be a path, and settings have colons."""
+        return re.sub(r"[^\w.+=-]+", "-", f"{self.strategy}-{self.seed}")[-200:]
