@@ -8,10 +8,11 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import numpy as np
+from local_server import running
 
 KEY = "sk-the-secret-of-this-test"
 Encode = Callable[[list[str]], Any]
@@ -66,26 +67,16 @@ class Server:
         self.arrived, self.free = threading.Event(), threading.Event()
 
 
-class _Quiet(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *arguments: Any) -> None:
-        """Say nothing of clients that leave early."""
-
-
 @contextmanager
 def serving(encode: Encode = toy) -> Iterator[Server]:
     """Run a server as long as the block lasts."""
     server = Server(encode)
-    httpd = _Quiet(("127.0.0.1", 0), type("Handler", (_Handler,), {"told": server}))
-    server.url = f"http://127.0.0.1:{httpd.server_port}/v1"
-    threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.free.set()
-        httpd.shutdown()
-        httpd.server_close()
+    with running(_Handler, told=server) as address:
+        server.url = f"{address}/v1"
+        try:
+            yield server
+        finally:
+            server.free.set()
 
 
 class _Handler(BaseHTTPRequestHandler):

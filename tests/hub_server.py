@@ -10,16 +10,16 @@ import base64
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from local_server import running
 
 TOKEN = "hf_of_the_owner"
 LARGE = 1000
@@ -97,25 +97,12 @@ class Hub:
         return [path for one, path in self.requests if one == method and part in path]
 
 
-class _Quiet(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *arguments: Any) -> None:
-        """Say nothing of clients that leave early."""
-
-
 @contextmanager
 def serving() -> Iterator[Hub]:
     """Run a hub as long as the block lasts."""
     hub = Hub()
-    httpd = _Quiet(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": hub}))
-    hub.url = f"http://127.0.0.1:{httpd.server_port}"
-    threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
-    try:
+    with running(_Handler, hub=hub) as hub.url:
         yield hub
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
 
 
 def environment(url: str, home: Path, token: str = "") -> dict[str, str]:

@@ -7,8 +7,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from local_server import running
 
 
 @dataclass(frozen=True)
@@ -52,28 +54,15 @@ class Server:
         return [asked for _, asked in self.requests]
 
 
-class _Quiet(ThreadingHTTPServer):
-    """Thinks nothing of clients that leave early, which killed ones do."""
-
-    daemon_threads = True
-
-    def handle_error(self, *arguments: Any) -> None:
-        """Say nothing."""
-
-
 @contextmanager
 def serving() -> Iterator[Server]:
     """Run a server as long as the block lasts."""
     server = Server()
-    httpd = _Quiet(("127.0.0.1", 0), type("Handler", (_Handler,), {"told": server}))
-    server.url = f"http://127.0.0.1:{httpd.server_port}"
-    threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.free.set()
-        httpd.shutdown()
-        httpd.server_close()
+    with running(_Handler, told=server) as server.url:
+        try:
+            yield server
+        finally:
+            server.free.set()
 
 
 class _Handler(BaseHTTPRequestHandler):
