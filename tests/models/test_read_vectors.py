@@ -86,6 +86,17 @@ def test_the_way_there_and_back(tmp_path: Path) -> None:
     assert np.array_equal(found.encode(TEXTS), toy(TEXTS))
 
 
+def test_a_text_with_two_vectors_is_refused_if_they_differ(tmp_path: Path) -> None:
+    twice = [*TEXTS, TEXTS[2]]
+    vectors = ReadVectors.open({"text": twice, "vector": toy(twice).tolist()})
+    assert np.array_equal(vectors.encode(TEXTS), toy(TEXTS))
+    other = toy(twice)
+    other[2] += 1
+    vectors = ReadVectors.open({"text": twice, "vector": other.tolist()})
+    with pytest.raises(WordbiasError, match="has two vectors of 'text 2, .* which differ"):
+        vectors.encode(TEXTS)
+
+
 def test_texts_without_vectors(tmp_path: Path) -> None:
     found = ReadVectors.open(jsonl(tmp_path / "v.jsonl", MIXED[1:]))
     with pytest.raises(WordbiasError, match=r"no vector of 1 of 6 texts, such as 'text 3"):

@@ -120,7 +120,7 @@ class ReadVectors:
         Raises
         ------
         WordbiasError
-            If a text has no vector, or without a column of texts if there are more or fewer.
+            If a text has no vector or two, or without a column of texts if there are more or fewer.
         """
         what, distinct = self.path or self.name, list(dict.fromkeys(texts))
         again = "write the texts again with --write-texts, and encode all of them"
@@ -133,6 +133,11 @@ class ReadVectors:
             places = {text: i for i, text in enumerate(distinct)}
         else:
             places = {text: i for i, text in enumerate(self.texts)}
+            for i, text in enumerate(self.texts):
+                if not np.array_equal(self.vectors[i], self.vectors[places[text]]):
+                    raise WordbiasError(
+                        f"{what}: has two vectors of {text!r:.60}, which differ; remove one"
+                    )
             if missing := [text for text in distinct if text not in places]:
                 raise WordbiasError(
                     f"{what}: has no vector of {len(missing):,} of {len(distinct):,} texts, such "
