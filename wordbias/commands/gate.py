@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from wordbias.conditions import Outcome, baseline_rows, outcome_of, parse
+from wordbias.conditions import Outcome, baseline_rows, parse
 from wordbias.errors import UsageError, printable
 from wordbias.results import Row
 
@@ -43,13 +43,6 @@ def check_gate(conditions: Sequence[str], baseline: object, *, junit: bool) -> S
     for text in conditions:
         parse(text)
     return baseline_rows(baseline, conditions)
-
-
-def outcomes_of(
-    conditions: Sequence[str], rows: Sequence[Row], baseline: Sequence[Row] | None
-) -> list[Outcome]:
-    """Judge all conditions."""
-    return [outcome_of(text, rows, baseline) for text in conditions]
 
 
 def tell(outcomes: Sequence[Outcome], *, quiet: bool) -> int:

@@ -22,7 +22,7 @@ import click
 from click.core import ParameterSource
 
 from wordbias.calls import typed
-from wordbias.commands.gate import JUNIT, check_gate, gate_options, outcomes_of, tell
+from wordbias.commands.gate import JUNIT, check_gate, gate_options, tell
 from wordbias.commands.types import (
     COUNT,
     LAYERS,
@@ -35,6 +35,7 @@ from wordbias.commands.types import (
     split_where,
 )
 from wordbias.commands.words import GROUPS, OUTPUT, WORDS
+from wordbias.conditions import outcome_of
 from wordbias.configuration import BACKENDS, EVERYWHERE, PRECISIONS, config
 from wordbias.docstrings import docstring_of
 from wordbias.errors import UsageError, WordbiasError, printable, shortened
@@ -354,7 +355,7 @@ def _run(
     if not isinstance(report, Report) and (shown is None or figure is not None):
         raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
     rows = report.rows if isinstance(report, Report) else ()  # what was made may have no report
-    outcomes = outcomes_of(conditions, rows, before)
+    outcomes = [outcome_of(text, rows, before) for text in conditions]
     if junit:
         click.echo(as_junit({str(ctx.info_name): outcomes}), nl=False)
     elif shown is not None:
