@@ -93,7 +93,7 @@ def test_a_text_with_two_vectors_is_refused_if_they_differ(tmp_path: Path) -> No
     other = toy(twice)
     other[2] += 1
     vectors = ReadVectors.open({"text": twice, "vector": other.tolist()})
-    with pytest.raises(WordbiasError, match="has two vectors of 'text 2, .* which differ"):
+    with pytest.raises(WordbiasError, match=r"has two vectors of 'text 2, .* which differ"):
         vectors.encode(TEXTS)
 
 

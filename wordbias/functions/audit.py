@@ -202,10 +202,10 @@ def audit(
 
     For a model the page has the gender of first names by layer, association tests (SEAT and CEAT),
     occupations between she and he, and the pronoun that a decoder expects. The last two are about
-    gender only. It compares projections
-    of the vectors that the head or pooling reads with projections inside the model, and shows what
-    each costs. The best of several tuned probes, tested on names that it has not seen, judges what
-    a projection leaves. This takes about a fifth of the time.
+    gender only. It compares projections of the vectors that the head or pooling reads with
+    projections inside the model, and shows what each costs. The best of several tuned probes,
+    tested on names that it has not seen, judges what a projection leaves. This takes about a fifth
+    of the time.
 
     Write commas between methods that are applied in order. For a model the methods are projections,
     settings of wordbias project, such as L11-01110 or tokens@3..10, or concept-scrubbing (LEACE
