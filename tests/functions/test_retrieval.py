@@ -346,4 +346,7 @@ def test_the_shell_writes_a_page_and_a_figure(
     assert {row["measure"] for row in rows} == {"list-overlap", "rank-biased-overlap", "rank-shift"}
     page = Path("page.html").read_text("utf-8")
     assert "beyond meaningless changes" in page
+    for title in ("vectors: what a change moves", "vectors: beyond meaningless changes?"):
+        assert title in page  # the tables that are printed, not keys of rows
+    assert "Other values" not in page
     assert Path("figure.svg").stat().st_size > 1000

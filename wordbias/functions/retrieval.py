@@ -28,12 +28,12 @@ from wordbias.functions.retrieval_inputs import (
     tell,
 )
 from wordbias.functions.retrieval_labels import Groups, groups_of_documents, relevance_of
-from wordbias.functions.retrieval_tables import closing, heading, removal_tables, subject_tables
 from wordbias.measures.registry import FAMILY_OF, ideal
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 from wordbias.models.text_encoders import EncoderLike, open_text_encoder
 from wordbias.models.texts import TextsLike
 from wordbias.pages.retrieval import moved_answers, plot_changes
+from wordbias.pages.retrieval_tables import retrieval_tables
 from wordbias.progress import counted
 from wordbias.rankings.counterfactuals import (
     COUNTERFACTUAL,
@@ -53,6 +53,7 @@ from wordbias.rankings.effects import (
     exposure_rows,
 )
 from wordbias.rankings.ranking import Integers, overlap, pooled_ranks
+from wordbias.rendering import how_many
 from wordbias.reports import SUFFIXES, Report
 from wordbias.results import Row
 from wordbias.retraining.removals import fit_removal, random_removal, remove
@@ -62,6 +63,10 @@ from wordbias.wordlists.groups import GroupsLike
 
 _FIRST = 5
 """Lists are as many times as long as the ranks that count."""
+_FOUR_FIFTHS = (
+    "Four fifths (.8) is a rule of thumb of US employment law for the impact ratio, not a test: "
+    "read the interval and the chance level."
+)
 _OF_TEXTS = ("groups", "text_column", "methods", "seed_lists")
 """Arguments that are for texts."""
 
@@ -228,15 +233,12 @@ def retrieval(
     report = Report(
         inputs=opened.inputs,
         rows=rows,
-        tables=[
-            table for subject in _by_subject(rows) for table in subject_tables(subject, changed)
-        ]
-        + removal_tables(rows),
+        tables=retrieval_tables(rows),
         heading=[
-            heading(changed, vectors.n, len(vectors.queries), versions, top),
+            _heading(changed, vectors.n, len(vectors.queries), versions, top),
             *(line for one in answers for line in one.lines),
         ],
-        closing=closing(versions, changed, methods, bool(seen.kinds)),
+        closing=_closing(versions, changed, methods, bool(seen.kinds)),
         seed=seed,
         notes=tell(opened.notes),
         picture=_picture(ranked, lists, versions),
@@ -254,11 +256,6 @@ def _is_column(relevance: object) -> TypeGuard[str]:
 def _together(row: Row) -> str:
     """Return what is equal for tests that are corrected together: those of changes, or ratios."""
     return f"{row.subject}, {FAMILY_OF[row.measure].key}"
-
-
-def _by_subject(rows: Sequence[Row]) -> list[list[Row]]:
-    names = dict.fromkeys(row.subject for row in rows)
-    return [[row for row in rows if row.subject == name] for name in names]
 
 
 # arguments
@@ -402,3 +399,30 @@ def _picture(ranked: Sequence[Ranked], lists: Lists, versions: Versions) -> Any:
         return None
     of = {kind: distances(ranked, lists, kind) for kind in versions.kinds if kind in OF_GROUP}
     return partial(plot_changes, null, distances(ranked, lists, null), of)
+
+
+# sentences
+
+
+def _heading(changed: str, documents: int, queries: int, versions: Versions, top: int) -> str:
+    """Say what was changed, and what was retrieved."""
+    n = f"{len(versions.places):,}"
+    what = f"{n} {changed} with another name" if versions.groups else f"{n} changed {changed}"
+    searched = f"{how_many(queries, 'query', 'queries')}, " if changed == DOCUMENTS else ""
+    groups = f" Groups: {', '.join(versions.groups)}." if versions.groups else ""
+    searched += how_many(documents, "document")
+    return f"Retrieval: {what}; {searched}; the first {top} count.{groups}"
+
+
+def _closing(versions: Versions, changed: str, methods: str | None, has_groups: bool) -> list[str]:
+    """Return the lines below the tables."""
+    lines = [_FOUR_FIFTHS] if has_groups else []
+    if versions.groups:
+        unit = "one text" if versions.is_distinct else "several texts"
+        lines.append(f"Another name: of the same group. A set of names is used for {unit}.")
+    if methods is not None:
+        lines.append(
+            f"{methods} is fitted to the {changed} with names that are not measured, and maps all "
+            "queries and documents."
+        )
+    return lines

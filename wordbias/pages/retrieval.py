@@ -1,4 +1,4 @@
-"""Answers and figure of `wordbias.retrieval`: changed names beside changes that mean nothing."""
+"""Answers, section and figure of `wordbias.retrieval`: changed names beside meaningless changes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias import verdicts
-from wordbias.measures.registry import FAMILY_OF, column_title
+from wordbias.measures.registry import BY_KEY, FAMILY_OF, column_title
+from wordbias.pages.lines import minus
 from wordbias.pages.panel import Dot, Look, Panel, Path
 from wordbias.pages.plots import draw_panel, draw_panels
-from wordbias.pages.section import Answer
+from wordbias.pages.retrieval_tables import retrieval_tables
+from wordbias.pages.section import Answer, Grid, Section
 from wordbias.rankings.counterfactuals import OF_GROUP
-from wordbias.results import number
+from wordbias.results import Row, number
 from wordbias.rows import Found
 from wordbias.verdicts import decide, is_number
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
     from wordbias.reports import Report
 
+_KEYS = ("retrieval", "exposure")
+"""Families of measures that the section shows."""
 _QUESTION = "Does a change of the {} move the first {}, beyond meaningless changes?"
 
 
@@ -63,12 +67,27 @@ def _figure(row: Found) -> str:
     ends = verdicts.excess_ends(row)
     if ends is None:
         return text
-    return f"{text}; difference {row['excess']:+.3f} ({ends[0]:+.3f} to {ends[1]:+.3f})"
+    difference, low, high = (minus(f"{x:+.3f}") for x in (row["excess"], *ends))
+    return f"{text}; difference {difference} ({low} to {high})"
 
 
 def _sure(row: Found) -> str:
     p = verdicts.p_of(row)
     return "" if p is None else f"p {p:.2g} of {row['units']:,} units"
+
+
+def claims_retrieval(row: Found) -> bool:
+    """Return whether a row is of retrieval: of changed lists, or of the exposure of groups."""
+    family = FAMILY_OF.get(str(row["measure"]))
+    return family is not None and family.key in _KEYS
+
+
+def retrieval_sections(rows: Sequence[Found]) -> list[Section]:
+    """Show the tables that the call prints."""
+    family = BY_KEY[_KEYS[0]]
+    grids = [Grid(table) for table in retrieval_tables([Row.from_dict(row) for row in rows])]
+    about = [text for key in _KEYS for text in (BY_KEY[key].description, BY_KEY[key].limits)]
+    return [Section(family.key, family.title, [family.question], (), grids, about)]
 
 
 def plot_changes(

@@ -11,7 +11,7 @@ from typing import Any
 
 from wordbias import verdicts
 from wordbias.measures.registry import FAMILY_OF, SECTIONS, Family, full_title
-from wordbias.pages import components, encoder_views, entailment, words
+from wordbias.pages import components, encoder_views, entailment, retrieval, words
 from wordbias.pages.forest import forest
 from wordbias.pages.grids import line_grid, with_variant
 from wordbias.pages.lines import (
@@ -51,6 +51,7 @@ def sections(rows: Sequence[Found]) -> list[Section]:
         (words.claims_neighbours, words.neighbour_sections),
         (entailment.claims_entailment, entailment.entailment_sections),
         (claims_trade_off, trade_off_sections),
+        (retrieval.claims_retrieval, retrieval.retrieval_sections),
         (claims_measures, measure_sections),
     )
     taken: dict[int, list[Found]] = {}

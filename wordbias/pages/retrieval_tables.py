@@ -1,14 +1,13 @@
-"""Tables and sentences of `wordbias retrieval`."""
+"""Tables of retrieval, which a call prints and its page shows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from wordbias import cells, verdicts
-from wordbias.functions.retrieval_inputs import DOCUMENTS
 from wordbias.measures.registry import column_title
 from wordbias.pivot import pivot, values
-from wordbias.rankings.counterfactuals import SPACE, Versions
+from wordbias.rankings.counterfactuals import SPACE
 from wordbias.rankings.effects import (
     BEFORE,
     EXPOSURE,
@@ -20,28 +19,21 @@ from wordbias.rankings.effects import (
     SELECTION,
     SHIFT,
 )
-from wordbias.rendering import Table, how_many
+from wordbias.rendering import Table
 from wordbias.results import Row, number
 
 CHANGES = (OVERLAP, RBO, SHIFT, NDCG)
 """Measures of a change, in the order of the table."""
-FOUR_FIFTHS = (
-    "Four fifths (.8) is a rule of thumb of US employment law for the impact ratio, not a test: "
-    "read the interval and the chance level."
-)
 
 
-def heading(changed: str, documents: int, queries: int, versions: Versions, top: int) -> str:
-    """Say what was changed, and what was retrieved."""
-    n = f"{len(versions.places):,}"
-    what = f"{n} {changed} with another name" if versions.groups else f"{n} changed {changed}"
-    searched = f"{how_many(queries, 'query', 'queries')}, " if changed == DOCUMENTS else ""
-    groups = f" Groups: {', '.join(versions.groups)}." if versions.groups else ""
-    searched += how_many(documents, "document")
-    return f"Retrieval: {what}; {searched}; the first {top} count.{groups}"
+def retrieval_tables(rows: Sequence[Row]) -> list[Table]:
+    """Return the tables of each encoder, and of what a removal changes."""
+    subjects = dict.fromkeys(row.subject for row in rows)
+    by_subject = ([row for row in rows if row.subject == name] for name in subjects)
+    return [*(table for some in by_subject for table in _subject_tables(some)), *_removal(rows)]
 
 
-def subject_tables(rows: Sequence[Row], changed: str) -> list[Table]:
+def _subject_tables(rows: Sequence[Row]) -> list[Table]:
     """Return the tables of one encoder: the changes, beside the null, and groups of documents."""
     subject = rows[0].subject
     changes = [row for row in rows if "set" in row.details and row.measure in CHANGES]
@@ -50,7 +42,7 @@ def subject_tables(rows: Sequence[Row], changed: str) -> list[Table]:
         for measure in CHANGES
         for column in values((column_title(measure), cells.with_half_width), measure=measure)
     ]
-    note = f"Means over queries, ± half the 95 % interval; {changed} are changed."
+    note = "Means over queries, ± half the 95 % interval."
     title = f"{subject}: what a change moves"
     tables = [pivot(title, changes, {"change": "set"}, columns, note)]
     if tested := [row for row in changes if "excess" in row.details]:
@@ -77,7 +69,7 @@ def subject_tables(rows: Sequence[Row], changed: str) -> list[Table]:
     return tables
 
 
-def removal_tables(rows: Sequence[Row]) -> list[Table]:
+def _removal(rows: Sequence[Row]) -> list[Table]:
     """Return the table of what a removal changes, beside random ones; none without."""
     removed = [row for row in rows if "null_as_far" in row.details and row.details["set"] != SPACE]
     if not removed:
@@ -117,17 +109,3 @@ def _chance_low(row: Row) -> str:
 
 def _random(row: Row) -> str:
     return cells.ends(row, "null_as_far")
-
-
-def closing(versions: Versions, changed: str, methods: str | None, has_groups: bool) -> list[str]:
-    """Return the lines below the tables."""
-    lines = [FOUR_FIFTHS] if has_groups else []
-    if versions.groups:
-        unit = "one text" if versions.is_distinct else "several texts"
-        lines.append(f"Another name: of the same group. A set of names is used for {unit}.")
-    if methods is not None:
-        lines.append(
-            f"{methods} is fitted to the {changed} with names that are not measured, and maps all "
-            "queries and documents."
-        )
-    return lines
