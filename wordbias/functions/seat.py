@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from wordbias.pivot import pivot, values
 from wordbias.probes.seat import MEASURE, Seat
 from wordbias.rendering import how_many
 from wordbias.reports import Report
-from wordbias.results import Row
 from wordbias.wordlists.model_sentences import WORD, ModelSentences
 from wordbias.wordlists.queries import PLACE, SEAT, Query, QueryLike, as_queries
 
@@ -108,12 +107,15 @@ def seat(
         about = {"sentences": len(next(iter(of_query.values())))}
         rows.append(Seat(one, by_word, seed).row(encoder.name, about))
     rows = with_holm(rows)
-    by = {"query": "set", "X/Y × A/B": _words(queries)}
+    sets = "; ".join(
+        f"{one.name}: {'/'.join(one.names[:2])} × {'/'.join(one.names[2:])}" for one in queries
+    )
+    legend = f"{meaning(MEASURE)}. X/Y × A/B: {sets.replace('_', ' ')}."
     columns = values("effect", "95 %", "p", ("p Holm", cells.p_holm))
     return Report(
         inputs={encoder.name: {**encoder.about, "texts": len(texts)}},
         rows=rows,
-        tables=[pivot(f"SEAT of {encoder.name}", rows, by, columns, f"{meaning(MEASURE)}.")],
+        tables=[pivot(f"SEAT of {encoder.name}", rows, {"query": "set"}, columns, legend)],
         closing=[f"{how_many(len(texts), 'sentence')}. {_CLOSING}"],
         seed=seed,
         notes=list(encoder.notes),
@@ -147,9 +149,3 @@ def _sentences(query: Query, own: Sequence[str]) -> dict[str, list[str]]:
                     "each; remove it from one of the sets, or leave out templates"
                 )
     return found
-
-
-def _words(queries: Sequence[Query]) -> Callable[[Row], str]:
-    """Return a function that names the four sets of a row's query."""
-    named = {one.name: "{}/{} × {}/{}".format(*one.names) for one in queries}
-    return lambda row: named[row.details["set"]].replace("_", " ")
