@@ -63,11 +63,12 @@ def call(cli: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.fixture
-def straight(call: Run, tmp_path: Path) -> Path:
-    """Return the folder of a study that nothing stopped."""
-    done = call(tmp_path / "straight")
-    assert done.code == 0, done.err
-    return tmp_path / "straight"
+def straight(call: Run, files: Path, tmp_path: Path) -> Path:
+    """Return the folder of a study that nothing stopped, a copy of one for all tests."""
+    if not (files / "straight").exists():
+        done = call(files / "straight")
+        assert done.code == 0, done.err
+    return Path(shutil.copytree(files / "straight", tmp_path / "straight"))
 
 
 def _names(folder: Path, pattern: str) -> set[str]:
