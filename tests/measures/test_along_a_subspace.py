@@ -22,6 +22,7 @@ from wordbias.measures.evaluate import chance_values, evaluate
 from wordbias.measures.gipe import indirect_bias
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias, choices
+from wordbias.measures.word_lists import Redraw, redrawn
 from wordbias.subspace import Subspace
 
 FAMILIES = ("clustering", "sembias", "gipe", "neighbour-bias")
@@ -223,6 +224,19 @@ def test_a_null_has_the_side_of_its_own_groups(sample: Embedding) -> None:
         coordinates = null.direction.defined().coordinates(delta)
         np.testing.assert_allclose(null.direction.towards, coordinates, rtol=0, atol=1e-12)
         assert null.direction.defined().dims == 4
+
+
+def test_a_redraw_of_every_word_once_is_the_direction_itself(sample: Embedding) -> None:
+    gender = Attribute.load()
+    (panel,) = make_panels([sample], None, gender, recipe="subspace", weights="perm:2134")
+    once = tuple(np.arange(len(words)) for words in gender.members)
+    (null,) = redrawn(panel, [Redraw(once, np.arange(len(gender.pairs)), 0)])
+    own = panel.own_direction
+    assert null.direction is not None
+    for name in ("basis", "weights"):
+        redrawn_value, value = (getattr(one.defined(), name) for one in (null.direction, own))
+        np.testing.assert_allclose(redrawn_value, value, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(null.direction.towards, own.towards, rtol=0, atol=1e-12)
 
 
 def test_chance_is_measured_as_the_value_is() -> None:
