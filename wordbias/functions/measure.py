@@ -199,6 +199,7 @@ def measure(
     single_rows = [row for panel in panels for row in _word_rows(panel, words, extremes)]
     if only is None and not single_rows:
         families = STANDARD
+    along_subspace = single or direction == "subspace" or "midb" in families
     workers = Workers(how.jobs, how.backend)
     rows = evaluate_panels(panels, families, chance=chance, workers=workers)
     if only is None:
@@ -218,7 +219,7 @@ def measure(
         seed=seed,
         notes=[
             *notes_on_language(attribute),
-            *(_notes(panels) if single or only is None or "midb" in only else ()),
+            *(_notes(panels) if along_subspace else ()),
             *(_about_chance(rows) if chance else ()),
         ],
     )
