@@ -223,7 +223,10 @@ def test_a_null_has_the_side_of_its_own_groups(sample: Embedding) -> None:
         delta = np.mean([f - m for f in first for m in second], axis=0)
         coordinates = null.direction.defined().coordinates(delta)
         np.testing.assert_allclose(null.direction.towards, coordinates, rtol=0, atol=1e-12)
-        assert null.direction.defined().dims == 4
+        true = panel.own_direction.defined().weights.tolist()
+        assert null.direction.defined().weights.tolist() == true
+        assert null.subspace is not None
+        assert null.subspace.weights.tolist() != true  # MIDB along it has its own
 
 
 def test_a_redraw_of_every_word_once_is_the_direction_itself(sample: Embedding) -> None:

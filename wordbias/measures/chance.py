@@ -9,7 +9,8 @@ measure is computed again with another axis in place of the attribute's, and all
 - A subspace of two groups is replaced by one of groups that do not differ: each word loses the
   mean of its own group, the words are assigned at random to two groups of the same sizes, and the
   subspace is fitted as before. Assigning the words as they are would not do: their covariance
-  contains the difference, and the fit finds it again.
+  contains the difference, and the fit finds it again. In MIDB its weights are those of its fit;
+  as a direction it has those of the attribute's, since GIPE grows with the weights alone.
 """
 
 from __future__ import annotations
@@ -75,6 +76,9 @@ class Null:
         First and second words of random pairs.
     spanned
         Random subspace in place of one from a file, with its side.
+    weights
+        Weights of the subspace where it is the direction, ``(k,)``: those of the true one, so that
+        all else is the same. None leaves those of its own fit, as in redrawn lists.
     """
 
     panel: Panel
@@ -84,6 +88,7 @@ class Null:
     axis: Float | None
     pairs: tuple[Float, Float] | None
     spanned: Direction | None
+    weights: Float | None = None
 
     @cached_property
     def subspace(self) -> Subspace | None:
@@ -113,7 +118,8 @@ class Null:
         if recipe == "subspace":
             if groups is None or self.subspace is None:
                 return None
-            found = with_side(reweighted(self.subspace, self.panel.weights), recipe, *groups)
+            weights = self.panel.weights if self.weights is None else self.weights.tolist()
+            found = with_side(reweighted(self.subspace, weights), recipe, *groups)
         elif recipe == "means":
             one = None if groups is None else _fitted(partial(Subspace.from_means, groups))
             found = Direction(one, recipe)
@@ -158,6 +164,7 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
         list(resolve_pairs(words, panel.original).found) for words in (axis_pair, attribute.pairs)
     )
     size, within, unit_within = _within_groups(panel)
+    true = panel.original_direction.subspace if panel.recipe == "subspace" else None
     few = comb(len(within), size) < 2 * draws  # different partitions, each with its mirror image
     found = []
     for _ in range(draws):
@@ -171,6 +178,7 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
             axis=axis[0][0] - axis[1][0] if axis else None,
             pairs=_random_pairs(panel, pairs, of_pairs),
             spanned=_spanned(panel, of_file),
+            weights=None if true is None else true.weights,
         )
         found.append(null)
     return found
