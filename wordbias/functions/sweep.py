@@ -67,7 +67,7 @@ _OF_TASK = (
 """Arguments of a task."""
 _FLATTERED = (
     "the best settings are chosen on the items that they are compared on, which flatters them; "
-    "choose them in a sweep of other data with --best CSV"
+    "choose them in a sweep of other data with --best"
 )
 
 
