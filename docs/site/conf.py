@@ -43,6 +43,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
     ),
     "Word vectors": (
         "docs/embedding",
+        "docs/along-a-subspace",
         "docs/audit",
         "docs/debiasing",
         "docs/methods-compared",

@@ -283,6 +283,11 @@ _EMBEDDINGS = (
         "measure glove.txt debiased.txt --original glove.txt --only gipe,sembias"
         " --sembias SemBias --format json",
     ),
+    Call(
+        "measure-subspace-table",
+        "measure glove.txt debiased.txt --original glove.txt --only clustering,gipe --no-chance"
+        " --direction subspace --dims 3 --clustered 100,200 --theta .01,.03 --neighbours 20",
+    ),
     Call("measure-words-json", "measure glove.txt --words nurse,doctor --extremes 3 --format json"),
     Call(
         "measure-same-json",
