@@ -267,6 +267,7 @@ NOT_RUN = {
     "project": "a model from the Hugging Face hub",
     "push": "a repository on the Hugging Face hub",
     "seat": "a model from the Hugging Face hub",
+    "sentiment": "a model from the Hugging Face hub",
     "sweep": "a model from the Hugging Face hub",
     "train_vectors": "trains for hours",
 }
@@ -467,6 +468,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "Subsample": lambda file: wb.Subsample(labels="job", sensitive="gender"),
     "Swap": lambda file: wb.Swap(first_names=True),
     "run": lambda file: wb.run(file("checks.toml")),
+    "sentiment": lambda file: wb.sentiment(file("my-classifier"), groups="age", draws=20),
     "sweep": lambda file: wb.sweep(
         file("minilm-nsp"),
         stereoset=file("gsss_dev.csv"),
@@ -488,7 +490,7 @@ NEEDS = {
     **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train", "train_vectors"), TORCH),
     **dict.fromkeys(("Adapter", "predict", "project", "sweep", "bios"), ENCODER),
     **dict.fromkeys(("coref_predict", "coref_study", "coref_train"), ENCODER),
-    **dict.fromkeys(("ceat", "encode", "likelihood", "seat"), ENCODER),
+    **dict.fromkeys(("ceat", "encode", "likelihood", "seat", "sentiment"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),
 }

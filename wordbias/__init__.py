@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from wordbias.functions.rewrite import rewrite as rewrite
     from wordbias.functions.run import run as run
     from wordbias.functions.seat import seat as seat
+    from wordbias.functions.sentiment import sentiment as sentiment
     from wordbias.functions.sweep import sweep as sweep
     from wordbias.functions.train_vectors import train_vectors as train_vectors
     from wordbias.functions.weat import weat as weat
@@ -158,6 +159,7 @@ __all__ = [
     "rewrite",
     "run",
     "seat",
+    "sentiment",
     "sweep",
     "train_vectors",
     "weat",

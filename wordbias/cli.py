@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "ceat": "Test associations between words in sentences (CEAT).",
         "seat": "Test associations between sentences (SEAT), from any encoder.",
         "predict": "Write what a classifier of texts predicts, for fairness.",
+        "sentiment": "Measure whether the score of a text depends on who is in it.",
         "likelihood": "Measure which texts a model prefers: StereoSet, BBQ and more.",
         "mab-eval": "Measure bias of an NLI model: does a person entail he, not she?",
         "project": "Remove gender or another label inside a model, by an adapter.",

@@ -523,6 +523,18 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
+        "sentiment-json",
+        "sentiment my-classifier --groups age --draws 50 --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "sentiment-table",
+        "sentiment my-classifier --groups age --score nurse=-1,doctor=1 --draws 50 -o scores.csv",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
         "fine-tune-json",
         "fine-tune bert-base-cased --head nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
         " --limit 32 --epochs 1 --batch-size 16 --every 1 -o out --format json",

@@ -49,6 +49,7 @@ PLOTTED = {
     "report": _NAMED["report-md"],
     "retrieval": _NAMED["retrieval-table"],
     "seat": _NAMED["seat-json"],
+    "sentiment": _NAMED["sentiment-table"],
     "sweep": _NAMED["sweep-json"],
     "weat": _NAMED["weat-table"],
 }
