@@ -255,6 +255,7 @@ NOT_RUN = {
     "Adapter": "a model from the Hugging Face hub",
     "Report": "writes a file",
     "bios": "trains for hours",
+    "control": "a file of StereoSet",
     "coref_predict": "a model that coref_train wrote",
     "coref_study": "trains for hours",
     "coref_train": "trains for hours",
@@ -391,6 +392,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "compare": lambda file: wb.compare(
         wb.Report("measure", rows=[wb.Row(f"{i}", m, i * k) for i in range(4) for m, k in _PAIR])
     ),
+    "control": lambda file: wb.control(file("stereoset_dev.json")),
     "convert": lambda file: wb.convert(file("glove.txt"), "out.vec"),
     "choose": lambda file: wb.choose(file("glove.txt"), "misp:dims=1", by="midb-abs", keep=0.01),
     "debias": lambda file: wb.debias(file("glove.txt"), "hard"),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from wordbias.functions.changes import changes as changes
     from wordbias.functions.choose import choose as choose
     from wordbias.functions.compare import compare as compare
+    from wordbias.functions.control import control as control
     from wordbias.functions.convert import convert as convert
     from wordbias.functions.coref_predict import coref_predict as coref_predict
     from wordbias.functions.coref_score import coref_score as coref_score
@@ -130,6 +131,7 @@ __all__ = [
     "choose",
     "compare",
     "config",
+    "control",
     "convert",
     "coref_predict",
     "coref_score",

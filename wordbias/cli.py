@@ -54,6 +54,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Texts or vectors with labels": {
         "retrieval": "Measure whether a changed name moves what queries retrieve.",
         "erase": "Erase a label, such as gender, and measure what is left.",
+        "control": "Make a control of StereoSet with swapped groups, and check it.",
         "rewrite": "Rewrite texts to train on: scrub, balance, swap, anonymise.",
         "bios": "Train on debiased biographies: is bias removed or only hidden?",
         "coref-study": "Train on debiased coreference data: is bias removed or only hidden?",

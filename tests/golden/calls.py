@@ -608,6 +608,11 @@ _MANY = (
 _DATA = (
     Call("fetch-json", "fetch --format json"),
     Call("fetch-about-table", "fetch sembias glove-wiki-gigaword-100 --about"),
+    Call(
+        "control-table",
+        "control stereoset_dev.json --groups religion:christian,muslim -o control.csv",
+    ),
+    Call("control-json", "control gsss_dev.csv --format json"),
     Call("rewrite-scrub-json", "rewrite scrub texts.tsv -o out.tsv --format json"),
     Call(
         "rewrite-subsample-table",

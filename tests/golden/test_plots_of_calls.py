@@ -19,7 +19,18 @@ from wordbias import errors
 __all__ = ["folder", "store"]
 
 NOTHING_TO_DRAW = (
-    *("apply", "cache", "convert", "encode", "fetch", "fine-tune", "lists", "nli-train", "push"),
+    *(
+        "apply",
+        "cache",
+        "control",
+        "convert",
+        "encode",
+        "fetch",
+        "fine-tune",
+        "lists",
+        "nli-train",
+        "push",
+    ),
     *("coref-predict", "coref-train", "predict", "rewrite", "run", "train-vectors"),
 )
 """Commands whose rows count what was done, and do not measure."""

@@ -288,7 +288,10 @@ def _tables(one: Comparison, rows: Sequence[Row]) -> list[Table]:
         (column_title(SHIFT), cells.value), ("same group", cells.detail("chance")), measure=SHIFT
     )
     sizes += values(
-        ("excess", cells.detail("excess")), ("95 %", cells.interval_of("excess")), "p", measure=SHIFT
+        ("excess", cells.detail("excess")),
+        ("95 %", cells.interval_of("excess")),
+        "p",
+        measure=SHIFT,
     )
     by = {"sentences": "subset"}
     return [
