@@ -77,9 +77,9 @@ def sentiment(
         Groups to compare: gender, religion, … (wordbias lists), or a TOML file with subjects of
         sentences.  [default: gender and race, as published]
     score : str or mapping of class to number, optional
-        Class whose probability is the score; or a number for each class, negative=-1,positive=1, of
-        which the score is the mean.  [default: of two classes the second; the number of a model
-        that gives one]
+        Class whose probability is the score. Or a number for each class, negative=-1,positive=1:
+        the score is their mean.  [default: of two classes the second; the number of a model that
+        gives one]
     adapter : path or Adapter, optional
         Adapter that wordbias project or sweep wrote.
     setting : str or sequence of str, optional
