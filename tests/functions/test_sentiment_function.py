@@ -181,6 +181,7 @@ def test_what_is_refused(cli: Callable[..., Any], groups: str, tmp_path: Path) -
         ([three, "--score", "LABEL_0=1,LABEL_1=2"], "LABEL_0=0,LABEL_1=1,LABEL_2=2"),
         ([two, "--score", "good"], "its classes are nurse, doctor; name the one"),
         ([two, "--score", "nurse=x,doctor=1"], "its classes are nurse, doctor; name the one"),
+        ([two, "--score", "nurse=nan,doctor=1"], "its classes are nurse, doctor; name the one"),
         ([one, "--score", "LABEL_0"], "has one output, which is the score"),
         ([two, "--setting", "L12-110"], "--adapter and --setting go together"),
         ([two, "--groups", "pronouns"], "no subjects of English sentences"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -215,14 +216,17 @@ def _weights(classifier: TextClassifier, score: ScoreLike | None) -> tuple[Float
 
 
 def _numbers(score: ScoreLike | None) -> dict[str, float]:
-    """Return the number of each class; empty if the text gives none."""
+    """Return the number of each class; empty if one has none."""
     if isinstance(score, Mapping):
-        return {str(name): float(number) for name, number in score.items()}
-    pairs = [one.rpartition("=") for one in comma_separated(score or "")]
+        given: list[tuple[str, float | str]] = [(str(one), x) for one, x in score.items()]
+    else:
+        parts = [one.rpartition("=") for one in comma_separated(score or "")]
+        given = [(name, number) for name, _, number in parts]
     try:
-        return {name: float(number) for name, _, number in pairs}
-    except ValueError:
+        found = {name: float(number) for name, number in given}
+    except (TypeError, ValueError):
         return {}
+    return found if all(map(math.isfinite, found.values())) else {}
 
 
 def _about_sentences(compared: Sequence[Comparison]) -> dict[str, dict[str, Any]]:
