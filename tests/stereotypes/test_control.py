@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_heads
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -175,6 +176,27 @@ def test_a_control_is_written_corrected_checked_and_scored(
     assert done.code == 0, done.err
     assert "a/an" in done.out
     assert "a/an" in (tmp_path / "again.csv").read_text()
+
+
+def test_a_control_is_scored_and_exchanged_sides_turn_its_strength(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    model = (tiny_heads.model("bert", "NextSentencePrediction"), tiny_heads.tokenizer())
+    source, file = tmp_path / "dev.json", tmp_path / "control.csv"
+    source.write_text(json.dumps(stereoset("A Christian sat.", "A mosque.", "The bible.")))
+    wb.control(source, groups=RELIGION, output=file)
+    found = wb.likelihood(model, data=file, top=1)
+    assert {row.details["subset"] for row in found.rows} == {"all", "christian", "muslim"}
+    assert {row.details["version"] for row in found.rows} == {"original"}
+    header, *lines = file.read_text().splitlines(keepends=True)
+    names = ("context", "next_sentence")
+    for name in names:
+        header = header.replace(f",{name}", f",x_{name}").replace(f"swapped_{name}", name)
+        header = header.replace(f"x_{name}", f"swapped_{name}")
+    file.write_text("".join([header, *lines]))
+    turned = wb.likelihood(model, data=file, top=1)
+    for row, other in zip(found["mean-strength"], turned["mean-strength"], strict=True):
+        assert row.value
+        assert other.value == pytest.approx(-row.value, abs=1e-6)  # float32
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

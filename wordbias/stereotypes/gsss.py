@@ -119,6 +119,11 @@ class Gsss:
         """Return the ids in which the swap changed nothing; their s is 0 for any model."""
         return [triple.id for triple in self.triples if not triple.is_swapped]
 
+    @property
+    def of_gender(self) -> bool:
+        """Return whether the triples are about men and women, whose swaps can be repaired."""
+        return tuple(self.groups) == GENDERS
+
     @cached_property
     def repaired(self) -> Repaired:
         """Return the triples with repaired swaps."""
@@ -541,7 +546,7 @@ def _table(rows: Sequence[Row], settings: Settings) -> Table:
 
 def _measured(model: NextSentence, data: Gsss, subject: str, settings: Settings) -> Found:
     extremes(len(data.triples), settings.share, settings.rounding)
-    repaired = data.repaired if settings.repair and data.groups == GENDERS else None
+    repaired = data.repaired if settings.repair and data.of_gender else None
     versions = {"original": data} | ({"repaired": repaired.gsss} if repaired else {})
     pairs = [pair for g in versions.values() for triple in g.triples for pair in triple.pairs()]
     p = model.probabilities(pairs).reshape(len(versions), -1, len(LABELS), 2)
