@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from wordbias.outcomes import sentiment
 from wordbias.outcomes.sentiment import (
     ALL,
     GAP,
@@ -127,6 +128,17 @@ def test_p_of_sizes_is_that_of_persons_that_change_places(scores: Float) -> None
     tolerance = 1e-9 * np.abs(excess(scores)).sum()
     share = np.mean(np.array(null) >= observed - tolerance)
     assert exchanged_p(excess(scores)) == pytest.approx(share)
+
+
+def test_drawn_exchanges_give_about_the_exact_p(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    excess = rng.normal(size=(10, 10))
+    excess = (excess + excess.T) * (1 - np.eye(10))
+    exact = exchanged_p(excess)
+    monkeypatch.setattr(sentiment, "MOST_EXACT", 0)
+    error = np.sqrt(exact * (1 - exact) / sentiment.EXCHANGES)
+    assert 0.01 < exact < 0.99
+    assert exchanged_p(excess) == pytest.approx(exact, abs=5 * error + 1 / sentiment.EXCHANGES)
 
 
 def test_samples_are_those_of_crossed_factors() -> None:

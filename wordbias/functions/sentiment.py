@@ -168,7 +168,7 @@ def sentiment(
         name: [with_change(*both, stage=name) for both in zip(before, rows, strict=True)]
         for name, rows in every.items()
     }
-    corpus = "the Equity Evaluation Corpus" if published else "its templates"
+    corpus = f"{'' if published else 'the templates of '}the Equity Evaluation Corpus"
     return Report(
         inputs={
             "model": {"path": subject, "device": classifier.device, "score": score_title},
