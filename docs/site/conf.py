@@ -61,6 +61,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/audit-models",
         "docs/probing",
         "docs/contextual",
+        "docs/controls",
         "docs/own-task",
         "docs/decoders",
         "docs/smollm2",

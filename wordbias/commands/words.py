@@ -201,6 +201,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "random": (MEASURE, "probe random vectors, too"),
     "repair": (MEASURE, "measure repaired swaps as well"),
     "scale": (MEASURE, "scale vectors to mean square one before coding"),
+    "score": (MEASURE, "class whose probability is the score of a text, or numbers of classes"),
     "seed_lists": (MEASURE, "number of draws of word lists or names"),
     "sembias": (MEASURE, "the SemBias test set"),
     "set": (MEASURE, "test set of marked attribute bias"),

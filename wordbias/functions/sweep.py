@@ -366,7 +366,9 @@ def sweep(
         heading += f" Means over {how_many(len(order), 'head')}." * (len(order) > 1)
         extremes(len(gsss.triples), shares[0], rounding)
         chosen = _best_of(best, drop, relative)
-        versions = {"original": gsss} | ({"repaired": gsss.repaired.gsss} if repair else {})
+        versions = {"original": gsss} | (
+            {"repaired": gsss.repaired.gsss} if repair and gsss.of_gender else {}
+        )
         data = study.Data(
             versions,
             build("parity", templates_of(lists), as_published=as_published),
