@@ -166,6 +166,11 @@ def audit_model(
     refuse_options_of_vectors(name_of(model))
     about = AuditTexts.load(groups)
     check_parts(skip, about)
+    if snli is not None and not about.of_gender:
+        raise UsageError(
+            f"--snli measures fairness by gender, and --groups {about.attribute} is another "
+            "attribute; leave out one of them, or measure it with wordbias mab-eval --groups"
+        )
     drawn = [one for one in methods or () if is_drawn(one)]
     controls = [Configured(control_name(*draw)) for draw in each_draw(drawn)]
     sets: list[TextSetLike] = (
