@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import quick_cases
 import sentence_models
 from numpy.typing import NDArray
 from sklearn.metrics import ndcg_score
@@ -117,9 +116,9 @@ def test_synonyms_are_shown_and_are_no_part_of_the_null(tmp_path: Path) -> None:
     assert any("synonyms: 10 of 30 texts have one" in one for one in report.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("setting", "changed"),
-    quick_cases.first_quick([("embedding", "queries"), ("attention@2", "documents")]),
+    ("setting", "changed"), [("embedding", "queries"), ("attention@2", "documents")]
 )
 def test_an_adapter_moves_what_the_folder_with_it_does(
     tmp_path: Path, setting: str, changed: str
@@ -142,6 +141,15 @@ def test_an_adapter_moves_what_the_folder_with_it_does(
             (row.measure, pytest.approx(row.value, abs=1e-6)) for row in alone
         ]
     assert {row.details["null_as_far_draws"] for row in moved} == {3}
+
+
+@pytest.mark.slow
+def test_an_adapter_needs_the_model_itself(tmp_path: Path) -> None:
+    folder = sentence_models.sentence_folder(tmp_path / "small")
+    pairs = [("she spoke", "he spoke"), ("she said her", "he said his")]
+    adapter = wb.project(folder, sites="embedding", setting="embedding", pairs=pairs)
+    with pytest.raises(wb.WordbiasError, match="words: gives vectors of texts alone, and adapter="):
+        _run(adapter=adapter)
 
 
 def test_the_order_of_the_documents_changes_nothing() -> None:
@@ -297,7 +305,8 @@ Given = Mapping[str, Any]
         ),
         ({"methods": "bam"}, "bam"),
         ({"null": 3}, "goes with methods="),
-        ({"meaningless": "x"}, "x: cannot be read: No such file"),
+        ({"meaningless": "x"}, "meaningless=: x: no such file of synonyms"),
+        ({"methods": "leace", "adapter": "x"}, "methods= and adapter= are two removals"),
         ({"meaningless": [("tall", "high")]}, "no text has a word that is the first of a pair"),
         ({"setting": "tokens@1"}, "adapter= and setting= go together"),
         ({"adapter": "x"}, "x"),

@@ -304,8 +304,12 @@ def _check_arguments(
     adapter: object,
 ) -> None:
     """Refuse arguments that contradict each other or would have no effect."""
-    if meaningless is not None and counterfactual is None and model is None:
+    if counterfactual is None and model is None and meaningless is not None:
         raise UsageError("--meaningless goes with --counterfactual: the changed vectors")
+    if counterfactual is None and (path := path_of(meaningless)) and not os.path.exists(path):
+        raise WordbiasError(
+            f"--meaningless: {path}: no such file of synonyms; a column goes with --counterfactual"
+        )
     for option, value in (("--groups", groups), ("--methods", methods)):
         if counterfactual is not None and value is not None:
             raise UsageError(f"{option} needs names to change: leave it out, or --counterfactual")
@@ -313,7 +317,8 @@ def _check_arguments(
         refuse_given(("seed_lists",), "draws names, and --counterfactual has the changed texts")
     if methods is not None:
         only_method(str(methods), ROW_METHODS, ROW_SETTINGS)
-        refuse_given(("adapter",), "is one removal and --methods another; leave out one of them")
+        if adapter is not None:
+            raise UsageError("--methods and --adapter are two removals; leave out one of them")
     elif adapter is None:
         refuse_given(("null",), "goes with --methods or --adapter, the removal to compare with")
     if model is None and counterfactual is None:
