@@ -192,8 +192,7 @@ def test_what_is_on_its_way_comes_before_the_error_and_nothing_is_begun_after_it
 
     found = []
     with pytest.raises(ValueError, match="no"):
-        for one in as_they_arrive(function, range(10), 3):
-            found.append(one)
+        found.extend(as_they_arrive(function, range(10), 3))
     assert sorted(found) == [(0, 0), (2, 2)]
     assert sorted(begun) == [0, 1, 2]
 
@@ -208,7 +207,8 @@ def test_who_leaves_early_stops_the_others() -> None:
             ended.release()
         return item
 
-    assert next(iter(results := as_they_arrive(function, range(3), 3))) == (0, 0)
+    results = as_they_arrive(function, range(3), 3)
+    assert next(results) == (0, 0)
     results.close()  # type: ignore[attr-defined]
     assert ended.acquire(timeout=60)
     assert ended.acquire(timeout=60)
