@@ -22,7 +22,7 @@ import numpy as np
 
 from wordbias import cells
 from wordbias.columns import read
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 from wordbias.measures.registry import column_title, ideal
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
@@ -576,7 +576,7 @@ def _notes(data: Gsss, repaired: Repaired | None) -> list[str]:
             "says they are; D uses them unchanged"
         )
     if same := data.unswapped():
-        notes.append(f"nothing is swapped in the triples {', '.join(same)}: their s is 0")
+        notes.append(f"nothing is swapped in the triples {listed(same)}: their s is 0")
     return notes
 
 
