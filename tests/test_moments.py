@@ -19,7 +19,8 @@ from quick_cases import examples
 import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.methods.misp import fit_vectors
-from wordbias.methods.rows import ROW_METHODS, fit_moments, fit_rows
+from wordbias.methods.rows import fit_moments, fit_rows
+from wordbias.methods.settings import ROW_METHODS
 from wordbias.methods.transform import Projection
 from wordbias.moments import Moments
 from wordbias.subspace import Subspace
@@ -316,7 +317,7 @@ def test_inlp_ends_at_the_chance_of_the_classes_that_are_held_out() -> None:
 
 
 def test_inlp_says_that_it_needs_rows() -> None:
-    with pytest.raises(WordbiasError, match="moments are not enough, its rounds read the rows"):
+    with pytest.raises(WordbiasError, match="is fitted to rows, for which moments are not"):
         wb.INLP().fit(Moments.of(*labelled()))
 
 

@@ -350,6 +350,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "Moments": lambda file: wb.Moments.of(*_rows()),
     "MultiHard": _on_words("MultiHard", groups="religion"),
     "OSCaR": _on_words("OSCaR"),
+    "QLEACE": _on_rows("QLEACE"),
     "Query": lambda file: wb.Query(
         "work",
         targets=(("female", ("she", "her")), ("male", ("he", "him"))),
@@ -559,7 +560,13 @@ def check_shown(name: str, made: Any) -> None:
     if name in ESTIMATORS:
         from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-        known = {*made.get_params(), *FITTED.split(), "classes_", "set_fit_request"}
+        known = {
+            *made.get_params(),
+            *FITTED.split(),
+            "classes_",
+            "set_fit_request",
+            "set_transform_request",
+        }
         for base in (BaseEstimator, OneToOneFeatureMixin, TransformerMixin):
             known |= offered(base)
         assert offered(made) <= known

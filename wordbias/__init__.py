@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wordbias.estimators import LEACE as LEACE
     from wordbias.estimators import MHD as MHD
     from wordbias.estimators import MISP as MISP
+    from wordbias.estimators import QLEACE as QLEACE
     from wordbias.estimators import RAN as RAN
     from wordbias.estimators import Conceptor as Conceptor
     from wordbias.estimators import DoubleHard as DoubleHard
@@ -93,6 +94,7 @@ __all__ = [
     "LEACE",
     "MHD",
     "MISP",
+    "QLEACE",
     "RAN",
     "Adapter",
     "Anonymise",

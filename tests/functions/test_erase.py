@@ -16,7 +16,8 @@ from wordbias import WordbiasError
 from wordbias.batches import map_rows
 from wordbias.columns import Column
 from wordbias.labelled import Labelled
-from wordbias.methods.rows import ROW_METHODS, fit_moments
+from wordbias.methods.rows import fit_moments
+from wordbias.methods.settings import ROW_METHODS
 from wordbias.moments import Moments
 from wordbias.probes import held_out as probing
 from wordbias.results import Row

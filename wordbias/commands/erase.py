@@ -8,7 +8,7 @@ from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import FiniteRange
 from wordbias.functions.erase import FOLDS, erase
 from wordbias.labelled import MISSING
-from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
+from wordbias.methods.settings import ERASERS, ROW_SETTINGS
 
 command: click.Command = shell(
     erase,
@@ -24,7 +24,7 @@ command: click.Command = shell(
     option("split_column", metavar="COLUMN|FILE"),
     option("model", metavar="MODEL"),
     option("sts", metavar="FILE"),
-    methods=ROW_METHODS,
+    methods=ERASERS,
     takes=ROW_SETTINGS,
     examples="""
         wordbias erase s.parquet --labels gender --also profession -o clean.parquet

@@ -37,6 +37,8 @@ _OF_METHODS = {
     "leace": "LEACE makes the means of the classes equal in the training part only. In held-out "
     "rows and in rows from elsewhere some difference stays, as far as the training part does not "
     "represent them.",
+    "qleace": "QLEACE maps each row by its label, and can write the label in: other moments of the "
+    "classes may differ more than before. Trust the non-linear probes, not the linear ones.",
     "misp": "MISP weakens directions and removes none: a probe that scales them up reads them as "
     "before. The label affects cosines, and searches by cosine, less.",
 }
