@@ -381,7 +381,7 @@ class QLEACE(MethodSettings):
 
     _name = "qleace"
     _is_of_words = False
-    _of_words = ()
+    _of_words: ClassVar[tuple[str, ...]] = ()
     shrinkage: bool = False
 
 
