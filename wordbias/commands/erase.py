@@ -18,6 +18,7 @@ command: click.Command = shell(
     option("also", metavar="COLUMN|FILE"),
     option("balance", is_flag=True),
     option("cross_fit", type=click.IntRange(2, FOLDS)),
+    option("certify", is_flag=True),
     option("unit", metavar="COLUMN|FILE"),
     option("missing", type=click.Choice(MISSING)),
     option("held_out", type=FiniteRange(0, 0.9, min_open=True)),

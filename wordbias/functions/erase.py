@@ -24,7 +24,12 @@ from wordbias.functions.apply_rows import fingerprint_of, in_memory
 from wordbias.functions.encode_outputs import encode_output, output_encoder
 from wordbias.functions.erase_fit import Parts
 from wordbias.functions.erase_model import ErasedModel, erase_model
-from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
+from wordbias.functions.erase_tables import (
+    certificate_tables,
+    held_out_tables,
+    limits,
+    verdicts,
+)
 from wordbias.labelled import HELD_OUT, MISSING, SHOWN, CellsLike, Labelled, LabelsLike
 from wordbias.methods.fitted import Chain
 from wordbias.methods.methods import arguments_of
@@ -75,6 +80,7 @@ def erase(
     also: LabelsLike | None = None,
     balance: bool = False,
     cross_fit: int | None = None,
+    certify: bool = False,
     unit: CellsLike | None = None,
     missing: str = MISSING[0],
     held_out: float = HELD_OUT,
@@ -120,6 +126,10 @@ def erase(
     cross_fit : int, optional
         Number of folds of the training rows. In ``output`` each fold is mapped by the method fitted
         on the other folds. No row is then mapped by a method that was fitted on it.
+    certify : bool
+        Certify what can still be read, and by whom. Nearest neighbours, boosted trees and a network
+        try to read ``labels`` as well, in new rows, and in those of ``cross_fit``. It takes
+        minutes.
     unit : str, path or sequence, optional
         The unit that rows belong to, such as a person. All its rows are held out, or in a fold,
         together.
@@ -237,7 +247,7 @@ def erase(
             return erase_model(
                 cast("ModelLike", model), texts, divide, method=name, settings=settings,
                 output=path_of(output), save_transform=save_transform, text_column=text_column,
-                sts=sts, batch_tokens=batch_tokens, device=how.device, seed=seed,
+                sts=sts, certify=certify, batch_tokens=batch_tokens, device=how.device, seed=seed,
             )  # fmt: skip
         vectors = _answers(answering, texts, text_column, output)
     rows = _open(vectors, array)
@@ -264,7 +274,7 @@ def erase(
     )
     found = held_out_rows(
         rows.name, before, after, tested,
-        crossed=crossed if cross_fit else None, seed=seed,
+        crossed=crossed if cross_fit else None, certify=certify, seed=seed,
         rounding=float(np.finfo(dtype).eps), **parts.read(places),
     )  # fmt: skip
     origin = Origin(read, "", n, rows.dim, (), np.zeros((0, rows.dim)))
@@ -285,7 +295,7 @@ def erase(
     report = Report(
         inputs={rows.name: about},
         rows=found,
-        tables=held_out_tables(found),
+        tables=[*certificate_tables(found), *held_out_tables(found)],
         heading=[_heading(rows, name, read, parts),
                  *verdicts(found)],
         closing=[*_closing(parts, written, save_transform, cross_fit), *limits(name)],
