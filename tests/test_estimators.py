@@ -122,7 +122,7 @@ def task(n: int = 300) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 
 @pytest.mark.filterwarnings("ignore::wordbias.calls.WordbiasWarning")
-@parametrize_with_checks([cls() for cls in ON_ROWS])
+@parametrize_with_checks([cls() for cls in (*ON_ROWS, estimators.DensityMatching)])
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     with np.errstate(all="warn"):
         check(estimator)

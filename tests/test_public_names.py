@@ -336,6 +336,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "Attribute": lambda file: wb.Attribute.load("age"),
     "BAM": _on_words("BAM"),
     "Conceptor": _on_words("Conceptor"),
+    "DensityMatching": _on_rows("DensityMatching"),
     "DoubleHard": _on_words("DoubleHard", candidates=2),
     "Embedding": lambda file: wb.Embedding(["she", "he"], [[1.0, 0.0], [0.0, 1.0]]),
     "Experiment": lambda file: wb.Experiment(file("glove.txt"), lambda vectors, seed: {}),

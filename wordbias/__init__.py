@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wordbias.estimators import QLEACE as QLEACE
     from wordbias.estimators import RAN as RAN
     from wordbias.estimators import Conceptor as Conceptor
+    from wordbias.estimators import DensityMatching as DensityMatching
     from wordbias.estimators import DoubleHard as DoubleHard
     from wordbias.estimators import GenderPreserving as GenderPreserving
     from wordbias.estimators import GNGloVe as GNGloVe
@@ -100,6 +101,7 @@ __all__ = [
     "Anonymise",
     "Attribute",
     "Conceptor",
+    "DensityMatching",
     "DoubleHard",
     "Embedding",
     "Experiment",

@@ -60,6 +60,7 @@ __all__ = [
     "QLEACE",
     "RAN",
     "Conceptor",
+    "DensityMatching",
     "DoubleHard",
     "GNGloVe",
     "GenderPreserving",
@@ -579,6 +580,10 @@ class QLEACE(settings.QLEACE, Method):
         """Refuse: a saved method maps rows without labels."""
         check_is_fitted(self)
         raise WordbiasError(UNLABELLED)
+
+
+class DensityMatching(settings.DensityMatching, Method):
+    """`settings.DensityMatching` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class BAM(settings.BAM, Method):

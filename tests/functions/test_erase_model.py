@@ -17,6 +17,7 @@ from wordbias import WordbiasError
 from wordbias.errors import UsageError
 from wordbias.functions.erase import erase
 from wordbias.functions.erase_model import ErasedModel
+from wordbias.methods.settings import ROW_METHODS
 from wordbias.methods.storage import load_chain
 from wordbias.models.encoder import Encoder
 from wordbias.models.sentence_folder import SentenceVectors
@@ -199,7 +200,7 @@ def test_the_map_is_saved_for_vectors_of_the_same_width(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["leace", "inlp", "misp", "mhd", "hard"])
+@pytest.mark.parametrize("method", ROW_METHODS)
 @pytest.mark.parametrize("kinds", [(), ("Normalize",)], ids=["plain", "normalized"])
 def test_every_method_is_written(tmp_path: Path, method: str, kinds: tuple[str, ...]) -> None:
     folder = sentence_folder(tmp_path / "tiny", *kinds)

@@ -58,7 +58,7 @@ from wordbias.settings import Settings, only_method
 from wordbias.splits import Folds
 
 if TYPE_CHECKING:
-    from wordbias.estimators import INLP, LEACE, MHD, MISP, QLEACE, Hard
+    from wordbias.estimators import INLP, LEACE, MHD, MISP, QLEACE, DensityMatching, Hard
 
 RowsLike = str | os.PathLike[str] | Mapping[str, object] | object
 """What `wordbias.formats.rows.open_rows` opens."""
@@ -92,7 +92,7 @@ def erase(
     sts: TextPairsLike | None = None,
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
-) -> LEACE | INLP | MISP | MHD | Hard | QLEACE | ErasedModel:
+) -> LEACE | INLP | MISP | MHD | Hard | DensityMatching | QLEACE | ErasedModel:
     """Erase ``labels``, such as gender, from ``vectors``; measure on held-out rows what is left.
 
     ``vectors`` are rows, such as embeddings of texts: .npy, .npz, Parquet, Arrow, Feather, CSV, TSV
@@ -111,8 +111,8 @@ def erase(
         Label of each row: a column, several columns (gender,race), or a file with one label per
         line.
     methods : str, or method such as INLP(rounds=10)
-        Method: leace, inlp, misp, mhd, hard by the means of the classes, or qleace, which maps
-        each row by its label. Settings follow the name: inlp:rounds=10, misp:dims=2.
+        Method: leace, inlp, misp, mhd, hard by the means of the classes, density-matching, or
+        qleace, which maps each row by its label. Settings follow the name: inlp:rounds=10.
     output : path, optional
         File or folder for the rows; their format stays the same.
     save_transform : path, optional
@@ -161,7 +161,7 @@ def erase(
 
     Returns
     -------
-    LEACE, INLP, MISP, MHD, Hard, QLEACE or ErasedModel
+    LEACE, INLP, MISP, MHD, Hard, DensityMatching, QLEACE or ErasedModel
         The fitted estimator: ``transform`` maps further rows, ``save`` writes it, ``report`` is
         what is shown. With ``model`` an object with a ``report``. Its `method` is that estimator,
         for vectors before a Normalize that is last. ``folder`` is what was written, and ``model``
@@ -176,12 +176,12 @@ def erase(
     Notes
     -----
     Several labels are erased together. LEACE makes the class means of each label equal, and hard
-    removes the differences between them. misp, mhd and inlp are fitted to one label after the
-    other. qleace takes one label, which every row needs, and reads the rows once for each class.
-    The method is fitted in one pass over the rows, and memory does not grow with them. For inlp a
-    sample of rows is drawn; the report gives its size. The report uses at most 20,000 training and
-    5,000 held-out rows, drawn at random: 2,000 of these for the online code, 1,500 for the best of
-    several probes.
+    removes the differences between them. misp, mhd, inlp and density-matching are fitted to one
+    label after the other. qleace takes one label, which every row needs, and reads the rows once
+    for each class. The method is fitted in one pass over the rows, and memory does not grow with
+    them. For inlp a sample of rows is drawn; the report gives its size. The report uses at most
+    20,000 training and 5,000 held-out rows, drawn at random: 2,000 of these for the online code,
+    1,500 for the best of several probes.
 
     A method makes the classes alike in all rows that it is fitted on, taken together. In one part
     of these rows the classes then differ in the opposite way to the other part. A classifier that

@@ -16,12 +16,13 @@ from wordbias.columns import Column
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.rows import MapByRow
 from wordbias.labelled import CellsLike, Label, Labelled, LabelsLike, Places
-from wordbias.methods import qleace
+from wordbias.methods import density_matching, qleace
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.rows import fit_moments, fit_rows
 from wordbias.moments import Moments
 from wordbias.splits import TEST, TRAIN, Folds
 
+INLP = "inlp"
 ROUNDS_NUMBERS = 1 << 25
 """Maximum count of numbers in the rows that INLP is fitted on, which every round reads."""
 _UNLABELLED = "label them, or --missing=drop: they are then mapped, but not fitted on"
@@ -163,7 +164,7 @@ class Parts:
         """Read the rows; return the fit without a fold, and how many rows it reads."""
         labelled, given = self.labelled, {**settings, "labels": self.about()["labels"]}
         places = np.flatnonzero(self.fitting)
-        if method == "inlp":
+        if method in (INLP, density_matching.NAME):
             if len(places) > (most := max(1, ROUNDS_NUMBERS // dim)):
                 places = np.sort(np.random.default_rng(seed).choice(places, most, replace=False))
             x = labelled.take(places)

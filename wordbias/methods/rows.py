@@ -1,4 +1,4 @@
-"""Fits of methods to labelled rows: LEACE, MISP, MHD and Hard by moments, INLP and QLEACE by rows.
+"""Fits of methods to labelled rows: LEACE, MISP, MHD and Hard by moments, others by rows.
 
 The mathematics of each is in the module of its name. Every place that fits one to labels, such as
 an estimator, `wordbias.erase`, `wordbias.project` and the audit of a model, comes through here.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from wordbias.calls import plain
 from wordbias.errors import WordbiasError
 from wordbias.labelled import Labelled
-from wordbias.methods import hard, inlp, leace, mhd, misp, qleace
+from wordbias.methods import density_matching, hard, inlp, leace, mhd, misp, qleace
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.settings import ERASERS
 from wordbias.methods.transform import Step
@@ -35,6 +35,12 @@ OF_MOMENTS: Mapping[str, Fit] = {
     "misp": misp.fit_moments,
 }
 """Methods that need no more of rows than their moments."""
+
+OF_ROWS: Mapping[str, Callable[..., tuple[Step, ...]]] = {
+    "density-matching": density_matching.fit_rows,
+    "qleace": qleace.fit_rows,
+}
+"""Methods that need the rows in memory, beside INLP, which may find nothing."""
 
 
 def fit_moments(
@@ -103,8 +109,9 @@ def fit_rows(
         steps, warnings = inlp.fit_rows(x, listed, given)
         kept = {key: plain(value) for key, value in given.items()}
         return Fitted(name, steps, settings=kept, warnings=warnings)
-    if name == qleace.NAME:
-        return Fitted(name, qleace.fit_rows(x, listed, given), settings=given)
+    if name in OF_ROWS:
+        kept = {key: plain(value) for key, value in given.items()}
+        return Fitted(name, OF_ROWS[name](x, listed, given), settings=kept)
     unit = name == "hard" and not inside
     moments = [Moments.of_codes(x, codes, numbered(codes), unit=unit) for codes in listed]
     return fit_moments(name, moments, given, inside=inside)

@@ -386,6 +386,42 @@ class QLEACE(MethodSettings):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class DensityMatching(MethodSettings):
+    r"""Remove directions until groups of rows have like densities (Saillenfest and Lemberger 2025).
+
+    An orthogonal projection for classifiers that are not linear. It removes the directions in which
+    the groups' means differ, so that the means of the fitted rows become equal, and `dims` further
+    ones. Those are learned: they lower the maximum mean discrepancy between the groups.
+
+    Parameters
+    ----------
+    dims : int
+        Number of directions beside those of the means; fewer where one dimension would not be left.
+        More leave less to read, and keep fewer neighbours.
+    random_state : int, RandomState or None
+        Seed of the batches.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wordbias.estimators import DensityMatching
+    >>> z = np.arange(300) % 2
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> X[:, 0] *= 1 + 2 * z
+    >>> after = DensityMatching(dims=1).fit(X, z).transform(X)
+    >>> bool(after[:, 0].std() < 0.2)
+    True
+    """
+
+    _name = "density-matching"
+    _is_of_words = False
+    _of_words: ClassVar[tuple[str, ...]] = ()
+    _fewest_values = 2
+    dims: int = 8
+    random_state: Seed = 0
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class BAM(MethodSettings):
     """Average vectors with their alignment (Lauscher et al. 2020).
 
@@ -638,7 +674,9 @@ METHODS: Mapping[str, type[MethodSettings]] = {
     name: one for name, one in EVERY.items() if one._is_of_words
 }
 """Those that can be fitted to words."""
-ROW_METHODS: Known = {name: EVERY[name] for name in ("leace", "inlp", "misp", "mhd", "hard")}
+ROW_METHODS: Known = {
+    name: EVERY[name] for name in ("leace", "inlp", "misp", "mhd", "hard", "density-matching")
+}
 """Those that can be fitted to rows with labels, and map rows without."""
 ERASERS: Known = {**ROW_METHODS, QLEACE._name: QLEACE}
 """Those that can be fitted to rows with labels."""
