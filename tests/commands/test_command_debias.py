@@ -46,7 +46,7 @@ def few() -> Embedding:
     """The frequent words of the sample, and those that are listed."""
     sample = Embedding.sample()
     listed = sorted(listed_words(Attribute.load()) | WordSets.load().specific)
-    return sample.subset([*sample.words[:6000], *listed, "nurse", "engineer", "elderly"])
+    return sample.subset([*sample.words[:2500], *listed, "nurse", "engineer", "elderly"])
 
 
 def _rounding(embedding: Embedding) -> float:

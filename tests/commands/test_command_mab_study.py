@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import stand_ins
 
-from wordbias import Embedding
 from wordbias.wordlists import Templates
 
 Run = Callable[..., Any]
@@ -23,7 +23,7 @@ pytest.importorskip("torch")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three embeddings of the sample's words, and pairs too few to learn from."""
     folder = tmp_path_factory.mktemp("study")
-    sample = Embedding.sample()
+    sample = stand_ins.small()
     rng = np.random.default_rng(0)
     for name, noise in (("base", 0.0), ("one", 0.3), ("two", 0.6)):
         vectors = sample.vectors + noise * rng.normal(size=sample.vectors.shape)
@@ -259,7 +259,7 @@ def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:
 
 
 def _without(words: set[str], path: Path) -> None:
-    sample = Embedding.sample()
+    sample = stand_ins.small()
     sample.subset([word for word in sample.words if word not in words]).save(path)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import stand_ins
 
 pytest.importorskip("torch", reason="the study trains models")
 
 import wordbias as wb
-from wordbias import Embedding
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import WordbiasError
 from wordbias.functions.mab_study import mab_study
@@ -34,7 +34,7 @@ MODELS = [f"{name}.seed{seed}.safetensors" for seed in (0, 1) for name in NAMES]
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two embeddings of the sample's words, and pairs too few to learn from."""
     folder = tmp_path_factory.mktemp("resume")
-    sample = Embedding.sample()
+    sample = stand_ins.small()
     noise = np.random.default_rng(0).normal(size=sample.vectors.shape)
     for name, share in zip(NAMES, (0.0, 0.3), strict=True):
         sample.with_vectors(sample.vectors + share * noise).save(folder / f"{name}.safetensors")
@@ -63,11 +63,12 @@ def call(cli: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.fixture
-def straight(call: Run, tmp_path: Path) -> Path:
-    """Return the folder of a study that nothing stopped."""
-    done = call(tmp_path / "straight")
-    assert done.code == 0, done.err
-    return tmp_path / "straight"
+def straight(call: Run, files: Path, tmp_path: Path) -> Path:
+    """Return the folder of a study that nothing stopped, a copy of one for all tests."""
+    if not (files / "straight").exists():
+        done = call(files / "straight")
+        assert done.code == 0, done.err
+    return Path(shutil.copytree(files / "straight", tmp_path / "straight"))
 
 
 def _names(folder: Path, pattern: str) -> set[str]:

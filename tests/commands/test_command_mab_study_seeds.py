@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import stand_ins
 
 pytest.importorskip("torch", reason="the study trains models")
 
@@ -25,7 +26,7 @@ Run = Callable[..., Any]
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two arms with vectors of each of three seeds, an embedding for all, and few pairs."""
     folder = tmp_path_factory.mktemp("seeds")
-    sample = Embedding.sample()
+    sample = stand_ins.small()
     rng = np.random.default_rng(0)
     for name in ("glove0", "glove1", "glove2", "gn-0", "gn-1", "gn-2", "fixed"):
         noise = rng.normal(size=sample.vectors.shape)

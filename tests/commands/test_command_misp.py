@@ -582,13 +582,15 @@ def test_redrawn_lists_add_intervals_of_before_after_and_the_change(
 
 
 @pytest.mark.slow
-def test_redraws_without_a_subspace_are_counted_in_a_note(cli: Run, tmp_path: Path) -> None:
+def test_redraws_without_a_subspace_are_counted_in_a_note(
+    cli: Run, vocab: Path, tmp_path: Path
+) -> None:
     groups = tmp_path / "groups.toml"
     words = '[groups]\na = ["he", "man", "{}"]\nb = ["she", "woman", "{}"]\n'
     for others, dims in ((("boy", "girl"), 4), (("qzqz", "zqzq"), 1)):
         groups.write_text(words.format(*others))
         call = ["misp", "--groups", groups, "--dims", dims, "--no-chance", "--seed-lists", 12]
-        done = cli(*call, "--format", "json")
+        done = cli(*call, "--vocab", vocab, "--format", "json")
         assert done.code == 0, done.err
         rows = [row for row in json.loads(done.out)["rows"] if row["measure"] == "midb-rms"]
         fitted = {row.get("lists_draws", 0) for row in rows}
@@ -598,7 +600,7 @@ def test_redraws_without_a_subspace_are_counted_in_a_note(cli: Run, tmp_path: Pa
         assert (
             f"note: --seed-lists: {left_out} of 12 redraws left out, in which too few" in done.err
         )
-    given = cli("misp", "--dims", 1, "--no-chance", "--seed-lists", 2)
+    given = cli("misp", "--vocab", vocab, "--dims", 1, "--no-chance", "--seed-lists", 2)
     assert "left out, in which" not in given.err
 
 

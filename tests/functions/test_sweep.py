@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import stand_ins
 
+from wordbias.contextual.table7 import load_table
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.report import report as report_of
 from wordbias.functions.sweep import sweep
@@ -64,6 +65,11 @@ def test_loaded_models_give_what_the_command_line_gives_for_folders(
     assert report.arguments.keys() == found["arguments"].keys()
     assert "sent_debias=" in " ".join(report.notes)
     assert (tmp_path / "mine.csv").read_text() == (tmp_path / "other.csv").read_text()
+    report.save(tmp_path / "mine.json")
+    kept = {one.name: one for one in load_table(tmp_path / "mine.json")}
+    for one in load_table(tmp_path / "mine.csv"):
+        assert kept[one.name].fairness == pytest.approx(one.fairness)
+        assert set(kept[one.name].samples) == {"strength", "distance", "fairness"}
     again = report_of(tmp_path / "mine.csv")
     titles = [table.title for table in report.tables]
     assert [table.title for table in again.tables] == titles[:3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +14,11 @@ import tiny_tasks
 
 import wordbias as wb
 from wordbias.calls import WordbiasWarning
+from wordbias.contextual import table7
 from wordbias.errors import WordbiasError
 from wordbias.functions.task_texts import joined_units
+from wordbias.reports import Report
+from wordbias.results import Draws, Row
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -257,6 +260,39 @@ def test_ranks_of_an_earlier_sweep(swept: Swept, tmp_path: Path) -> None:
     assert found["strength"].details["n"] == 74
     assert found["strength"].details["unit"] == "examples"
     assert len(report.rows) == len(again.rows) - 3
+    saved_sweep(table7.load_table(tmp_path / "table7.csv"), tmp_path / "table7.json")
+    drawn = wb.sweep(
+        swept.path("model"), task=swept.path("dev.tsv"), labels="job", sensitive="gender", null=1,
+        best=tmp_path / "table7.json",
+    )  # fmt: skip
+    for row in drawn["correlation"]:
+        texts = found[row.details["x"]]
+        assert row.details["unit"] == "examples and items"
+        assert row.value == pytest.approx(texts.value, abs=1e-6)
+        for end in ("low", "high"):  # each item's draws are its value
+            assert row.details[end] == pytest.approx(texts.details[end], abs=1e-6)
+
+
+def saved_sweep(entries: Sequence[table7.Entry], path: Path) -> None:
+    """Write a table as the result of a sweep in which no draw changes a value."""
+
+    def row(one: table7.Entry, measure: str, value: float, **about: str) -> Row:
+        draws = {"sample": Draws(np.full(3_000, value), "triples")}
+        return Row("m", measure, value, {"setting": one.name, **about}, draws)
+
+    rows = [
+        found
+        for one in entries
+        for found in (
+            row(one, "strength", one.strength, version="original"),
+            row(one, "distance", one.distance, version="original"),
+            row(one, "nli-parity", one.parity, parity="mean"),
+            row(one, "nli-accuracy", one.accuracy),
+            row(one, "nli-fairness", one.fairness, parity="mean"),
+            row(one, "snli-accuracy", one.snli),
+        )
+    ]
+    Report("sweep", rows=rows).save(path)
 
 
 def test_a_rule_in_python_and_nothing_chosen(swept: Swept, tmp_path: Path) -> None:

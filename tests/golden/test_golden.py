@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import stand_ins
 from calls import CALLS, COMMANDS, MAKERS, Call
@@ -52,6 +53,15 @@ SLOW = {
     "sweep-task-json",
 }
 """Calls over half a second; the command of each has others."""
+
+DRAWN = (
+    *("bios-json", "ceat-published-table", "changes-table", "choose-table"),
+    *("compare-table", "coref-score-gap-table", "coref-study-json", "debias-misp-table"),
+    *("fairness-table", "likelihood-encoder-table", "mab-eval-predictions-json", "measure-table"),
+    *("misp-file-table", "probe-sample-table", "project-table", "quality-table"),
+    *("retrieval-table", "seat-json", "sweep-json"),
+)
+"""Calls whose report is drawn; test_plots_of_calls.py has the commands that are absent."""
 
 
 @pytest.fixture(scope="session")
@@ -188,6 +198,18 @@ def test_a_call_gives_what_it_gave(
     assert not apart, "\n".join(apart[:20]) + more
     for report in () if call.counts else printed:  # the width depends on the values, too
         check_formats(report)
+    if call.name in DRAWN:
+        pytest.importorskip("matplotlib")
+        with np.errstate(all="warn"):
+            printed[-1].save("figure.svg")
+        check_figure(folder / "figure.svg", call.words[0])
+
+
+def check_figure(path: Path, command: str) -> None:
+    """Look for the title and the marks of a figure."""
+    drawn = path.read_text(encoding="utf-8")
+    assert f">{command}: " in drawn or command == "report"
+    assert drawn.count("<path") > 5
 
 
 def without_numbers(value: Any) -> Any:

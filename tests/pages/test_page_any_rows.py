@@ -69,7 +69,7 @@ class Balanced(HTMLParser):
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(ROWS, max_size=8), ABOUT)
 def test_any_rows_make_a_sound_page(rows: list[dict[str, Any]], about: dict[str, Any]) -> None:
     documents = [Document.of({**about, "rows": rows})]

@@ -78,7 +78,7 @@ def _p(rng: np.random.Generator, of_documents: bool, shared: bool, shift: float 
 
 @pytest.mark.parametrize(
     ("of_documents", "shared", "times"),
-    first_quick([(False, False, 20), (False, False, 400), (False, True, 400), (True, True, 100)]),
+    first_quick([(False, False, 20), (False, False, 400), (False, True, 200), (True, True, 50)]),
 )
 def test_p_is_uniform_where_names_of_both_groups_are_drawn_alike(
     of_documents: bool, shared: bool, times: int

@@ -193,7 +193,7 @@ Templates.premises = lambda _, few=few: tuple(few)
 
 def test_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = Embedding.sample()
-    words = [*sample.words[:5000], *sorted(listed_words(Attribute.load()))]
+    words = [*sample.words[:1000], *sorted(listed_words(Attribute.load()))]
     sample.subset(words).save(tmp_path / "small.safetensors")
     kept = ("midb", "direct-bias", "occupations", "weat")
     skip = ",".join(part for part in PARTS if part not in kept)
@@ -251,7 +251,7 @@ def test_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = Embedding.sample()
-    words = [*sample.words[:5000], *sorted(listed_words(Attribute.load()))]
+    words = [*sample.words[:1000], *sorted(listed_words(Attribute.load()))]
     sample.subset(words).save(tmp_path / "small.safetensors")
     call = ("choose", "misp:dims=1 misp:dims=2 hard mhd", tmp_path / "small.safetensors")
     options = ("--by", "midb-unit-abs", "--keep", 0.1, "--format", "csv")

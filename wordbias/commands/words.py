@@ -167,7 +167,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "attributes": (MEASURE, "two sets of words, such as career and family"),
     "balanced_probe": (MEASURE, "probe on equally many examples of each group"),
     "benchmarks": (MEASURE, "test sets of word similarity and analogy"),
-    "best": (MEASURE, "table of another sweep, to compare its settings"),
+    "best": (MEASURE, "table or result of another sweep, to compare its settings"),
     "by": (MEASURE, "measure to choose a method or setting by"),
     "bos": (MEASURE, "put the BOS token before texts"),
     "by_class": (MEASURE, "show each class as well"),

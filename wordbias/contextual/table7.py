@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import lzma
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -18,21 +18,27 @@ import numpy as np
 
 from wordbias.columns import read
 from wordbias.contextual.nli_fairness import DROP, is_viable
+from wordbias.draws import SAMPLE
 from wordbias.errors import WordbiasError
 from wordbias.models.settings import LEVELS, Settings
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resamples
+from wordbias.rows import read_rows
+from wordbias.statistics import Array, percentile_interval, resamples
 from wordbias.text_files import OPENERS, opened
 
 BASE, SENT_DEBIAS = "Base", "Sent-debias"
 ALL = "all"
 ROUNDED = 1.5e-4
 """How far a printed η may be from printed parity · accuracy, four digits each."""
+_ETA = "nli-fairness"
+_MEASURED = ("strength", "distance", "nli-parity", "nli-accuracy", "snli-accuracy", _ETA)
 _SETTINGS = "settings (n11 c11 n12 c12 np)"
 _HEADS = "heads"
 _LONGEST_HEADER = 4096
 _SHARED = ("setting", "level", "version", "subset", "parity", "n", "neutral", "better")
 """Details that the rows of all heads have in common."""
+OF_ITEMS = ("strength", "distance", "fairness")
+"""S, D and η: the values of a model whose items can be drawn again."""
 _NUMBERS = ("strength", "distance", "parity", "accuracy", "fairness", "snli_accuracy")
 
 
@@ -58,6 +64,9 @@ class Entry:
         Number of heads that the values are means over.
     mean_fairness
         Mean η of several heads; None for one.
+    samples
+        Bootstrap values of `OF_ITEMS` over the items, the same ones for all models of a sweep;
+        empty without draws.
     """
 
     level: str
@@ -70,6 +79,7 @@ class Entry:
     printed: float | None = None
     heads: int = 1
     mean_fairness: float | None = None
+    samples: Mapping[str, Array] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def fairness(self) -> float:
@@ -94,13 +104,16 @@ def load_table(path: str | Path) -> list[Entry]:
     ----------
     path
         CSV with the columns level, settings (n11 c11 n12 c12 np), strength, distance, parity,
-        accuracy, fairness and snli_accuracy; and heads, where they are means over several.
+        accuracy, fairness and snli_accuracy; and heads, where they are means over several. Or the
+        result of a sweep in JSON, which also holds the draws of the items.
 
     Raises
     ------
     WordbiasError
         If columns are missing, or a row is no setting or holds no numbers (with its line).
     """
+    if Path(path).suffix.lower() == ".json":
+        return _of_result(Path(path))
     columns = ["level", _SETTINGS, *_NUMBERS, _HEADS]
     table = read(path, columns, optional=[_HEADS], blank=[_SETTINGS], strip=True, kind="csv")
     entries = []
@@ -110,6 +123,47 @@ def load_table(path: str | Path) -> list[Entry]:
         except (ValueError, KeyError) as error:
             raise WordbiasError(f"{where}: {error}") from None
     return entries
+
+
+def _of_result(path: Path) -> list[Entry]:
+    """Read the models of a saved sweep, with their draws."""
+    rows = [row for row in read_rows(path) if row.measure in _MEASURED]
+    if any("head" in row.details for row in rows):
+        raise WordbiasError(f"{path}: a sweep of several heads; give its table, which has means")
+    parity = next((row.details.get("parity") for row in rows if row.measure == _ETA), None)
+    version = next((row.details.get("version") for row in rows), None)
+    if parity is None or version is None:
+        raise WordbiasError(f"{path}: expected the result of a sweep on --stereoset and --nli")
+    of: dict[str, list[Row]] = {}
+    for row in rows:
+        of.setdefault(row.details["setting"], []).append(row)
+    return [entry(name, some, parity, version) for name, some in of.items()]
+
+
+def entry(name: str, rows: Sequence[Row], parity: str, version: str) -> Entry:
+    """Return a model's line of Table 7 from its rows."""
+    level, _, digits = name.rpartition("-") if name not in (BASE, SENT_DEBIAS) else (name, "", "")
+
+    def found(measure: str, **details: str) -> Row:
+        (row,) = (
+            row
+            for row in rows
+            if row.measure == measure
+            and all(row.details.get(key) == wanted for key, wanted in details.items())
+        )
+        return row
+
+    s, d = (found(measure, version=version) for measure in OF_ITEMS[:2])
+    others = found("nli-parity", parity=parity), found("nli-accuracy"), found("snli-accuracy")
+    eta = found(_ETA, parity=parity)
+    values = [row.value for row in (s, d, *others) if row.value is not None]
+    if len(values) < 5:
+        raise WordbiasError(f"{name}: expected finite numbers")
+    strength, distance, parity_of, accuracy, snli = values
+    draws = zip(OF_ITEMS, (s, d, eta), strict=True)
+    samples = {key: row.draws[SAMPLE].values for key, row in draws if SAMPLE in row.draws}
+    numbers = tuple(map(int, digits))
+    return Entry(level, numbers, strength, distance, parity_of, accuracy, snli, samples=samples)
 
 
 def is_table(path: str | Path) -> bool:

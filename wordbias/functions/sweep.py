@@ -224,7 +224,8 @@ def sweep(
         Number of redraws of the pairs. The best settings are fitted again to each, and their
         changes then have an interval over the pairs.
     best : path, optional
-        Table of an earlier sweep, such as one on dev data, to take the best settings from.
+        Table of an earlier sweep, such as one on dev data, to take the best settings from; or its
+        result in JSON, which also holds draws of the items.
         With ``task`` the ranks of its settings by S, D and η are correlated with those by the gap.
         [default: this sweep, which chooses them on the items that it measures them on]
     model_seeds : int or sequence of int, optional

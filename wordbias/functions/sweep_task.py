@@ -64,7 +64,7 @@ def sweep_task(
     fitted
         Pairs, text, groups and limit of the fit to pairs of sentences.
     entries
-        Table of an earlier sweep, to correlate ranks with.
+        Models of an earlier sweep, to correlate ranks with.
     stores
         Files of partial results, by part.
     """

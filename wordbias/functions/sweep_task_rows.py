@@ -200,7 +200,8 @@ class TaskSweep:
     def rank_rows(self, entries: Sequence[Entry]) -> list[Row]:
         """Correlate the gap of the settings with S, D and η of another sweep, by their ranks.
 
-        The settings are not independent, so that the intervals draw texts again, not settings.
+        The settings are not independent: the intervals draw texts again, and the items of the other
+        sweep if its draws are known, not settings.
         """
         known = {one.name: one for one in entries}
         places = [i for i, name in enumerate(self.found.names) if i and name in known]
@@ -218,9 +219,15 @@ class TaskSweep:
             other = np.array([getattr(known[self.found.names[i]], name) for i in places])
             once = np.ones((1, len(places)))
             rho = float(weighted_spearman(other, gap, once)[0])
-            several = np.array([weighted_spearman(other, one, once)[0] for one in samples])
+            unit = self.unit or EXAMPLES
+            items = [known[self.found.names[i]].samples.get(name) for i in places]
+            again = [other] * len(samples)
+            if all(one is not None for one in items):
+                again, unit = list(np.array(items).T), f"{unit} and items"
+            both = zip(again, samples, strict=False)  # independent: as many as the fewer have
+            several = np.array([weighted_spearman(*one, once)[0] for one in both])
             about = {"x": name, "y": self.by, "method": "spearman", "n": len(places)}
-            about |= {"neutral": 0.0, **by_bootstrap(several, self.unit or EXAMPLES)}
+            about |= {"neutral": 0.0, **by_bootstrap(several, unit)}
             subject = f"{symbol} – {self.by}"
             rows.append(_row(subject, "correlation", rho, about, {}))
         return rows

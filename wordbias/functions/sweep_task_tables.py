@@ -117,7 +117,7 @@ def rank_table(rows: Sequence[Row]) -> Table:
     columns = values(("Spearman's ρ", cells.value), "95 %", "n")
     note = (
         "Over the settings, the gap on all texts of the task with a measure of the earlier sweep. "
-        "95 %: texts drawn again, as settings are not independent."
+        f"95 %: {rows[0].details['unit']} drawn again, as settings are not independent."
     )
     return pivot("Ranks of the settings", rows, "subject", columns, note)
 

@@ -27,7 +27,7 @@ from wordbias.contextual.sweep.comparison import Items, comparison_rows, drawn_f
 from wordbias.contextual.sweep.forward import Plan
 from wordbias.contextual.sweep.run import Model, ModelSource, outputs
 from wordbias.contextual.sweep.sequential import fit_in_sequence
-from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry
+from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry, entry
 from wordbias.draws import LISTS, NULL
 from wordbias.models.adapters import Adapter
 from wordbias.models.hooks import Intervention
@@ -49,7 +49,6 @@ from wordbias.workers import Workers
 
 Float = NDArray[np.float64]
 Float32 = NDArray[np.float32]
-ORIGINAL = "original"
 _SHOWN = ("ss", "strength", "opposite-strength", "distance")
 
 
@@ -487,31 +486,6 @@ def inference_rows(
             *rows, snli_row(share, len(correct), subject, setting=name, viability=viability)
         ]  # fmt: skip
     return found
-
-
-def entry(name: str, rows: Sequence[Row], parity: str, version: str = ORIGINAL) -> Entry:
-    """Return a model's line of Table 7 from its rows."""
-    level, _, digits = name.rpartition("-") if name not in (BASE, SENT_DEBIAS) else (name, "", "")
-
-    def value(measure: str, **details: str) -> float:
-        (row,) = (
-            row
-            for row in rows
-            if row.measure == measure
-            and all(row.details.get(key) == wanted for key, wanted in details.items())
-        )
-        assert row.value is not None
-        return row.value
-
-    return Entry(
-        level,
-        tuple(map(int, digits)),
-        value("strength", version=version),
-        value("distance", version=version),
-        value("nli-parity", parity=parity),
-        value("nli-accuracy"),
-        value("snli-accuracy"),
-    )
 
 
 def with_setting(name: str, rows: Sequence[Row]) -> list[Row]:
