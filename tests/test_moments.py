@@ -19,8 +19,7 @@ from quick_cases import examples
 import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.methods.misp import fit_vectors
-from wordbias.methods.rows import fit_moments, fit_rows
-from wordbias.methods.settings import ROW_METHODS
+from wordbias.methods.rows import OF_MOMENTS, fit_moments, fit_rows
 from wordbias.methods.transform import Projection
 from wordbias.moments import Moments
 from wordbias.subspace import Subspace
@@ -28,7 +27,6 @@ from wordbias.subspace import Subspace
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 Floats = NDArray[np.float64]
-OF_MOMENTS = tuple(name for name in ROW_METHODS if name != "inlp")
 
 
 def labelled(
