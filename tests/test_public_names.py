@@ -338,6 +338,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "Attribute": lambda file: wb.Attribute.load("age"),
     "BAM": _on_words("BAM"),
     "Conceptor": _on_words("Conceptor"),
+    "DensityMatching": _on_rows("DensityMatching"),
     "DoubleHard": _on_words("DoubleHard", candidates=2),
     "Embedding": lambda file: wb.Embedding(["she", "he"], [[1.0, 0.0], [0.0, 1.0]]),
     "Experiment": lambda file: wb.Experiment(file("glove.txt"), lambda vectors, seed: {}),
@@ -352,6 +353,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "Moments": lambda file: wb.Moments.of(*_rows()),
     "MultiHard": _on_words("MultiHard", groups="religion"),
     "OSCaR": _on_words("OSCaR"),
+    "QLEACE": _on_rows("QLEACE"),
     "Query": lambda file: wb.Query(
         "work",
         targets=(("female", ("she", "her")), ("male", ("he", "him"))),
@@ -563,7 +565,13 @@ def check_shown(name: str, made: Any) -> None:
     if name in ESTIMATORS:
         from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-        known = {*made.get_params(), *FITTED.split(), "classes_", "set_fit_request"}
+        known = {
+            *made.get_params(),
+            *FITTED.split(),
+            "classes_",
+            "set_fit_request",
+            "set_transform_request",
+        }
         for base in (BaseEstimator, OneToOneFeatureMixin, TransformerMixin):
             known |= offered(base)
         assert offered(made) <= known

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from wordbias.estimators import LEACE as LEACE
     from wordbias.estimators import MHD as MHD
     from wordbias.estimators import MISP as MISP
+    from wordbias.estimators import QLEACE as QLEACE
     from wordbias.estimators import RAN as RAN
     from wordbias.estimators import Conceptor as Conceptor
+    from wordbias.estimators import DensityMatching as DensityMatching
     from wordbias.estimators import DoubleHard as DoubleHard
     from wordbias.estimators import GenderPreserving as GenderPreserving
     from wordbias.estimators import GNGloVe as GNGloVe
@@ -95,11 +97,13 @@ __all__ = [
     "LEACE",
     "MHD",
     "MISP",
+    "QLEACE",
     "RAN",
     "Adapter",
     "Anonymise",
     "Attribute",
     "Conceptor",
+    "DensityMatching",
     "DoubleHard",
     "Embedding",
     "Experiment",

@@ -66,7 +66,12 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/decoders",
         "docs/smollm2",
     ),
-    "Embeddings of texts": ("docs/any-encoder", "docs/erase", "docs/retrieval"),
+    "Embeddings of texts": (
+        "docs/any-encoder",
+        "docs/erase",
+        "docs/erasers",
+        "docs/retrieval",
+    ),
     "A classifier or its training data": ("docs/fairness", "docs/coreference", "docs/experiment"),
     "Notebooks": (
         "docs/notebooks/vectors",

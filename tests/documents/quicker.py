@@ -17,8 +17,10 @@ import pytest
 
 import wordbias
 from wordbias.cli import cli
+from wordbias.measures import attacks
 from wordbias.measures.chance import draw_nulls
 from wordbias.measures.clustering import clustering
+from wordbias.methods import density_matching
 from wordbias.models.text_encoders import is_output_only
 from wordbias.probes import held_out
 
@@ -134,6 +136,9 @@ def fewer_repetitions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draw_nulls, "__defaults__", (3,))
         patch.setattr(held_out, "_EPOCHS", 2)
+        patch.setattr(attacks, "_UPDATES", 1)
+        patch.setattr(attacks, "_TREES", 1)
+        patch.setattr(density_matching, "_STEPS", 2)
         for name in ("seeds", "n_init"):
             patch.setitem(clustering.__kwdefaults__, name, 2)  # type: ignore[arg-type]
         yield

@@ -173,6 +173,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "by_class": (MEASURE, "show each class as well"),
     "by_word": (MEASURE, "show each word as well"),
     "changed": (MEASURE, "texts whose names are changed: queries or documents"),
+    "certify": (MEASURE, "try more probes, and certify what they still read"),
     "chance": (MEASURE, "give the chance level of each value"),
     "clustered": (MEASURE, "numbers of the most biased words that are clustered"),
     "control": (MEASURE, "probe random labels, too"),
