@@ -170,11 +170,14 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def short_probes() -> Iterator[None]:
-    """Train the non-linear probes of `erase` for two epochs: for tests of all but their values."""
+    """Train the non-linear probes of `erase` for a moment: for tests of all but their values."""
+    from wordbias.measures import attacks
     from wordbias.probes import held_out
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(held_out, "_EPOCHS", 2)
+        patch.setattr(attacks, "_UPDATES", 1)
+        patch.setattr(attacks, "_TREES", 1)
         yield
 
 

@@ -52,7 +52,7 @@ from wordbias.estimators import (
 from wordbias.methods.fitted import Chain
 from wordbias.methods.leace import fit_erasure
 from wordbias.methods.methods import defaults_of, fit_chain
-from wordbias.methods.settings import METHODS
+from wordbias.methods.settings import EVERY, METHODS
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.methods.words import listed_words
 from wordbias.settings import Configured, settings_of
@@ -122,7 +122,7 @@ def task(n: int = 300) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 
 @pytest.mark.filterwarnings("ignore::wordbias.calls.WordbiasWarning")
-@parametrize_with_checks([cls() for cls in ON_ROWS])
+@parametrize_with_checks([cls() for cls in (*ON_ROWS, estimators.DensityMatching)])
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     with np.errstate(all="warn"):
         check(estimator)
@@ -146,7 +146,10 @@ def test_parameters_are_the_settings_of_the_method(cls: Any) -> None:
 
 def test_there_is_a_class_for_every_method_and_each_is_public() -> None:
     assert set(ALL.values()) == set(METHODS)
-    assert set(estimators.__all__) == {cls.__name__ for cls in ALL}
+    rows_alone = {name for name, one in EVERY.items() if not one._is_of_words}
+    others = {cls.__name__ for cls in estimators.Method.__subclasses__() if cls._name in rows_alone}
+    assert set(estimators.__all__) == {cls.__name__ for cls in ALL} | others
+    assert len(others) == len(rows_alone)
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)

@@ -19,7 +19,7 @@ from quick_cases import examples
 import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.methods.misp import fit_vectors
-from wordbias.methods.rows import ROW_METHODS, fit_moments, fit_rows
+from wordbias.methods.rows import OF_MOMENTS, fit_moments, fit_rows
 from wordbias.methods.transform import Projection
 from wordbias.moments import Moments
 from wordbias.subspace import Subspace
@@ -27,7 +27,6 @@ from wordbias.subspace import Subspace
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 Floats = NDArray[np.float64]
-OF_MOMENTS = tuple(name for name in ROW_METHODS if name != "inlp")
 
 
 def labelled(
@@ -316,7 +315,7 @@ def test_inlp_ends_at_the_chance_of_the_classes_that_are_held_out() -> None:
 
 
 def test_inlp_says_that_it_needs_rows() -> None:
-    with pytest.raises(WordbiasError, match="moments are not enough, its rounds read the rows"):
+    with pytest.raises(WordbiasError, match="is fitted to rows, for which moments are not"):
         wb.INLP().fit(Moments.of(*labelled()))
 
 

@@ -42,6 +42,7 @@ from wordbias.methods import settings
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gender_preserving import remove_checkpoints
 from wordbias.methods.methods import arguments_of, fit_methods
+from wordbias.methods.qleace import UNLABELLED, Transport
 from wordbias.methods.rows import fit_labelled, fit_moments, fit_rows
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.moments import Moments
@@ -56,8 +57,10 @@ __all__ = [
     "LEACE",
     "MHD",
     "MISP",
+    "QLEACE",
     "RAN",
     "Conceptor",
+    "DensityMatching",
     "DoubleHard",
     "GNGloVe",
     "GenderPreserving",
@@ -208,6 +211,7 @@ class Method(_Words, _Rows):
     _name: ClassVar[str]
     _of_words: ClassVar[tuple[str, ...]]
     _fewest_values: ClassVar[int]
+    _is_of_words: ClassVar[bool]
     groups: GroupsLike | None
     fitted_: Fitted
     origin_: Origin
@@ -275,6 +279,11 @@ class Method(_Words, _Rows):
                 return self._fit_moments(moments)
             if words is None:
                 return self._fit_rows(X, y if concept is None else concept)
+            if not self._is_of_words:
+                raise WordbiasError(
+                    f"{type(self).__name__}: is for rows with labels, not for an embedding; "
+                    "wb.LEACE takes both"
+                )
             if labelled:
                 raise WordbiasError(
                     f"{type(self).__name__}: an embedding has no labels; its groups are words, "
@@ -307,7 +316,7 @@ class Method(_Words, _Rows):
 
     def _fit_rows(self, X: Any, groups: Any) -> Self:
         name = type(self).__name__
-        if self._name in settings.ROW_METHODS and groups is None:
+        if self._name in settings.ERASERS and groups is None:
             raise WordbiasError(
                 f"{name} requires y to be passed, but the target y is None: y= holds the group of "
                 "each row, or concept= does where y is the target of a pipeline"
@@ -355,7 +364,7 @@ class Method(_Words, _Rows):
     def _check_takes_rows(self) -> None:
         """Refuse rows and moments if the method is for words, or settings for words are given."""
         name = type(self).__name__
-        if self._name not in settings.ROW_METHODS:
+        if self._name not in settings.ERASERS:
             raise WordbiasError(
                 f"{name} needs words, which the rows of an array do not name: give an Embedding, "
                 "or (words, vectors)"
@@ -479,7 +488,7 @@ class Method(_Words, _Rows):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._name in settings.ROW_METHODS
+        tags.target_tags.required = self._name in settings.ERASERS
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -510,6 +519,71 @@ class INLP(settings.INLP, Method):
 
 class LEACE(settings.LEACE, Method):
     """`settings.LEACE` with ``fit`` and ``transform``; it gets the docstring of that."""
+
+
+class QLEACE(settings.QLEACE, Method):
+    """`settings.QLEACE` with ``fit`` and ``transform``; it gets the docstring of that."""
+
+    def fit_transform(
+        self,
+        X: EmbeddingLike | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        concept: ArrayLike | None = None,
+    ) -> Any:
+        """Fit, and return the rows transformed by their groups; see ``fit`` and ``transform``."""
+        given = {} if concept is None else {"concept": concept}
+        return self.fit(X, y, **given).transform(X, concept=y if concept is None else concept)
+
+    def transform(self, X: EmbeddingLike | ArrayLike, *, concept: ArrayLike | None = None) -> Any:
+        """Map each row by its group.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Rows.
+        concept : array of shape (n,)
+            Group of each row, one of those that it was fitted on.
+
+        Returns
+        -------
+        array of shape (n, d)
+            It keeps the float type of `X`.
+
+        Raises
+        ------
+        WordbiasError
+            If groups are not given, or one is unknown.
+        """
+        check_is_fitted(self)
+        if concept is None:
+            raise WordbiasError(UNLABELLED)
+        refuse_table(self, X)
+        refuse_missing(self, concept)
+        x: Floats = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        groups = np.array([str(one) for one in np.asarray(concept)])
+        check_consistent_length(x, groups)
+        known = [str(one) for one in self.classes_]
+        unknown = np.setdiff1d(groups, known)
+        if len(unknown):
+            raise WordbiasError(
+                f"QLEACE: {str(unknown[0])!r:.40} is none of the groups that it was fitted on: "
+                f"{', '.join(known):.200}"
+            )
+        mapped = np.empty_like(x)
+        (step,) = cast("tuple[Transport]", self.fitted_.steps)
+        for name, of in zip(known, step.of_classes(), strict=True):
+            mapped[groups == name] = of(x[groups == name])
+        return mapped
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Refuse: a saved method maps rows without labels."""
+        check_is_fitted(self)
+        raise WordbiasError(UNLABELLED)
+
+
+class DensityMatching(settings.DensityMatching, Method):
+    """`settings.DensityMatching` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class BAM(settings.BAM, Method):
@@ -610,6 +684,9 @@ def estimator_of(fitted: Fitted, origin: Origin, report: Report | None = None) -
     made.set_params(**{key: value for key, value in given.items() if key in takes})
     made._keep(fitted, origin)
     made._frozen = True
+    if isinstance(made, QLEACE):  # which needs them to map rows
+        (classes,) = fitted.settings["labels"].values()
+        made.classes_ = np.array(classes)
     if report is not None:
         made._report = report
     return made

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
-from wordbias.measures.held_out_probes import BEST, PROBES
+from wordbias.measures.held_out_probes import ATTACKS, BEST, PROBES
 from wordbias.measures.registry import MEASURES
 
 Found = Mapping[str, Any]
@@ -29,7 +29,7 @@ LIMITS = {
 """Smallest share of each that a method keeps which does not cost too much."""
 _ROUNDING = 1e-6  # values that are closer are equal: float32 vectors are not more exact
 _LARGEST = 1e100
-_PROBES = (BEST, *PROBES)
+_PROBES = (BEST, *PROBES, *ATTACKS)
 _UNTESTED = ("ceat",)  # its p falls with the number of draws, and tests nothing
 
 

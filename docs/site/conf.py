@@ -61,11 +61,17 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/audit-models",
         "docs/probing",
         "docs/contextual",
+        "docs/controls",
         "docs/own-task",
         "docs/decoders",
         "docs/smollm2",
     ),
-    "Embeddings of texts": ("docs/any-encoder", "docs/erase", "docs/retrieval"),
+    "Embeddings of texts": (
+        "docs/any-encoder",
+        "docs/erase",
+        "docs/erasers",
+        "docs/retrieval",
+    ),
     "A classifier or its training data": ("docs/fairness", "docs/coreference", "docs/experiment"),
     "Notebooks": (
         "docs/notebooks/vectors",

@@ -17,8 +17,10 @@ import pytest
 
 import wordbias
 from wordbias.cli import cli
+from wordbias.measures import attacks
 from wordbias.measures.chance import draw_nulls
 from wordbias.measures.clustering import clustering
+from wordbias.methods import density_matching
 from wordbias.models.text_encoders import is_output_only
 from wordbias.probes import held_out
 
@@ -47,6 +49,7 @@ INSTEAD: dict[str, dict[str, str]] = {
     "nli-train": {"--epochs": "1", "--seed": "0", "--jobs": "1"},
     "probe": {"--epochs": "3", "--fractions": "50,100", "--seed": "0"},
     "retrieval": {"--seed-lists": "1", "--draws": "20"},
+    "sentiment": {"--groups": "age", "--draws": "20"},
     "sweep": {"--lists": "lists/", "--top": "0.5", "--jobs": "1"},
     "train-vectors": {"--vector-size": "8", "--epochs": "2"},
     "winobias": {"--draws": "100"},
@@ -133,6 +136,9 @@ def fewer_repetitions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draw_nulls, "__defaults__", (3,))
         patch.setattr(held_out, "_EPOCHS", 2)
+        patch.setattr(attacks, "_UPDATES", 1)
+        patch.setattr(attacks, "_TREES", 1)
+        patch.setattr(density_matching, "_STEPS", 2)
         for name in ("seeds", "n_init"):
             patch.setitem(clustering.__kwdefaults__, name, 2)  # type: ignore[arg-type]
         yield

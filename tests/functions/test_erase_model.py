@@ -17,6 +17,7 @@ from wordbias import WordbiasError
 from wordbias.errors import UsageError
 from wordbias.functions.erase import erase
 from wordbias.functions.erase_model import ErasedModel
+from wordbias.methods.settings import ROW_METHODS
 from wordbias.methods.storage import load_chain
 from wordbias.models.encoder import Encoder
 from wordbias.models.sentence_folder import SentenceVectors
@@ -162,6 +163,23 @@ def test_the_card_has_a_header_the_values_and_the_licence(
 
 
 @pytest.mark.slow
+def test_the_certificate_is_a_section_of_the_card(folder: Path, tmp_path: Path) -> None:
+    """Of what users read, not of what is inside; its probes stand in no second table."""
+    found = erase_model(folder, COLUMNS, "gender", certify=True, output=tmp_path / "erased")
+    rows = [row for row in found.report["network-probe"] if row.details["stage"] == "after"]
+    assert [row.details["vectors"] for row in rows] == ["model output"]
+    card = (tmp_path / "erased" / "README.md").read_text("utf-8")
+    section = card.split("## Certificate")[1].split("## Before and after")[0]
+    assert "**Certificate: gender, new rows**" in section
+    for title in ("best probe", "nearest neighbours", "boosted trees", "tuned network"):
+        assert f"| {title} |" in section
+    assert "boosted trees" not in card.split("## Before and after")[1]
+    plain = erase_model(folder, COLUMNS, "gender", output=tmp_path / "plain")
+    assert "Certificate" not in (tmp_path / "plain" / "README.md").read_text("utf-8")
+    assert [row for row in plain.report if row.measure != "network-probe"] == list(plain.report)
+
+
+@pytest.mark.slow
 def test_a_folder_of_the_hubs_cache_has_a_base_model(tmp_path: Path) -> None:
     hub = pytest.importorskip("huggingface_hub")
     place = tmp_path / "models--someone--small-model" / "snapshots" / "0123"
@@ -182,7 +200,7 @@ def test_the_map_is_saved_for_vectors_of_the_same_width(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["leace", "inlp", "misp", "mhd", "hard"])
+@pytest.mark.parametrize("method", ROW_METHODS)
 @pytest.mark.parametrize("kinds", [(), ("Normalize",)], ids=["plain", "normalized"])
 def test_every_method_is_written(tmp_path: Path, method: str, kinds: tuple[str, ...]) -> None:
     folder = sentence_folder(tmp_path / "tiny", *kinds)

@@ -18,7 +18,7 @@ import wordbias as wb
 from wordbias.columns import Column
 from wordbias.formats.rows import open_rows
 from wordbias.labelled import Labelled
-from wordbias.methods import inlp
+from wordbias.methods import density_matching, inlp
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.rows import OF_MOMENTS, fit_rows
 from wordbias.methods.settings import ROW_METHODS
@@ -28,25 +28,38 @@ from wordbias.settings import Configured
 from wordbias.subspace import Subspace
 
 pytestmark = [
-    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.usefixtures("one_thread", "short_descent"),
     pytest.mark.filterwarnings("ignore:INLP. the classifier of the last of 2 rounds"),
 ]
 
 Floats = NDArray[np.float64]
 Map = Callable[[Any], Any]
+
+
+@pytest.fixture
+def short_descent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every place has the same steps, however few."""
+    monkeypatch.setattr(density_matching, "_STEPS", 3)
+    monkeypatch.setattr(density_matching, "_BATCH", 40)
+
+
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "leace": [{}, {"method": "orth"}, {"shrinkage": False}],
     "inlp": [{"rounds": 2}, {"rounds": 2, "weights": "information", "random_state": 3}],
     "misp": [{}, {"dims": 2, "centre": True}, {"dims": 2, "weights": [0.5, 0.3]}],
     "mhd": [{"dims": 2}],
     "hard": [{}],
+    "density-matching": [{"dims": 2}],
 }
 CALLS = [(name, given) for name in ROW_METHODS for given in SETTINGS[name]]
 INSIDE = [(name, given) for name, given in CALLS if name in OF_MOMENTS]
 
 
 def estimator(name: str, given: dict[str, Any]) -> Any:
-    (cls,) = (one for one in (wb.LEACE, wb.INLP, wb.MISP, wb.MHD, wb.Hard) if one._name == name)
+    kinds: tuple[Any, ...] = (
+        wb.LEACE, wb.INLP, wb.MISP, wb.MHD, wb.Hard, wb.DensityMatching
+    )  # fmt: skip
+    (cls,) = (one for one in kinds if one._name == name)
     return cls(**given)
 
 

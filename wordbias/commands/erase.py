@@ -8,7 +8,7 @@ from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import FiniteRange
 from wordbias.functions.erase import FOLDS, erase
 from wordbias.labelled import MISSING
-from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
+from wordbias.methods.settings import ERASERS, ROW_SETTINGS
 
 command: click.Command = shell(
     erase,
@@ -18,13 +18,14 @@ command: click.Command = shell(
     option("also", metavar="COLUMN|FILE"),
     option("balance", is_flag=True),
     option("cross_fit", type=click.IntRange(2, FOLDS)),
+    option("certify", is_flag=True),
     option("unit", metavar="COLUMN|FILE"),
     option("missing", type=click.Choice(MISSING)),
     option("held_out", type=FiniteRange(0, 0.9, min_open=True)),
     option("split_column", metavar="COLUMN|FILE"),
     option("model", metavar="MODEL"),
     option("sts", metavar="FILE"),
-    methods=ROW_METHODS,
+    methods=ERASERS,
     takes=ROW_SETTINGS,
     examples="""
         wordbias erase s.parquet --labels gender --also profession -o clean.parquet

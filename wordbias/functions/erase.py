@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from wordbias.arguments import check_choice, check_number
-from wordbias.batches import map_rows
 from wordbias.calls import path_of, public, refuse_given, typed_setting
 from wordbias.configuration import ASKS_ENCODERS, current_config, uses
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.rows import (
-    MapByRow,
     Rows,
     open_rows,
 )
@@ -26,11 +24,18 @@ from wordbias.functions.apply_rows import fingerprint_of, in_memory
 from wordbias.functions.encode_outputs import encode_output, output_encoder
 from wordbias.functions.erase_fit import Parts
 from wordbias.functions.erase_model import ErasedModel, erase_model
-from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
+from wordbias.functions.erase_tables import (
+    certificate_tables,
+    held_out_tables,
+    limits,
+    verdicts,
+)
 from wordbias.labelled import HELD_OUT, MISSING, SHOWN, CellsLike, Labelled, LabelsLike
 from wordbias.methods.fitted import Chain
 from wordbias.methods.methods import arguments_of
-from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
+from wordbias.methods.qleace import NAME as BY_LABEL
+from wordbias.methods.qleace import UNLABELLED
+from wordbias.methods.settings import ERASERS, ROW_SETTINGS
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.models.encoding import BATCH_TOKENS
 from wordbias.models.model_like import ModelLike
@@ -53,7 +58,7 @@ from wordbias.settings import Settings, only_method
 from wordbias.splits import Folds
 
 if TYPE_CHECKING:
-    from wordbias.estimators import INLP, LEACE, MHD, MISP, Hard
+    from wordbias.estimators import INLP, LEACE, MHD, MISP, QLEACE, DensityMatching, Hard
 
 RowsLike = str | os.PathLike[str] | Mapping[str, object] | object
 """What `wordbias.formats.rows.open_rows` opens."""
@@ -75,6 +80,7 @@ def erase(
     also: LabelsLike | None = None,
     balance: bool = False,
     cross_fit: int | None = None,
+    certify: bool = False,
     unit: CellsLike | None = None,
     missing: str = MISSING[0],
     held_out: float = HELD_OUT,
@@ -86,7 +92,7 @@ def erase(
     sts: TextPairsLike | None = None,
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
-) -> LEACE | INLP | MISP | MHD | Hard | ErasedModel:
+) -> LEACE | INLP | MISP | MHD | Hard | DensityMatching | QLEACE | ErasedModel:
     """Erase ``labels``, such as gender, from ``vectors``; measure on held-out rows what is left.
 
     ``vectors`` are rows, such as embeddings of texts: .npy, .npz, Parquet, Arrow, Feather, CSV, TSV
@@ -105,8 +111,8 @@ def erase(
         Label of each row: a column, several columns (gender,race), or a file with one label per
         line.
     methods : str, or method such as INLP(rounds=10)
-        Method: leace, inlp, misp, mhd, or hard by the means of the classes. Settings follow the
-        name: inlp:rounds=10, misp:dims=2.
+        Method: leace, inlp, misp, mhd, hard by the means of the classes, density-matching, or
+        qleace, which maps each row by its label. Settings follow the name: inlp:rounds=10.
     output : path, optional
         File or folder for the rows; their format stays the same.
     save_transform : path, optional
@@ -120,6 +126,10 @@ def erase(
     cross_fit : int, optional
         Number of folds of the training rows. In ``output`` each fold is mapped by the method fitted
         on the other folds. No row is then mapped by a method that was fitted on it.
+    certify : bool
+        Certify what can still be read, and by whom. Nearest neighbours, boosted trees and a network
+        try to read ``labels`` as well, in new rows, and in those of ``cross_fit``. It takes
+        minutes.
     unit : str, path or sequence, optional
         The unit that rows belong to, such as a person. All its rows are held out, or in a fold,
         together.
@@ -151,7 +161,7 @@ def erase(
 
     Returns
     -------
-    LEACE, INLP, MISP, MHD, Hard or ErasedModel
+    LEACE, INLP, MISP, MHD, Hard, DensityMatching, QLEACE or ErasedModel
         The fitted estimator: ``transform`` maps further rows, ``save`` writes it, ``report`` is
         what is shown. With ``model`` an object with a ``report``. Its `method` is that estimator,
         for vectors before a Normalize that is last. ``folder`` is what was written, and ``model``
@@ -166,11 +176,12 @@ def erase(
     Notes
     -----
     Several labels are erased together. LEACE makes the class means of each label equal, and hard
-    removes the differences between them. misp, mhd and inlp are fitted to one label after the
-    other. The method is fitted in one pass over the rows, and memory does not grow with them. For
-    inlp a sample of rows is drawn; the report gives its size. The report uses at most 20,000
-    training and 5,000 held-out rows, drawn at random: 2,000 of these for the online code, 1,500 for
-    the best of several probes.
+    removes the differences between them. misp, mhd, inlp and density-matching are fitted to one
+    label after the other. qleace takes one label, which every row needs, and reads the rows once
+    for each class. The method is fitted in one pass over the rows, and memory does not grow with
+    them. For inlp a sample of rows is drawn; the report gives its size. The report uses at most
+    20,000 training and 5,000 held-out rows, drawn at random: 2,000 of these for the online code,
+    1,500 for the best of several probes.
 
     A method makes the classes alike in all rows that it is fitted on, taken together. In one part
     of these rows the classes then differ in the opposite way to the other part. A classifier that
@@ -187,6 +198,8 @@ def erase(
     References
     ----------
     Belrose et al., LEACE: Perfect linear concept erasure in closed form, 2023.
+
+    Quirke and Belrose, Slowing Learning by Erasing Simple Features, 2025, arXiv 2502.02820.
 
     Johansson, What happens to a dataset transformed by a projection-based concept removal method?,
     2024, arXiv 2403.16142.
@@ -207,7 +220,7 @@ def erase(
     (500, 4)
     """
     how = current_config()
-    chosen = only_method(methods, ROW_METHODS, ROW_SETTINGS)
+    chosen = only_method(methods, ERASERS, ROW_SETTINGS)
     check_choice("--missing", missing, MISSING)
     check_number("--held-out", held_out, 0, 0.9, above=True)
     check_number("--cross-fit", 2 if cross_fit is None else cross_fit, 2, FOLDS)
@@ -215,6 +228,7 @@ def erase(
     if balance and also is None:
         raise UsageError("--balance needs --also: the task over which rows are balanced")
     name, settings = chosen.name, arguments_of(chosen, seed=seed)
+    _refuse_unlabelled(name, {"--model": model, "--save-transform": save_transform})
     divide = partial(
         Parts.of, labels=labels, also=also, unit=unit, split_column=split_column,
         balance=balance, missing=missing, held_out=held_out, seed=seed,
@@ -233,7 +247,7 @@ def erase(
             return erase_model(
                 cast("ModelLike", model), texts, divide, method=name, settings=settings,
                 output=path_of(output), save_transform=save_transform, text_column=text_column,
-                sts=sts, batch_tokens=batch_tokens, device=how.device, seed=seed,
+                sts=sts, certify=certify, batch_tokens=batch_tokens, device=how.device, seed=seed,
             )  # fmt: skip
         vectors = _answers(answering, texts, text_column, output)
     rows = _open(vectors, array)
@@ -251,23 +265,26 @@ def erase(
     n = int(parts.fitting.sum())
     read = f"{how_many(n, 'training row')} of {rows.name}"
     read = read if used == n else f"{used:,} of {read}"
-    by_row = MapByRow(tuple(partial(map_rows, one) for one in (fitted, *others)), folds.numbers)
+    saved, by_row = parts.maps([fitted, *others], folds)
     dtype = rows.shards[0].dtype
     stored = before.astype(dtype, copy=False)
-    after = map_rows(fitted, stored).astype(before.dtype, copy=False)
-    of_places = replace(by_row, codes=folds.numbers[places])
-    crossed = of_places(stored).astype(before.dtype, copy=False) if cross_fit else None
+    after, crossed = (
+        replace(one, codes=one.codes[places])(stored).astype(before.dtype, copy=False)
+        for one in (saved, by_row)
+    )
     found = held_out_rows(
         rows.name, before, after, tested,
-        crossed=crossed, seed=seed, rounding=float(np.finfo(dtype).eps), **parts.read(places),
+        crossed=crossed if cross_fit else None, certify=certify, seed=seed,
+        rounding=float(np.finfo(dtype).eps), **parts.read(places),
     )  # fmt: skip
     origin = Origin(read, "", n, rows.dim, (), np.zeros((0, rows.dim)))
     chain = Chain((fitted,))
     written = None
     if output is not None:
         prints = [fingerprint_of(Chain((one,)), origin, None, array) for one in (fitted, *others)]
-        prints += [hashlib.sha256(folds.numbers.tobytes()).hexdigest()] if cross_fit else []
-        transform = by_row if cross_fit else by_row.maps[0]
+        several = len(by_row.maps) > 1
+        prints += [hashlib.sha256(by_row.codes.tobytes()).hexdigest()] if several else []
+        transform = by_row if several else by_row.maps[0]
         written = rewrite_rows(rows, output, transform, fingerprint="+".join(prints), jobs=how.jobs)
     if save_transform is not None:  # last, so that it never stands without the rows of its call
         save_chain(save_transform, chain, origin)
@@ -278,7 +295,7 @@ def erase(
     report = Report(
         inputs={rows.name: about},
         rows=found,
-        tables=held_out_tables(found),
+        tables=[*certificate_tables(found), *held_out_tables(found)],
         heading=[_heading(rows, name, read, parts),
                  *verdicts(found)],
         closing=[*_closing(parts, written, save_transform, cross_fit), *limits(name)],
@@ -333,6 +350,13 @@ def _refuse_unused(vectors: object, model: object, held_out: float, split: objec
         refuse_given(
             ("sts", "device", "text_column", "batch_tokens", *ASKS_ENCODERS), "is for --model"
         )
+
+
+def _refuse_unlabelled(method: str, given: Mapping[str, object]) -> None:
+    """Refuse options for rows without labels of a method that needs the label of each row."""
+    for option, value in given.items():
+        if value is not None and method == BY_LABEL:
+            raise UsageError(f"{option}: {UNLABELLED}")
 
 
 def _check_output(rows: Rows, output: str | None, jobs: int | None) -> None:

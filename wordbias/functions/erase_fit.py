@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.batches import map_rows
 from wordbias.columns import Column
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.labelled import CellsLike, Labelled, LabelsLike, Places
+from wordbias.formats.rows import MapByRow
+from wordbias.labelled import CellsLike, Label, Labelled, LabelsLike, Places
+from wordbias.methods import density_matching, qleace
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.rows import fit_moments, fit_rows
+from wordbias.moments import Moments
 from wordbias.splits import TEST, TRAIN, Folds
 
+INLP = "inlp"
 ROUNDS_NUMBERS = 1 << 25
 """Maximum count of numbers in the rows that INLP is fitted on, which every round reads."""
 _UNLABELLED = "label them, or --missing=drop: they are then mapped, but not fitted on"
@@ -124,42 +129,100 @@ class Parts:
             Number of values of a row. INLP, whose rounds need the rows in memory, is fitted on a
             sample where they have more than `ROUNDS_NUMBERS` in all.
         """
-        labelled, given = self.labelled, {**settings, "labels": self.about()["labels"]}
-        places = np.flatnonzero(self.fitting)
-        if method == "inlp":
-            if len(places) > (most := max(1, ROUNDS_NUMBERS // dim)):
-                places = np.sort(np.random.default_rng(seed).choice(places, most, replace=False))
-            x = labelled.take(places)
-            numbers = folds.enter(x, places)
-        else:
-            totals = labelled.moments_of_folds(folds, self.fitting, unit=method == "hard")
-
-        def fitted(fold: int) -> Fitted:
-            if method == "inlp":
-                among = numbers != fold if fold else slice(None)
-                codes = [one.codes[places[among]] for one in labelled.labels.values()]
-                codes = [np.unique(one, return_inverse=True)[1] for one in codes]
-                return fit_rows(method, x[among], codes, given)
-            parts = [of for number, of in totals if number != fold or not folds.k]
-            if not parts:
-                raise WordbiasError("no row is left")
-            moments = [reduce(add, by_label) for by_label in zip(*parts, strict=True)]
-            return fit_moments(method, moments, given)
-
+        fit_without, used = self._reader(method, settings, folds, dim, seed)
         found = []
         for fold in range(folds.k + 1):
             try:
-                found.append(fitted(fold))
+                found.append(fit_without(fold))
                 if not found[-1].steps:
                     raise WordbiasError(
-                        f"{labelled.name}: {method} found no classifier better than chance: there "
-                        "is nothing to erase; are they debiased already?"
+                        f"{self.labelled.name}: {method} found no classifier better than chance: "
+                        "there is nothing to erase; are they debiased already?"
                     )
             except WordbiasError as error:
                 if not fold:
                     raise
                 raise WordbiasError(
-                    f"{labelled.name}: without fold {fold} of {folds.k} (--cross-fit): {error}; "
-                    "choose another number of folds, or more --unit than folds"
+                    f"{self.labelled.name}: without fold {fold} of {folds.k} (--cross-fit): "
+                    f"{error}; choose another number of folds, or more --unit than folds"
                 ) from None
-        return found, len(places)
+        return found, used
+
+    def maps(self, fits: Sequence[Fitted], folds: Folds) -> tuple[MapByRow, MapByRow]:
+        """Return the maps of all rows by the saved method, and by that of the fold of each row."""
+        classes = np.zeros(self.labelled.n, np.intp)
+        fitted = [_of_classes(one) for one in fits]
+        if len(fitted[0]) > 1:
+            classes = self.labelled.label.codes
+        steps = tuple(partial(map_rows, of) for one in fitted for of in one)
+        numbers = folds.numbers.astype(np.intp) * len(fitted[0])
+        return MapByRow(steps, classes), MapByRow(steps, numbers + classes)
+
+    def _reader(
+        self, method: str, settings: Mapping[str, Any], folds: Folds, dim: int, seed: int
+    ) -> tuple[Callable[[int], Fitted], int]:
+        """Read the rows; return the fit without a fold, and how many rows it reads."""
+        labelled, given = self.labelled, {**settings, "labels": self.about()["labels"]}
+        places = np.flatnonzero(self.fitting)
+        if method in (INLP, density_matching.NAME):
+            if len(places) > (most := max(1, ROUNDS_NUMBERS // dim)):
+                places = np.sort(np.random.default_rng(seed).choice(places, most, replace=False))
+            x = labelled.take(places)
+            numbers = folds.enter(x, places)
+
+            def of_rows(fold: int) -> Fitted:
+                among = numbers != fold if fold else slice(None)
+                codes = [one.codes[places[among]] for one in labelled.labels.values()]
+                codes = [np.unique(one, return_inverse=True)[1] for one in codes]
+                return fit_rows(method, x[among], codes, given)
+
+            return of_rows, len(places)
+        if method == qleace.NAME:
+            classes = self._only_label()
+            totals = [
+                labelled.moments_of_folds(folds, self.fitting & (classes.codes == k))
+                for k in range(len(classes.classes))
+            ]
+            shrinkage = bool(given.get("shrinkage"))
+
+            def of_classes(fold: int) -> Fitted:
+                moments = [_without(fold, one, folds)[0] for one in totals]
+                step = qleace.fit_classes(moments, shrinkage=shrinkage)
+                return Fitted(method, (step,), settings=given)
+
+            return of_classes, len(places)
+        of_all = labelled.moments_of_folds(folds, self.fitting, unit=method == "hard")
+        return lambda fold: fit_moments(method, _without(fold, of_all, folds), given), len(places)
+
+    def _only_label(self) -> Label:
+        """Return the label by which each row is mapped; refuse what has none, or several."""
+        labelled = self.labelled
+        if len(labelled.labels) > 1:
+            raise UsageError(
+                f"--labels: {qleace.NAME} maps rows by one label, found "
+                f"{', '.join(labelled.labels)}; name a column of their combinations"
+            )
+        (name,) = labelled.labels
+        labelled.refuse_blank(name, ~labelled.there, f"{qleace.NAME} maps each row by its label")
+        counts = labelled.label.counts(self.fitting)
+        if not counts.all():
+            lost = labelled.label.classes[int(counts.argmin())]
+            raise WordbiasError(
+                f"{labelled.name}: the training part has no row of {lost!r:.40}, which "
+                f"{qleace.NAME} then cannot map; leave that class out"
+            )
+        return labelled.label
+
+
+def _without(fold: int, totals: Sequence[tuple[int, list[Moments]]], folds: Folds) -> list[Moments]:
+    """Return the moments by each label of all folds but one; with 0 of all."""
+    parts = [of for number, of in totals if number != fold or not folds.k]
+    if not parts:
+        raise WordbiasError("no row is left")
+    return [reduce(add, by_label) for by_label in zip(*parts, strict=True)]
+
+
+def _of_classes(fitted: Fitted) -> list[Fitted]:
+    """Return the maps of a method: one, or one for each class."""
+    first = fitted.steps[0]
+    return first.of_classes() if isinstance(first, qleace.Transport) else [fitted]

@@ -22,7 +22,12 @@ from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats import is_static_model
 from wordbias.formats.files import new_folder
 from wordbias.functions.erase_fit import Parts
-from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
+from wordbias.functions.erase_tables import (
+    certificate_tables,
+    held_out_tables,
+    limits,
+    verdicts,
+)
 from wordbias.functions.labelled_vectors import rows_of_texts
 from wordbias.labelled import Labelled
 from wordbias.measures.registry import short_title
@@ -104,6 +109,7 @@ def erase_model(
     save_transform: str | os.PathLike[str] | None,
     text_column: str | None,
     sts: TextPairsLike | None,
+    certify: bool,
     batch_tokens: int,
     device: str | None,
     seed: int,
@@ -129,6 +135,8 @@ def erase_model(
         Name or number of the texts' column.
     sts
         Pairs of texts on which the model's own task is measured, see `load_text_pairs`.
+    certify
+        Try the further probes of a certificate on what the model outputs.
 
     Raises
     ------
@@ -171,7 +179,10 @@ def erase_model(
     for stage, ending in stages.items():
         before = ending.outputs(x[places])
         after = ending.outputs(np.asarray(fitted(x[places]), np.float32))
-        measured = held_out_rows(subject, before, after, is_tested, seed=seed, **of_places)
+        measured = held_out_rows(
+            subject, before, after, is_tested,
+            certify=certify and stage == OUTPUT, seed=seed, **of_places,
+        )  # fmt: skip
         found[stage] = [replace(row, details={**row.details, "vectors": stage}) for row in measured]
     task = []
     if pairs is not None:
@@ -189,6 +200,7 @@ def erase_model(
     if vectors.normalizes and modules[-1:] == (Normalize(),):
         modules = modules[:-1]  # the model's own follows
     said = [*([_NORMALIZE] if vectors.normalizes else []), *limits(method)]
+    certificate = certificate_tables(found[OUTPUT])
     report = Report(
         inputs={
             subject: {"path": vectors.encoder.name, "sha256": vectors.encoder.sha256()},
@@ -201,7 +213,7 @@ def erase_model(
             **({} if pairs is None else {"sts": {"set": pairs.name, "sha256": pairs.sha256()}}),
         },
         rows=[*(row for several in found.values() for row in several), *task],
-        tables=[*_bias_tables(found), *_task_tables(task)],
+        tables=[*certificate, *_bias_tables(found), *_task_tables(task)],
         heading=[_heading(vectors, method, parts, fitted_on),
                  *verdicts(found[OUTPUT])],
         closing=[*_closing(vectors, output, save_transform), *said],
@@ -213,7 +225,7 @@ def erase_model(
         with new_folder(output) as made, in_folder(model) as source:
             write_modules(Path(source), made, modules)
             base = hub_name(source)
-            card = _card(output, base, made, vectors, method, parts, report)
+            card = _card(output, base, made, vectors, method, parts, report, len(certificate))
             (made / CARD).write_text(card, "utf-8")
     origin = Origin(
         f"{how_many(n, 'text')} through {subject}", "", n, vectors.width,
@@ -296,8 +308,9 @@ def _card(
     method: str,
     parts: Parts,
     report: Report,
+    certificates: int,
 ) -> str:
-    """Return the card of a folder that was filled."""
+    """Return the card of a folder that was filled; the first tables are certificates."""
     original, about = Path(vectors.encoder.name).name, report.inputs["texts"]
     where = "before the last Normalize" if vectors.last.steps else "after all other modules"
     lines = [
@@ -321,6 +334,7 @@ def _card(
         summary=report.heading[1:],
         oldest=OLDEST,
         fitted=lines,
-        tables=report.tables,
+        certificate=report.tables[:certificates],
+        tables=report.tables[certificates:],
         limits=[*([_NORMALIZE] if vectors.normalizes else []), *limits(method)],
     )

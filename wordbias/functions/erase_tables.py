@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from wordbias import cells
-from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES, left_text
+from wordbias.measures.held_out_probes import ATTACKS, BEST, NOT_CODED, PROBES, left_text
 from wordbias.measures.registry import column_title
 from wordbias.pivot import pivot, values
 from wordbias.probes.held_out import COSINE, FOLDS, LINEAR, MLP, RECALL, TASK, TRAINING
@@ -37,11 +37,21 @@ _OF_METHODS = {
     "leace": "LEACE makes the means of the classes equal in the training part only. In held-out "
     "rows and in rows from elsewhere some difference stays, as far as the training part does not "
     "represent them.",
+    "qleace": "QLEACE maps each row by its label, and can write the label in: other moments of the "
+    "classes may differ more than before. Trust the non-linear probes, not the linear ones.",
     "misp": "MISP weakens directions and removes none: a probe that scales them up reads them as "
     "before. The label affects cosines, and searches by cosine, less.",
 }
-_READ = (BEST, *PROBES, LINEAR, MLP, COMPRESSION)
+_CERTIFIED = (BEST, *PROBES, *ATTACKS)
+_OF_OTHERS = "They are trained on the training rows, which the method was fitted on."
+_OF_BEST = (
+    "The best probe and the two ridge probes are tuned, trained and tested on held-out rows; their "
+    "accuracy is balanced. The others are trained on the training rows, which the method was "
+    "fitted on."
+)
+_READ = (*_CERTIFIED, LINEAR, MLP, COMPRESSION)
 _STAGE_OF = {"after": "", "cross-fit": ", cross-fit"}
+_CERTIFICATES = {"after": "new rows", "cross-fit": "training rows, cross-fitted"}
 _STAGES = {"after": "the saved method", "cross-fit": "cross-fitting"}
 
 
@@ -91,7 +101,8 @@ def _left(rows: Sequence[Row], concept: str) -> str:
     )
     left: dict[str, float] = {}
     read = set()
-    for measure in (BEST, *PROBES, LINEAR, MLP):
+    tried = {row.measure for row in rows}
+    for measure in (one for one in (*_CERTIFIED, LINEAR, MLP) if one in tried):
         old, new = (_found(rows, measure, stage, concept).details for stage in ("before", "after"))
         if measure in (LINEAR, MLP):  # trained on more rows, such a probe may read more
             if new.get("balanced") is None or old["balanced_low"] <= old["balanced_neutral"]:
@@ -167,17 +178,18 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     """Return the tables of `wordbias.probes.held_out.held_out_rows`."""
     later = [row for row in rows if row.details["stage"] != "before"]
     concepts = list(dict.fromkeys(row.details["concept"] for row in rows if row.measure == MLP))
-    read = [row for row in later if row.measure in _READ and _is_read(row)]
+    elsewhere = _CERTIFIED if is_certified(rows) else ()
+    measures = [one for one in _READ if one not in elsewhere]
+    read = [row for row in later if row.measure in measures and _is_read(row)]
     read.sort(key=lambda row: (concepts.index(row.details["concept"]), _READ.index(row.measure)))
     before = ("before", partial(_before, rows))
     columns = values(before, "after", "95 %", ("balanced", cells.detail("balanced")))
     columns += values(("chance", cells.neutral))
     note = (
         "Accuracy: chance is the share of the most frequent label. Balanced: the mean over the "
-        "classes, after. The best probe and the two ridge probes are tuned, trained and tested on "
-        "held-out rows; their accuracy is balanced. The others are trained on the training rows, "
-        "which the method was fitted on. Compression is by an online code, in bits: chance is the "
-        "value that the shares of the classes alone give, 1 if they are equal."
+        f"classes, after. {_OF_BEST if BEST in measures else _OF_OTHERS} Compression is by an "
+        "online code, in bits: chance is the value that the shares of the classes alone give, 1 "
+        "if they are equal."
     )
     by: dict[str, object] = {"label": "concept", "read by": _probe}
     tables = [pivot("Read from held-out rows", read, by, columns, note)]
@@ -197,6 +209,41 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     return [*tables, pivot("Cost on held-out rows", kept, by, columns)]
 
 
+def is_certified(rows: Sequence[Row]) -> bool:
+    """Return whether the attacks of a certificate are among the rows."""
+    return any(row.measure in ATTACKS for row in rows)
+
+
+def certificate_tables(rows: Sequence[Row]) -> list[Table]:
+    """Return a table of the attacks on each label, the best attack first; none without them.
+
+    One is of new rows, and with cross-fitting one of the training rows.
+    """
+    if not is_certified(rows):
+        return []
+    attacks = [row for row in rows if row.measure in _CERTIFIED and row.value is not None]
+    attacks.sort(key=lambda row: (-(row.value or 0.0), _CERTIFIED.index(row.measure)))
+    columns = values(("before", partial(_before, rows)), stage="after")
+    permuted, there = ("permuted", cells.interval_of("chance")), tuple(_CERTIFICATES)
+    columns += values("after", "95 %", permuted, ("p", cells.p_of()), stage=there)
+    tables = []
+    for concept in dict.fromkeys(row.details["concept"] for row in attacks):
+        for stage, where in _CERTIFICATES.items():
+            of = (concept, stage)
+            some = [one for one in attacks if (one.details["concept"], one.details["stage"]) == of]
+            if some:
+                title, about = f"Certificate: {concept}, {where}", some[0].details
+                note = (
+                    f"{about['n']:,} rows, each mapped by a method that was not fitted on it. "
+                    "Balanced accuracy of probes that are tuned, trained and tested on folds of "
+                    f"these rows. One class for all is right for {about['neutral']:.3f}. Permuted: "
+                    f"values with {about['chance_draws']} permutations of the labels, up to the "
+                    "largest of all probes. p: how often the largest there is as large."
+                )
+                tables.append(pivot(title, some, {"read by": _titled}, columns, note))
+    return tables
+
+
 def _majority(row: Row) -> str:
     return cells.neutral(row) if row.measure == TASK else ""
 
@@ -208,6 +255,10 @@ def _is_read(row: Row) -> bool:
 def _probe(row: Row) -> str:
     title = "linear probe" if row.measure == TASK else column_title(row.measure)
     return title + _STAGE_OF[row.details["stage"]]
+
+
+def _titled(row: Row) -> str:
+    return column_title(row.measure)
 
 
 def _before(rows: Sequence[Row], row: Row) -> str:

@@ -14,7 +14,7 @@ and each permuted label is one more column of y.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -35,10 +35,13 @@ Integers = NDArray[np.intp]
 BEST, LINEAR, RBF = "best-probe", "ridge-probe", "rbf-probe"
 PROBES = (LINEAR, RBF)
 """The probes; the best is chosen."""
+NEAREST, BOOSTING, NETWORK = "nearest-probe", "boosting-probe", "network-probe"
+ATTACKS = (NEAREST, BOOSTING, NETWORK)
+"""Further probes of a certificate; `wordbias.measures.attacks` trains them."""
 FOLDS = 5
 """Outer folds. All but one of them are the inner ones."""
 DRAWS, FEWEST_DRAWS = 99, 19
-"""Permutations of the labels of two classes, and fewest of more classes."""
+"""Permutations of the labels of two classes, and fewest of more classes or with further probes."""
 ROWS = 1500
 """Most rows that are read."""
 PENALTIES = (10.0, 1.0, 0.1, 0.01)
@@ -58,7 +61,7 @@ class Probed:
     Attributes
     ----------
     measure
-        One of `PROBES`, or `BEST`.
+        One of `PROBES` or `ATTACKS`, or `BEST`.
     value
         Balanced accuracy: the mean over the classes, of the mean over their groups, of the share
         of rows that is right.
@@ -81,7 +84,7 @@ class HeldOut:
     Attributes
     ----------
     probes
-        The best, and each of `PROBES`.
+        The best, and each of those that it is chosen from.
     classes
         Class of each group, shape ``(G,)``.
     n
@@ -159,6 +162,51 @@ class HeldOut:
         return details
 
 
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Rows in outer folds, with their classes, and these permuted within folds.
+
+    Groups are never divided between folds, and each fold has as many groups of each class under
+    every permutation.
+
+    Attributes
+    ----------
+    folds
+        Places of the rows of each fold.
+    labels
+        Classes, 0 to K − 1, and permutations of them, shape ``(n, L)``.
+    classes, units
+        Class of each group, and group of each row.
+    """
+
+    folds: Sequence[Integers]
+    labels: Integers
+    classes: Integers
+    units: Integers
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return int(self.classes.max()) + 1
+
+    def weights(self, places: Integers) -> Array:
+        """Return the weight of each of some rows in a balanced accuracy, shape ``(m, L)``.
+
+        Classes weigh alike, within a class its groups, and within a group its rows.
+        """
+        groups = self.units[places]
+        counts = np.bincount(self.classes[np.unique(groups)], minlength=self.k)
+        sizes = np.bincount(self.units)[groups, None]
+        found: Array = 1 / (self.k * counts[self.labels[places]] * sizes)
+        return found
+
+
+Found = tuple[str, Array, NDArray[np.bool_]]
+"""A probe with one setting: its name; its accuracy on inner folds for each outer fold, ``(F, L)``;
+and which rows it predicts right whose fold it was not trained on, ``(n, L)``."""
+Attack = Callable[[Array, Design], Iterator[Found]]
+
+
 def left_text(left: Mapping[str, float]) -> str:
     """Say what share is left, by the probe that has most left; nothing without shares."""
     if not left:
@@ -174,6 +222,7 @@ def read_groups(
     *,
     seed: int = 0,
     rounding: float = float(np.finfo(np.float32).eps),
+    attacks: Attack | None = None,
 ) -> HeldOut:
     """Read a label off vectors with several probes, on groups that these have not seen.
 
@@ -190,6 +239,8 @@ def read_groups(
         Seed of the folds and of the permutations.
     rounding
         Relative error of a value; see `scaled`.
+    attacks
+        Further probes, which take long: labels are then permuted `FEWEST_DRAWS` times.
 
     Raises
     ------
@@ -219,7 +270,10 @@ def read_groups(
     _, first, units = np.unique(units[rows], return_index=True, return_inverse=True)
     classes = np.unique(codes[rows][first], return_inverse=True)[1].astype(np.intp)
     with one_thread():
-        probes = _probed(x.astype(np.float64), classes, units.astype(np.intp), rng)
+        design = _designed(classes, units.astype(np.intp), rng, few=attacks is not None)
+        found = list(_ridges(x.astype(np.float64), design))
+        found += [] if attacks is None else attacks(x.astype(np.float64), design)
+        probes = _chosen(found, design)
     return HeldOut(probes, classes, len(rows), tuple(notes))
 
 
@@ -323,15 +377,11 @@ def _left_out(
     return outer, inner
 
 
-def _probed(
-    x: Array, classes: Integers, units: Integers, rng: np.random.Generator
-) -> tuple[Probed, ...]:
-    """Tune, choose and test the probes, on the labels and on each permutation of them.
-
-    Labels are permuted within outer folds, so that each fold has as many groups of each class.
-    """
-    k, sizes = int(classes.max()) + 1, np.bincount(units)
+def _designed(classes: Integers, units: Integers, rng: np.random.Generator, *, few: bool) -> Design:
+    """Draw folds, and permutations within these."""
+    k = int(classes.max()) + 1
     draws = DRAWS if k == 2 else max(FEWEST_DRAWS, DRAWS // k)
+    draws = FEWEST_DRAWS if few else draws
     order = rng.permutation(len(classes))
     order = order[np.argsort(classes[order], kind="stable")]
     fold_of = np.empty(len(classes), np.intp)
@@ -342,45 +392,47 @@ def _probed(
             some = np.flatnonzero(fold_of == fold)
             permuted[some, draw] = classes[rng.permutation(some)]
     folds = [np.flatnonzero(fold_of[units] == fold) for fold in range(FOLDS)]
-    counts = np.array([np.bincount(classes[fold_of != f], minlength=k) for f in range(FOLDS)])
-    labels = permuted[units]
+    return Design(folds, permuted[units], classes, units)
+
+
+def _ridges(x: Array, design: Design) -> Iterator[Found]:
+    """Train ridge probes with each kernel and penalty on all labels."""
+    k, labels, folds = design.k, design.labels, design.folds
     # the label of two classes is one column: the other would be its negative
     shown = range(1, 2) if k == 2 else range(k)
     y = np.stack([(labels == c) / (labels == c).mean(0) - 1 for c in shown], axis=2)
-
-    candidates: list[str] = []
-    tuned, right = [], []
+    others = [np.setdiff1d(np.arange(len(x)), tested) for tested in folds]
+    weights = [design.weights(rest) for rest in others]
     for name, kernel in _kernels(x):
         for penalty in PENALTIES:
             outer, inner = _left_out(kernel, penalty, y.reshape(len(x), -1), folds)
             outer, inner = outer.reshape(y.shape), inner.reshape(FOLDS, *y.shape)
-            accuracies = np.empty((FOLDS, draws + 1))
+            accuracies = np.empty((FOLDS, labels.shape[1]))
             correct = np.empty(labels.shape, bool)
-            for f, tested in enumerate(folds):
-                rest = np.flatnonzero(fold_of[units] != f)
-                weights = 1 / (k * counts[f][labels[rest]] * sizes[units[rest], None])
+            for f, (tested, rest) in enumerate(zip(folds, others, strict=True)):
                 # where the classes weigh alike, the middle between them is nobody's
-                middle = np.einsum("nl,nlc->lc", weights, inner[f, rest])
+                middle = np.einsum("nl,nlc->lc", weights[f], inner[f, rest])
                 guessed = _guessed(inner[f, rest] - middle)
-                accuracies[f] = (weights * (guessed == labels[rest])).sum(0)
+                accuracies[f] = (weights[f] * (guessed == labels[rest])).sum(0)
                 correct[tested] = _guessed(outer[tested] - middle) == labels[tested]
-            candidates.append(name)
-            tuned.append(accuracies)
-            right.append(correct)
+            yield name, accuracies, correct
 
-    weights = 1 / (k * np.bincount(classes)[labels] * sizes[units, None])
-    found = []
-    for measure in (BEST, *PROBES):
-        own = [i for i, name in enumerate(candidates) if measure in (BEST, name)]
-        chosen = np.stack([tuned[i] for i in own]).argmax(0)
-        correct = np.empty(labels.shape, bool)
-        for f, tested in enumerate(folds):
-            of_fold = np.stack([right[i][tested] for i in own])
+
+def _chosen(found: Sequence[Found], design: Design) -> tuple[Probed, ...]:
+    """Choose each probe's setting, and the best of all, by the inner folds; test on the outer."""
+    weights, sizes = design.weights(np.arange(len(design.units))), np.bincount(design.units)
+    probes = []
+    for measure in (BEST, *dict.fromkeys(name for name, *_ in found)):
+        own = [one for one in found if measure in (BEST, one[0])]
+        chosen = np.stack([accuracies for _, accuracies, _ in own]).argmax(0)
+        correct = np.empty(design.labels.shape, bool)
+        for f, tested in enumerate(design.folds):
+            of_fold = np.stack([right[tested] for *_, right in own])
             correct[tested] = np.take_along_axis(of_fold, chosen[f][None, None], 0)[0]
         values = (weights * correct).sum(0).round(12)
-        shares = np.bincount(units, correct[:, 0]) / sizes
-        found.append(Probed(measure, float(values[0]), shares, values[1:]))
-    return tuple(found)
+        shares = np.bincount(design.units, correct[:, 0]) / sizes
+        probes.append(Probed(measure, float(values[0]), shares, values[1:]))
+    return tuple(probes)
 
 
 def _guessed(scores: Array) -> Integers:

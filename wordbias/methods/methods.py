@@ -13,7 +13,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.methods.diagnosis import diagnose
 from wordbias.methods.fitted import Chain, Fitted, refuse_mixed_centring
-from wordbias.methods.settings import METHODS
+from wordbias.methods.settings import EVERY, METHODS
 from wordbias.methods.transform import Projection, refuse_no_change
 from wordbias.methods.words import listed_words, spellings
 from wordbias.settings import (
@@ -123,7 +123,7 @@ def fit_method(
 
 def arguments_of(method: Configured, *, seed: int = 0, device: str | None = None) -> dict[str, Any]:
     """Return the settings of a method as the arguments of its function ``fit``."""
-    takes = settings_of(METHODS[method.name])
+    takes = settings_of(EVERY[method.name])
     given: dict[str, Any] = {"seed": seed} if "random_state" in takes else {}
     given |= {"device": device} if "device" in takes and device is not None else {}
     return given | {
@@ -148,7 +148,7 @@ def drawn_seed(random_state: Any) -> int:
 
 def defaults_of(name: str) -> dict[str, Any]:
     """Return the settings of a method with their defaults, as its function ``fit`` calls them."""
-    return {_CALL.get(key, key): one.default for key, one in settings_of(METHODS[name]).items()}
+    return {_CALL.get(key, key): one.default for key, one in settings_of(EVERY[name]).items()}
 
 
 def parse_columns(methods: ChainsLike) -> dict[str, list[Configured]]:

@@ -1,4 +1,4 @@
-"""Fits of five methods to labelled rows: LEACE, MISP, MHD and Hard by their moments, INLP by rows.
+"""Fits of methods to labelled rows: LEACE, MISP, MHD and Hard by moments, others by rows.
 
 The mathematics of each is in the module of its name. Every place that fits one to labels, such as
 an estimator, `wordbias.erase`, `wordbias.project` and the audit of a model, comes through here.
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from wordbias.calls import plain
 from wordbias.errors import WordbiasError
 from wordbias.labelled import Labelled
-from wordbias.methods import hard, inlp, leace, mhd, misp
+from wordbias.methods import density_matching, hard, inlp, leace, mhd, misp, qleace
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.settings import ROW_METHODS
+from wordbias.methods.settings import ERASERS
 from wordbias.methods.transform import Step
 from wordbias.moments import Moments, numbered
 
@@ -35,6 +35,12 @@ OF_MOMENTS: Mapping[str, Fit] = {
     "misp": misp.fit_moments,
 }
 """Methods that need no more of rows than their moments."""
+
+OF_ROWS: Mapping[str, Callable[..., tuple[Step, ...]]] = {
+    "density-matching": density_matching.fit_rows,
+    "qleace": qleace.fit_rows,
+}
+"""Methods that need the rows in memory, beside INLP, which may find nothing."""
 
 
 def fit_moments(
@@ -84,7 +90,7 @@ def fit_rows(
     Parameters
     ----------
     name
-        One of `ROW_METHODS`.
+        One of `ERASERS`.
     x
         Rows, shape ``(n, d)``.
     labels
@@ -103,6 +109,9 @@ def fit_rows(
         steps, warnings = inlp.fit_rows(x, listed, given)
         kept = {key: plain(value) for key, value in given.items()}
         return Fitted(name, steps, settings=kept, warnings=warnings)
+    if name in OF_ROWS:
+        kept = {key: plain(value) for key, value in given.items()}
+        return Fitted(name, OF_ROWS[name](x, listed, given), settings=kept)
     unit = name == "hard" and not inside
     moments = [Moments.of_codes(x, codes, numbered(codes), unit=unit) for codes in listed]
     return fit_moments(name, moments, given, inside=inside)
@@ -139,12 +148,12 @@ def fit_labelled(
 
 
 def _check(name: str, moments: Sequence[Moments], *, unit: bool) -> None:
-    if name not in ROW_METHODS:
-        raise WordbiasError(f"method {name!r}: expected one of {', '.join(ROW_METHODS)}")
+    if name not in ERASERS:
+        raise WordbiasError(f"method {name!r}: expected one of {', '.join(ERASERS)}")
     if name not in OF_MOMENTS:
         raise WordbiasError(
-            f"{name}: moments are not enough, its rounds read the rows again and again; give the "
-            "rows, or a sample of them"
+            f"{name}: is fitted to rows, for which moments are not enough; give the rows, or a "
+            "sample of them"
         )
     for one in moments:
         if len(one.classes) < 2:

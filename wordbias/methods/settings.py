@@ -33,9 +33,12 @@ class MethodSettings(Settings):
         Fields that are of no use for rows with labels.
     _fewest_values
         Number of coordinates that a row needs.
+    _is_of_words
+        It can be fitted to the words of an embedding.
     """
 
     _head: ClassVar[int | None] = 0
+    _is_of_words: ClassVar[bool] = True
     _of_words: ClassVar[tuple[str, ...]] = ("groups", "classes", "per_class")
     _fewest_values: ClassVar[int] = 1
     groups: GroupsLike | None
@@ -342,6 +345,83 @@ class LEACE(MethodSettings):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class QLEACE(MethodSettings):
+    r"""Erase groups quadratically from rows whose labels are known (Quirke and Belrose 2025).
+
+    ``transform(X, concept=labels)`` maps each row by its group. On the rows that it was fitted on,
+    the groups then have one mean and one covariance: no linear or quadratic classifier predicts
+    them better than a constant answer does. New rows, which have no labels, cannot be mapped, so
+    that it is not saved, applied or written into a model.
+
+    Each group goes to the Wasserstein barycentre :math:`N(\bar\mu, \bar\Sigma)` of all, weighted by
+    their shares, by the optimal transport
+
+    .. math:: \bar\mu + T_z (x - \mu_z), \quad T_z = \Sigma_z^{-1/2}
+              (\Sigma_z^{1/2} \bar\Sigma \Sigma_z^{1/2})^{1/2} \Sigma_z^{-1/2}.
+
+    A map that is chosen by the label can write the label in: other moments may differ more than
+    before, and networks learn to read it from them (arXiv 2502.02820).
+
+    Parameters
+    ----------
+    shrinkage : bool
+        Shrink the covariance of each group towards a multiple of the identity, as the authors do by
+        default. The covariances are then nearly equal afterwards, not exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wordbias.estimators import QLEACE
+    >>> z = np.arange(200) % 2
+    >>> X = np.random.default_rng(0).normal(size=(200, 3)) * (1 + z)[:, None]
+    >>> after = QLEACE().fit(X, z).transform(X, concept=z)
+    >>> bool(np.allclose(np.cov(after[z == 0].T), np.cov(after[z == 1].T)))
+    True
+    """
+
+    _name = "qleace"
+    _is_of_words = False
+    _of_words: ClassVar[tuple[str, ...]] = ()
+    shrinkage: bool = False
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DensityMatching(MethodSettings):
+    r"""Remove directions until groups of rows have like densities (Saillenfest and Lemberger 2025).
+
+    An orthogonal projection for classifiers that are not linear. It removes the directions in which
+    the groups' means differ, so that the means of the fitted rows become equal, and `dims` further
+    ones. Those are learned: they lower the maximum mean discrepancy between the groups.
+
+    Parameters
+    ----------
+    dims : int
+        Number of directions beside those of the means; fewer where one dimension would not be left.
+        More leave less to read, and keep fewer neighbours.
+    random_state : int, RandomState or None
+        Seed of the batches.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wordbias.estimators import DensityMatching
+    >>> z = np.arange(300) % 2
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> X[:, 0] *= 1 + 2 * z
+    >>> after = DensityMatching(dims=1).fit(X, z).transform(X)
+    >>> bool(after[:, 0].std() < 0.2)
+    True
+    """
+
+    _name = "density-matching"
+    _is_of_words = False
+    _of_words: ClassVar[tuple[str, ...]] = ()
+    _fewest_values = 2
+    dims: int = 8
+    random_state: Seed = 0
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class BAM(MethodSettings):
     """Average vectors with their alignment (Lauscher et al. 2020).
 
@@ -586,14 +666,22 @@ class GNGloVe(MethodSettings):
     groups: GroupsLike | None = None
 
 
-METHODS: Mapping[str, type[MethodSettings]] = {
+EVERY: Mapping[str, type[MethodSettings]] = {
     one._name: one for one in MethodSettings.__subclasses__()
 }
-"""The methods by their names."""
-ROW_METHODS: Known = {name: METHODS[name] for name in ("leace", "inlp", "misp", "mhd", "hard")}
+"""All methods by their names."""
+METHODS: Mapping[str, type[MethodSettings]] = {
+    name: one for name, one in EVERY.items() if one._is_of_words
+}
+"""Those that can be fitted to words."""
+ROW_METHODS: Known = {
+    name: EVERY[name] for name in ("leace", "inlp", "misp", "mhd", "hard", "density-matching")
+}
+"""Those that can be fitted to rows with labels, and map rows without."""
+ERASERS: Known = {**ROW_METHODS, QLEACE._name: QLEACE}
 """Those that can be fitted to rows with labels."""
 ROW_SETTINGS: Takes = {
-    name: [key for key in settings_of(kind) if key not in METHODS[name]._of_words]
-    for name, kind in ROW_METHODS.items()
+    name: [key for key in settings_of(kind) if key not in EVERY[name]._of_words]
+    for name, kind in ERASERS.items()
 }
 """Settings that they take there."""

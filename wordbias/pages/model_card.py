@@ -28,6 +28,7 @@ def model_card(
     fitted: Sequence[str],
     tables: Sequence[Table],
     limits: Sequence[str],
+    certificate: Sequence[Table] = (),
 ) -> str:
     """Return the card of a changed sentence-transformers model.
 
@@ -51,6 +52,8 @@ def model_card(
         Values before and after.
     limits
         Lines on what the values do not show.
+    certificate
+        Values of what can still be read, and by whom.
     """
     hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
     tags = dict.fromkeys(
@@ -71,6 +74,8 @@ def model_card(
         'model = SentenceTransformer("path/of/this/folder")\nmodel.encode(["A text."])\n```',
         "## How it was made",
         "\n".join(f"- {line}" for line in fitted),
+        *(["## Certificate"] if certificate else []),
+        *map(as_markdown, certificate),
         "## Before and after",
         *map(as_markdown, tables),
         "## Limits",

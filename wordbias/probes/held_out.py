@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from wordbias.devices import one_thread
 from wordbias.draws import by_student, by_wilson
 from wordbias.errors import WordbiasError
 from wordbias.labelled import Labelled
-from wordbias.measures.held_out_probes import BEST, PROBES, read_groups, scaled
+from wordbias.measures.attacks import attacks
+from wordbias.measures.held_out_probes import ATTACKS, BEST, PROBES, read_groups, scaled
 from wordbias.measures.movement import neighbours_preserved
 from wordbias.measures.registry import ideal
 from wordbias.probes.mdl import COMPRESSION, online_codes, share_compression
@@ -82,6 +84,7 @@ def held_out_rows(
     also: Mapping[str, Cells] | None = None,
     crossed: Floats | None = None,
     groups: Integers | None = None,
+    certify: bool = False,
     seed: int = 0,
     rounding: float = float(np.finfo(np.float32).eps),
 ) -> list[Row]:
@@ -103,6 +106,8 @@ def held_out_rows(
         The rows after the method with cross-fitting, as `after`.
     groups
         Groups of the rows, which the cross-validation of the training rows does not divide.
+    certify
+        Try the further probes of a certificate, also on the training rows of `crossed`.
     seed
         Seed of the probes and of draws.
     rounding
@@ -117,11 +122,12 @@ def held_out_rows(
                 details = {"stage": stage, "concept": concept}
                 found = _probed(measure, x, cells, held_out, seed, rounding)
                 rows.append(Row(name, measure, found.pop("value"), {**details, **found}))
-        rows += _best(
-            name, before[held_out], after[held_out], concept, cells[held_out],
-            None if groups is None else groups[held_out], seed, rounding,
-        )  # fmt: skip
-        belong = None if groups is None else groups[~held_out]
+        of_part = partial(_best, name, concept, seed=seed, rounding=rounding, certify=certify)
+        new, belong = (None if groups is None else groups[i] for i in (held_out, ~held_out))
+        known = {"before": before[held_out], "after": after[held_out]}
+        rows += of_part(known, cells[held_out], new)
+        if certify and crossed is not None:
+            rows += of_part({"cross-fit": crossed[~held_out]}, cells[~held_out], belong)
         for stage, x in list(stages.items())[1:]:
             found = _in_training(x[~held_out], cells[~held_out], belong, seed, rounding)
             details = {"stage": stage, "concept": concept}
@@ -244,24 +250,31 @@ def _balanced(right: NDArray[np.bool_], true: Integers) -> dict[str, float]:
 
 def _best(
     name: str,
-    before: Floats,
-    after: Floats,
     concept: str,
+    stages: Mapping[str, Floats],
     cells: Cells,
     groups: Integers | None,
+    *,
     seed: int,
     rounding: float,
+    certify: bool,
 ) -> list[Row]:
-    """Return what the best of several probes, and each, reads of held-out rows."""
-    stages = [{"stage": stage, "concept": concept} for stage in ("before", "after")]
+    """Return what the best of several probes, and each, reads of rows, such as before and after."""
+    about = [{"stage": stage, "concept": concept} for stage in stages]
+    further = attacks if certify else None
     try:
-        first, second = (
-            read_groups(x, cells, groups, seed=seed, rounding=rounding) for x in (before, after)
+        first, *later = (
+            read_groups(x, cells, groups, seed=seed, rounding=rounding, attacks=further)
+            for x in stages.values()
         )
     except WordbiasError as error:  # too few rows
-        about = [{**one, **ideal(BEST), "reason": str(error)} for one in stages]
-        return [Row(name, one, None, given) for one in (BEST, *PROBES) for given in about]
-    return [*first.rows(name, stages[0]), *second.rows(name, stages[1], before=first)]
+        undefined = [{**one, **ideal(BEST), "reason": str(error)} for one in about]
+        tried = (BEST, *PROBES, *(ATTACKS if certify else ()))
+        return [Row(name, one, None, given) for one in tried for given in undefined]
+    rows = first.rows(name, about[0])
+    for found, given in zip(later, about[1:], strict=True):
+        rows += found.rows(name, given, before=first)
+    return rows
 
 
 def _coded(

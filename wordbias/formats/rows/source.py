@@ -34,7 +34,7 @@ class MapByRow:
     """
 
     maps: tuple[Map, ...]
-    codes: NDArray[np.int8]
+    codes: NDArray[np.integer[Any]]
 
     def __call__(self, x: Floats, start: int = 0) -> Floats:
         """Map rows of which `start` is the number of the first."""

@@ -1,0 +1,182 @@
+r"""Quadratic LEACE: afterwards the classes of the fitted rows have one mean and one covariance.
+
+Each class is mapped onto the Wasserstein barycentre of all (Quirke and Belrose 2025, arXiv
+2502.02820). With shares :math:`w_z`, means :math:`\mu_z` and covariances :math:`\Sigma_z`,
+
+.. math:: r(x, z) = \bar\mu + T_z (x - \mu_z), \quad \bar\mu = \sum_z w_z \mu_z, \quad
+          T_z = \Sigma_z^{-1/2} (\Sigma_z^{1/2} \bar\Sigma \Sigma_z^{1/2})^{1/2} \Sigma_z^{-1/2}
+
+is the optimal transport of :math:`N(\mu_z, \Sigma_z)` to :math:`N(\bar\mu, \bar\Sigma)`, where
+
+.. math:: \bar\Sigma = \sum_z w_z (\bar\Sigma^{1/2} \Sigma_z \bar\Sigma^{1/2})^{1/2}.
+
+No quadratic classifier then tells the fitted rows apart better than a constant answer does. But
+the map of a row depends on its class. Other moments of the classes may differ more than before, and
+a classifier that is neither linear nor quadratic may read the label from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.methods.fitted import Fitted
+from wordbias.methods.leace import shrunk_covariance
+from wordbias.methods.transform import Arrays, Linear, Shift
+from wordbias.moments import Moments, numbered
+
+NAME = "qleace"
+UNLABELLED = (
+    "qleace maps each row by its label, and new rows have none; map labelled rows with "
+    "wordbias erase, or transform(X, concept=labels); leace maps rows without labels"
+)
+Matrix = NDArray[np.float64]
+Integers = NDArray[np.intp]
+_STEPS = 200
+"""Most steps of the fixed-point iteration of the barycentre; for two classes one is enough."""
+_EXACT, _EQUAL = 1e-12, 1e-6
+"""Change of the barycentre in a step, and difference of a covariance from it, that are rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Transport(Arrays):
+    """Affine map of the rows of each class; it cannot be called without their classes.
+
+    Attributes
+    ----------
+    mean
+        Mean of all classes afterwards, shape ``(d,)``.
+    means, maps
+        Mean and matrix of each class, shapes ``(K, d)`` and ``(K, d, d)``.
+    """
+
+    kind: ClassVar[str] = "transport"
+    mean: Any
+    means: Any
+    maps: Any
+
+    def __call__(self, x: Any) -> Any:
+        """Refuse rows without labels."""
+        raise WordbiasError(UNLABELLED)
+
+    def of_classes(self) -> list[Fitted]:
+        """Return the map of each class, which knows no other."""
+        return [
+            Fitted(NAME, (Shift(mean), Linear(matrix), Shift(-self.mean)))
+            for mean, matrix in zip(self.means, self.maps, strict=True)
+        ]
+
+
+def fit_rows(
+    x: NDArray[np.floating[Any]], labels: Sequence[Integers], settings: Mapping[str, Any]
+) -> tuple[Transport]:
+    """Fit the map of each class to rows and their classes; see `fit_classes`.
+
+    Raises
+    ------
+    WordbiasError
+        See `fit_classes`; also for several labels.
+    """
+    (codes,) = labels
+    names = numbered(codes)
+    of_classes = [
+        Moments.of_codes(x[codes == k], codes[codes == k], names) for k in range(len(names))
+    ]
+    return (fit_classes(of_classes, shrinkage=bool(settings.get("shrinkage"))),)
+
+
+def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Transport:
+    """Return the optimal transport of each class to the barycentre of all.
+
+    Parameters
+    ----------
+    of_classes
+        Moments of the rows of each class.
+    shrinkage
+        Shrink the covariance of each class, as the authors do. The covariances are then nearly
+        equal afterwards, not exactly.
+
+    Raises
+    ------
+    WordbiasError
+        If a covariance cannot be made equal to the others: it is of too few rows.
+    """
+    counts = np.array([one.n for one in of_classes], float)
+    means, weights = np.concatenate([one.means for one in of_classes]), counts / counts.sum()
+    covariances = np.stack([one.covariance() for one in of_classes])
+    if shrinkage:
+        covariances = np.stack(
+            [shrunk_covariance(s, one.n) for s, one in zip(covariances, of_classes, strict=True)]
+        )
+    values, v = np.linalg.eigh(np.einsum("k,kij->ij", weights, covariances))
+    v = v[:, values > values[-1] * len(values) * np.finfo(float).eps]
+    inside = v.T @ covariances @ v  # constant coordinates have the mean afterwards
+    centre = barycentre(inside, weights)
+    maps = np.stack([transport(one, centre) for one in inside])
+    apart = np.linalg.norm(maps @ inside @ maps - centre, axis=(1, 2)) / np.linalg.norm(centre)
+    worst = int(apart.argmax())
+    if not apart[worst] <= _EQUAL:
+        few = of_classes[worst]
+        raise WordbiasError(
+            f"qleace: the covariance of the class {few.classes[0]!r:.40}, {few.n:,} rows × "
+            f"{few.dim}, cannot be made that of the others: expected more rows than dimensions; "
+            "give more rows, or shrink the covariances with qleace:shrinkage"
+        )
+    return Transport(weights @ means, means, v @ maps @ v.T)
+
+
+def barycentre(covariances: Matrix, weights: Matrix) -> Matrix:
+    """Return the covariance of the Wasserstein barycentre of centred Gaussians.
+
+    It begins with the barycentres of two, which are closed, and goes on by the fixed-point
+    iteration of Álvarez-Esteban et al. (2016, equation 7).
+
+    Parameters
+    ----------
+    covariances, weights
+        Shapes ``(K, d, d)`` and ``(K,)``; the weights add up to one.
+    """
+    found: Matrix = covariances[0]
+    total = weights[0]
+    for one, weight in zip(covariances[1:], weights[1:], strict=True):
+        total += weight
+        share = weight / total
+        between = (1 - share) * np.eye(len(found)) + share * transport(found, one)
+        found = between @ found @ between
+    last = np.inf
+    for _ in range(_STEPS):
+        root, inverse = _roots(found)
+        mean = np.einsum(
+            "k,kij->ij", weights, np.stack([_root(root @ s @ root) for s in covariances])
+        )
+        new = inverse @ mean @ mean @ inverse
+        change = float(np.linalg.norm(new - found) / np.linalg.norm(found))
+        if not _EXACT < change < last:  # below, only rounding changes it
+            break
+        found, last = new, change
+    return found
+
+
+def transport(a: Matrix, b: Matrix) -> Matrix:
+    """Return the symmetric matrix `T` with ``T a T = b``: the optimal transport of Gaussians."""
+    root, inverse = _roots(a)
+    found: Matrix = inverse @ _root(root @ b @ root) @ inverse
+    return found
+
+
+def _root(s: Matrix) -> Matrix:
+    return _roots(s)[0]
+
+
+def _roots(s: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the square root of a covariance, and the pseudo-inverse of that."""
+    values, v = np.linalg.eigh((s + s.T) / 2)
+    roots = np.sqrt(np.maximum(values, 0))
+    there = values > values[-1] * len(values) * np.finfo(float).eps
+    inverse = np.where(there, 1 / np.where(there, roots, 1), 0)
+    return np.asarray(v * roots @ v.T), np.asarray(v * inverse @ v.T)
