@@ -50,9 +50,9 @@ OURS = (
     + """
 from wordbias.measures.gipe import gipe_rows
 from dataclasses import replace
-panel = replace(panel, vocabulary=words)
+panel = replace(panel, vocabulary=words, neighbours=k)
 t = time.perf_counter()
-value = gipe_rows(panel, k=k)[0].value
+value = gipe_rows(panel)[0].value
 seconds = time.perf_counter() - t
 """
     + END

@@ -57,6 +57,57 @@ def stereoset(path: Path) -> None:
     path.write_text(json.dumps({"data": {"intrasentence": items, "intersentence": []}}))
 
 
+def stereoset_of_two_sentences(path: Path) -> None:
+    """Write items of two sentences on religion and on origin."""
+    followed = {
+        "The imam spoke to Christians.": ("He was loud.", "The imam was calm.", "Tea is hot."),
+        "A Muslim went home in Ramadan.": ("He fasted.", "He ate.", "The sky is blue."),
+        "It rained.": ("They prayed.", "They danced.", "A cup fell."),
+        "Ethiopia is far away.": ("It is poor.", "It is rich.", "Paper burns."),
+    }
+    labels = ("stereotype", "anti-stereotype", "unrelated")
+    items = [
+        {
+            "id": str(i),
+            "target": "target",
+            "bias_type": "race" if "Ethiopia" in context else "religion",
+            "context": context,
+            "sentences": [
+                {"id": f"{i}{label}", "sentence": text, "gold_label": label}
+                for label, text in zip(labels, texts, strict=True)
+            ],
+        }
+        for i, (context, texts) in enumerate(followed.items())
+    ]
+    path.write_text(json.dumps({"data": {"intrasentence": [], "intersentence": items}}))
+
+
+def control(path: Path) -> None:
+    """Write a control of two triples in the layout of enhanced StereoSet."""
+    columns = "context_id,context,next_sentence,label,group,swapped_context,swapped_next_sentence"
+    rows = [
+        f"{i},{word} is far away.,{text},{label},{group},{other} is far away.,{text}"
+        for i, (word, other, group) in enumerate(
+            (("Ethiopia", "Norway", "abroad"), ("Sweden", "Iraq", "europe"))
+        )
+        for label, text in (
+            ("stereotype", "It is poor."),
+            ("anti-stereotype", "It is rich."),
+            ("unrelated", "Paper burns."),
+        )
+    ]
+    path.write_text("\n".join([columns, *rows]) + "\n")
+
+
+def origins(path: Path) -> None:
+    """Write two groups with pairs of words."""
+    path.write_text(
+        'name = "origin"\n[groups]\nabroad = ["ethiopian", "iraqi"]\n'
+        'europe = ["norwegian", "swedish"]\n[pairs]\n'
+        'definitional = [["ethiopia", "norway"], ["iraq", "sweden"]]\n'
+    )
+
+
 def winogender(folder: Path) -> None:
     """Write all sentences about three occupations, and the shares of women in them."""
     folder.mkdir(exist_ok=True)

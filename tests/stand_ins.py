@@ -59,7 +59,7 @@ def listed_words() -> tuple[str, ...]:
     pronouns, and the Romance languages, whose names the sample has for other reasons.
     """
     folder = Path(wordbias.wordlists.__file__).parent
-    left_out = ("model_sentences", "seat", "pronouns", "gender-es", "gender-fr", "gender-it")
+    left_out = ("eec", "model_sentences", "seat", "pronouns", "gender-es", "gender-fr", "gender-it")
     lists = [path for path in folder.glob("*.toml") if path.stem not in left_out]
     text = " ".join(path.read_text(encoding="utf-8") for path in sorted(lists))
     text = text.replace("grammatical_gender = true", "")  # newer than what `tests/golden` expects
@@ -576,6 +576,9 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "snli_train100k.tsv.gz": nli_table,
     "shards/": shards_of_rows,
     "stereoset.json": small_likelihood.stereoset,
+    "stereoset_dev.json": small_likelihood.stereoset_of_two_sentences,
+    "corrected.csv": small_likelihood.control,
+    "origin.toml": small_likelihood.origins,
     "test_sets/": quality_sets,
     "train.csv": predictions,
     "vectors.bin": vectors,

@@ -1,10 +1,11 @@
-"""The device of a name, and torch's threads inside a block and after it, however it ends."""
+"""The device of a name, torch's threads inside a block and after it, and what threads wait for."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from wordbias import devices
 from wordbias.devices import (
+    as_they_arrive,
     find_device,
     limited_threads,
     native_threads,
@@ -154,3 +156,60 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch, name: Any) 
         assert said.startswith(f"device {name!r}: torch cannot compute there (")
         assert said.endswith(f"); use {here}")
         assert "\n" not in said
+
+
+# results as they arrive
+
+
+def test_results_arrive_with_their_items_whatever_the_order() -> None:
+    release = threading.Event()
+
+    def function(item: int, stop: threading.Event) -> int:
+        if item == 0:
+            assert release.wait(60)
+        return item**2
+
+    found = []
+    for one in as_they_arrive(function, range(10), 3):
+        found.append(one)
+        if len(found) == 9:
+            release.set()
+    assert found[-1] == (0, 0)
+    assert sorted(found) == [(i, i**2) for i in range(10)]
+    assert list(as_they_arrive(function, [], 3)) == []
+
+
+def test_what_is_on_its_way_comes_before_the_error_and_nothing_is_begun_after_it() -> None:
+    begun, together = [], threading.Barrier(3)
+
+    def function(item: int, stop: threading.Event) -> int:
+        begun.append(item)
+        together.wait(60)
+        if item == 1:
+            raise ValueError("no")
+        assert stop.wait(60)  # until the error is known
+        return item
+
+    found = []
+    with pytest.raises(ValueError, match="no"):
+        found.extend(as_they_arrive(function, range(10), 3))
+    assert sorted(found) == [(0, 0), (2, 2)]
+    assert sorted(begun) == [0, 1, 2]
+
+
+def test_who_leaves_early_stops_the_others() -> None:
+    stopped: list[bool] = []
+    ended = threading.Semaphore(0)
+
+    def function(item: int, stop: threading.Event) -> int:
+        if item:
+            stopped.append(stop.wait(60))
+            ended.release()
+        return item
+
+    results = as_they_arrive(function, range(3), 3)
+    assert next(results) == (0, 0)
+    results.close()  # type: ignore[attr-defined]
+    assert ended.acquire(timeout=60)
+    assert ended.acquire(timeout=60)
+    assert stopped == [True, True]

@@ -255,6 +255,7 @@ NOT_RUN = {
     "Adapter": "a model from the Hugging Face hub",
     "Report": "writes a file",
     "bios": "trains for hours",
+    "control": "a file of StereoSet",
     "coref_predict": "a model that coref_train wrote",
     "coref_study": "trains for hours",
     "coref_train": "trains for hours",
@@ -267,6 +268,7 @@ NOT_RUN = {
     "project": "a model from the Hugging Face hub",
     "push": "a repository on the Hugging Face hub",
     "seat": "a model from the Hugging Face hub",
+    "sentiment": "a model from the Hugging Face hub",
     "sweep": "a model from the Hugging Face hub",
     "train_vectors": "trains for hours",
 }
@@ -392,6 +394,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "compare": lambda file: wb.compare(
         wb.Report("measure", rows=[wb.Row(f"{i}", m, i * k) for i in range(4) for m, k in _PAIR])
     ),
+    "control": lambda file: wb.control(file("stereoset_dev.json")),
     "convert": lambda file: wb.convert(file("glove.txt"), "out.vec"),
     "choose": lambda file: wb.choose(file("glove.txt"), "misp:dims=1", by="midb-abs", keep=0.01),
     "debias": lambda file: wb.debias(file("glove.txt"), "hard"),
@@ -469,6 +472,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "Subsample": lambda file: wb.Subsample(labels="job", sensitive="gender"),
     "Swap": lambda file: wb.Swap(first_names=True),
     "run": lambda file: wb.run(file("checks.toml")),
+    "sentiment": lambda file: wb.sentiment(file("my-classifier"), groups="age", draws=20),
     "sweep": lambda file: wb.sweep(
         file("minilm-nsp"),
         stereoset=file("gsss_dev.csv"),
@@ -490,7 +494,7 @@ NEEDS = {
     **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train", "train_vectors"), TORCH),
     **dict.fromkeys(("Adapter", "predict", "project", "sweep", "bios"), ENCODER),
     **dict.fromkeys(("coref_predict", "coref_study", "coref_train"), ENCODER),
-    **dict.fromkeys(("ceat", "encode", "likelihood", "seat"), ENCODER),
+    **dict.fromkeys(("ceat", "encode", "likelihood", "seat", "sentiment"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),
 }

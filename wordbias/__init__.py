@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from wordbias.functions.changes import changes as changes
     from wordbias.functions.choose import choose as choose
     from wordbias.functions.compare import compare as compare
+    from wordbias.functions.control import control as control
     from wordbias.functions.convert import convert as convert
     from wordbias.functions.coref_predict import coref_predict as coref_predict
     from wordbias.functions.coref_score import coref_score as coref_score
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from wordbias.functions.rewrite import rewrite as rewrite
     from wordbias.functions.run import run as run
     from wordbias.functions.seat import seat as seat
+    from wordbias.functions.sentiment import sentiment as sentiment
     from wordbias.functions.sweep import sweep as sweep
     from wordbias.functions.train_vectors import train_vectors as train_vectors
     from wordbias.functions.weat import weat as weat
@@ -133,6 +135,7 @@ __all__ = [
     "choose",
     "compare",
     "config",
+    "control",
     "convert",
     "coref_predict",
     "coref_score",
@@ -162,6 +165,7 @@ __all__ = [
     "rewrite",
     "run",
     "seat",
+    "sentiment",
     "sweep",
     "train_vectors",
     "weat",

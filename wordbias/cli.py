@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "ceat": "Test associations between words in sentences (CEAT).",
         "seat": "Test associations between sentences (SEAT), from any encoder.",
         "predict": "Write what a classifier of texts predicts, for fairness.",
+        "sentiment": "Measure whether the score of a text depends on who is in it.",
         "likelihood": "Measure which texts a model prefers: StereoSet, BBQ and more.",
         "mab-eval": "Measure bias of an NLI model: does a person entail he, not she?",
         "project": "Remove gender or another label inside a model, by an adapter.",
@@ -53,6 +54,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Texts or vectors with labels": {
         "retrieval": "Measure whether a changed name moves what queries retrieve.",
         "erase": "Erase a label, such as gender, and measure what is left.",
+        "control": "Make a control of StereoSet with swapped groups, and check it.",
         "rewrite": "Rewrite texts to train on: scrub, balance, swap, anonymise.",
         "bios": "Train on debiased biographies: is bias removed or only hidden?",
         "coref-study": "Train on debiased coreference data: is bias removed or only hidden?",

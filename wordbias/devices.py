@@ -8,13 +8,17 @@ from __future__ import annotations
 import math
 import os
 import sys
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 from wordbias.arguments import AUTO
@@ -22,6 +26,8 @@ from wordbias.errors import WordbiasError, need
 
 T = TypeVar("T")
 R = TypeVar("R")
+_GRACE = 2.0
+"""Seconds after Ctrl-C in which results that are on their way are still taken."""
 
 
 def find_device(name: str | None = None) -> Any:
@@ -236,3 +242,67 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
             yield pending.popleft().result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def as_they_arrive(
+    function: Callable[[T, Event], R], items: Sequence[T], count: int
+) -> Iterator[tuple[T, R]]:
+    """Apply a function that waits for others to items, `count` at once; yield each with its result.
+
+    After an error no other item is begun. What is on its way comes before the error, after Ctrl-C
+    for a moment only.
+
+    Parameters
+    ----------
+    function
+        Function of an item, and of an event after which it should not wait.
+    """
+    waiting, stop, count = deque(items), Event(), min(count, len(items))
+    arrived: SimpleQueue[tuple[T, R] | BaseException | None] = SimpleQueue()
+    failure: BaseException | None = None
+    until = math.inf
+    try:
+        for _ in range(count):  # daemons: nothing waits for them after Ctrl-C
+            work = partial(copy_context().run, _work, function, waiting, stop, arrived)
+            Thread(target=work, daemon=True).start()
+        while count and time.monotonic() < until:
+            try:
+                one = arrived.get(timeout=0.1)  # Windows notices Ctrl-C only between waits
+            except Empty:
+                continue
+            except KeyboardInterrupt as error:
+                if stop.is_set():
+                    raise
+                stop.set()
+                failure, until = error, time.monotonic() + _GRACE
+                continue
+            if isinstance(one, tuple):
+                yield one
+            elif one is None:
+                count -= 1
+            else:
+                failure = failure or one
+    finally:
+        stop.set()
+    if failure is not None:
+        raise failure
+
+
+def _work(
+    function: Callable[[T, Event], R],
+    waiting: deque[T],
+    stop: Event,
+    arrived: SimpleQueue[tuple[T, R] | BaseException | None],
+) -> None:
+    """Take one item after another, until none waits; say at the end that this thread has ended."""
+    while waiting and not stop.is_set():
+        try:
+            item = waiting.popleft()
+        except IndexError:  # another thread took the last one
+            break
+        try:
+            arrived.put((item, function(item, stop)))
+        except BaseException as error:  # raised by the thread that waits
+            stop.set()
+            arrived.put(error)
+    arrived.put(None)

@@ -373,6 +373,58 @@ def orient(basis: Float, towards: Float) -> Float:
     return basis * np.where(np.where(tie, largest, inner) < 0, -1.0, 1.0)[:, None]
 
 
+def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
+    """Return a subspace with other weights.
+
+    Parameters
+    ----------
+    subspace
+        Fitted, with the shares of variance as its weights.
+    weights
+        ``"variance"`` keeps them. Numbers, or a string such as ``"0.5,0.3"``, replace them.
+        ``"perm:2134"`` permutes them as in the paper's appendix C: digit `i` names the component
+        whose weight component `i` gets.
+
+    Raises
+    ------
+    WordbiasError
+        If the number of weights is not that of the components, one is outside [0, 1], or the
+        permutation is none.
+    """
+    if isinstance(weights, str):
+        if weights == "variance":
+            return subspace
+        if weights.startswith("perm:"):
+            return subspace.with_weights(subspace.weights[_permutation(weights, subspace.dims)])
+        weights = _numbers(weights)
+    if len(weights) != subspace.dims:
+        raise WordbiasError(
+            f"expected {subspace.dims} weights, one a component, got {len(weights)}"
+        )
+    return subspace.with_weights(weights)
+
+
+def _permutation(text: str, k: int) -> list[int]:
+    digits = text.removeprefix("perm:")
+    if k > 9:
+        raise WordbiasError(f"weights {text!r}: a permutation names at most 9 components, not {k}")
+    if sorted(digits) != [str(i) for i in range(1, k + 1)]:
+        example = "".join(str(i) for i in range(k, 0, -1))
+        raise WordbiasError(
+            f"weights {text!r}: expected each of the digits 1 to {k} once, such as perm:{example}"
+        )
+    return [int(digit) - 1 for digit in digits]
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise WordbiasError(
+            f"weights {text!r}: expected variance, numbers such as 0.5,0.3 or perm:2134"
+        ) from None
+
+
 def read_subspace(path: str | os.PathLike[str]) -> Subspace:
     """Read a file of `Subspace.save`.
 

@@ -43,6 +43,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
     ),
     "Word vectors": (
         "docs/embedding",
+        "docs/along-a-subspace",
         "docs/audit",
         "docs/debiasing",
         "docs/methods-compared",
@@ -60,6 +61,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/audit-models",
         "docs/probing",
         "docs/contextual",
+        "docs/controls",
         "docs/own-task",
         "docs/decoders",
         "docs/smollm2",

@@ -374,7 +374,7 @@ def test_bad_vectors_are_one_line(
     static.write_text("he 1 2\nshe 2 1\n", encoding="utf-8")
     assert "word vectors without context are tested with: wordbias weat" in refused("ceat", static)
     np.save(tmp_path / "x.npy", np.zeros((4, 3)))
-    assert "x.npy: is no file of words in context, which" in refused("ceat", tmp_path / "x.npy")
+    assert "x.npy: is no file of words in context, a .saf" in refused("ceat", tmp_path / "x.npy")
     (tmp_path / "x.safetensors").write_bytes(b"no header at all")
     assert "x.safetensors" in refused("ceat", tmp_path / "x.safetensors")
     found = load_representations(saved)

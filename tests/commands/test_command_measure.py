@@ -283,7 +283,7 @@ def test_the_original_is_among_the_inputs(found: Run, file: Path, saved: Run, vo
     [
         ("she-he", "she−he"),
         ("pca", "pca of definitional pairs"),
-        ("names", "4 components of name differences, not centred"),
+        ("subspace", "4 components of differences, not centred"),
     ],
 )
 def test_directions(rows: Run, file: Path, questions: Path, recipe: str, said: str) -> None:
@@ -293,7 +293,7 @@ def test_directions(rows: Run, file: Path, questions: Path, recipe: str, said: s
     assert {row["direction"] for row in got} == {said}
     defined = {row["measure"] for row in got if row["value"] is not None}
     assert defined >= MEASURES["sembias"] | MEASURES["gipe"]
-    if recipe != "names":  # an offset that all words share puts nearly all of them on one side
+    if recipe != "subspace":  # an offset that all words share puts nearly all of them on one side
         assert defined >= MEASURES["clustering"]
 
 
@@ -321,8 +321,8 @@ def test_dims_and_centring_are_those_of_names(rows: Run, file: Path, vocab: Path
     assert {row["setting"] for row in centred} == {"d=2, centred"}
     assert {row["setting"] for row in kept} == {"d=2, not centred"}
     assert centred[2]["value"] < kept[2]["value"]
-    (row, *_) = rows(file, "--direction", "names", "--dims", 2, "--only", "gipe")
-    assert row["direction"] == "2 components of name differences, not centred"
+    (row, *_) = rows(file, "--direction", "subspace", "--dims", 2, "--only", "gipe")
+    assert row["direction"] == "2 components of differences, not centred"
 
 
 def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
@@ -346,8 +346,8 @@ def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
     ("arguments", "said"),
     [
         ("--only midb --direction pca", "--direction is for clustering, recoverability, sembias"),
-        ("--only gipe --dims 2", "--dims is for midb, --words and --direction=names, but only"),
-        ("--only direct-bias --centre", "--centre is for midb, --words and --direction=names"),
+        ("--only gipe --dims 2", "--dims is for midb, --words and --direction=subspace, but only"),
+        ("--only direct-bias --centre", "--centre is for midb, --words and --direction=subspace"),
         ("--only midb --sembias x", "--sembias is for sembias, but only midb is measured"),
         ("--words nurse --direction pca", "but only single words is measured"),
     ],

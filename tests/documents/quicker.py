@@ -49,6 +49,7 @@ INSTEAD: dict[str, dict[str, str]] = {
     "nli-train": {"--epochs": "1", "--seed": "0", "--jobs": "1"},
     "probe": {"--epochs": "3", "--fractions": "50,100", "--seed": "0"},
     "retrieval": {"--seed-lists": "1", "--draws": "20"},
+    "sentiment": {"--groups": "age", "--draws": "20"},
     "sweep": {"--lists": "lists/", "--top": "0.5", "--jobs": "1"},
     "train-vectors": {"--vector-size": "8", "--epochs": "2"},
     "winobias": {"--draws": "100"},

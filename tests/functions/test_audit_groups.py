@@ -144,6 +144,13 @@ def test_groups_that_a_model_cannot_be_measured_on_are_one_line(
     assert "\n" not in str(caught.value)
 
 
+def test_fairness_of_nli_is_about_gender(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")  # refused before the model is opened
+    said = "snli= measures fairness by gender, and groups= age"
+    with pytest.raises(wb.WordbiasError, match=said):
+        wb.audit(tmp_path, groups="age", snli="pairs.tsv")
+
+
 # An audit
 
 

@@ -138,16 +138,21 @@ def test_a_function_where_the_model_itself_is_read() -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_process_pays_for_nothing_twice(
-    server: Server, table: Path, tmp_path: Path
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_process_that_ends_pays_for_nothing_twice_that_has_arrived(
+    server: Server, table: Path, tmp_path: Path, how: signal.Signals
 ) -> None:
-    server.faults = [None, None, Fault(wait=True)]
+    server.faults, server.always = [None], Fault(wait=True)
     call = [sys.executable, "-m", "wordbias", "encode", "toy", str(table)]
     call += ["--endpoint", server.url, "-o", str(tmp_path / "v.safetensors")]
-    with subprocess.Popen(call, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(call, stderr=subprocess.PIPE, text=True) as process:
         assert server.arrived.wait(120)
-        os.kill(process.pid, signal.SIGKILL)
-    assert len(server.answered) == 64
+        os.kill(process.pid, how)
+        _, said = process.communicate()
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert "32 answers kept; the same call resumes" in said
+    server.always = None
     subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    assert server.answered == TEXTS
+    assert sorted(server.answered) == sorted(TEXTS)
     assert np.array_equal(wb.load(tmp_path / "v.safetensors")[0], toy(TEXTS))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sentence_models
 from numpy.typing import NDArray
 from sklearn.metrics import ndcg_score
 
@@ -100,6 +101,55 @@ def test_leace_takes_what_names_move_and_random_removals_do_not() -> None:
     assert row.details["change"] > row.details["null_as_far_high"]
     assert row.details["null_as_far_draws"] == 4
     assert row.details["change_low"] > 0
+
+
+def test_synonyms_are_shown_and_are_no_part_of_the_null(tmp_path: Path) -> None:
+    file = tmp_path / "synonyms.tsv"
+    file.write_text("HIRED\temployed\nVera\tOlga\n", "utf-8")
+    plain, report = _run(), _run(meaningless=file)
+    others = [row for row in report if row.details["set"] != "synonyms"]
+    assert [(row.measure, row.value, row.details.get("p")) for row in others] == [
+        (row.measure, row.value, row.details.get("p")) for row in plain
+    ]
+    assert _value(plain, "list-overlap", "white space") == 1
+    assert _value(report, "list-overlap", "synonyms") < 1
+    assert any("synonyms: 10 of 30 texts have one" in one for one in report.notes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("setting", "changed"), [("embedding", "queries"), ("attention@2", "documents")]
+)
+def test_an_adapter_moves_what_the_folder_with_it_does(
+    tmp_path: Path, setting: str, changed: str
+) -> None:
+    folder = sentence_models.sentence_folder(tmp_path / "small", "Normalize")
+    pairs = [("she spoke to the nurse", "he spoke to the nurse"), ("she said her", "he said his")]
+    adapter = wb.project(folder, sites=setting, setting=setting, pairs=pairs)
+    wb.apply(adapter, folder, output=tmp_path / "after")
+    sides = (CVS, ADS) if changed == "queries" else (JOBS, [f"{{name}} {one}" for one in ADS])
+    report = _run(*sides, folder, changed=changed, adapter=adapter, null=3)
+    n = len(report.rows) // 2
+    subjects = list(dict.fromkeys(row.subject for row in report))
+    assert subjects == ["small", f"small {setting}"]
+    after = [row for row in report if row.subject == subjects[1]]
+    moved = [row for row in after if row.details["set"] == "before the removal"]
+    for name, rows in (("small", report.rows[:n]), ("after", after)):
+        alone = _run(*sides, tmp_path / name, changed=changed)
+        of = [row for row in rows if row not in moved]
+        assert [(row.measure, row.value) for row in of] == [
+            (row.measure, pytest.approx(row.value, abs=1e-6)) for row in alone
+        ]
+    assert {row.details["null_as_far_draws"] for row in moved} == {3}
+
+
+@pytest.mark.slow
+def test_an_adapter_needs_the_model_itself(tmp_path: Path) -> None:
+    folder = sentence_models.sentence_folder(tmp_path / "small")
+    pairs = [("she spoke", "he spoke"), ("she said her", "he said his")]
+    adapter = wb.project(folder, sites="embedding", setting="embedding", pairs=pairs)
+    with pytest.raises(wb.WordbiasError, match="words: gives vectors of texts alone, and adapter="):
+        _run(adapter=adapter)
 
 
 def test_the_order_of_the_documents_changes_nothing() -> None:
@@ -255,7 +305,11 @@ Given = Mapping[str, Any]
         ),
         ({"methods": "bam"}, "bam"),
         ({"null": 3}, "goes with methods="),
-        ({"meaningless": "x"}, "meaningless= goes with counterfactual="),
+        ({"meaningless": "x"}, "meaningless=: x: no such file of synonyms"),
+        ({"methods": "leace", "adapter": "x"}, "methods= and adapter= are two removals"),
+        ({"meaningless": [("tall", "high")]}, "no text has a word that is the first of a pair"),
+        ({"setting": "tokens@1"}, "adapter= and setting= go together"),
+        ({"adapter": "x"}, "x"),
         ({"counterfactual": "x"}, "which has no columns"),
         ({"queries": {"text": CVS}, "counterfactual": "x"}, "has no column 'x'"),
         (

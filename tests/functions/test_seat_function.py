@@ -153,3 +153,10 @@ def test_mistakes_are_one_line(
     assert done.code in (1, 2)
     assert message in done.err
     assert done.code == 2 or done.err.count("\n") == 1
+
+
+def test_word_vectors_are_for_another_command(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "glove.txt").write_text("she 1 2\nhe 2 1\n")
+    done = cli("seat", tmp_path / "glove.txt")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "with the same queries by wordbias weat" in done.err

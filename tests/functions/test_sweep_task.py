@@ -393,6 +393,11 @@ def test_calls_that_are_refused(
     assert "\n" not in str(caught.value)
 
 
+def test_tables_fit_eighty_columns(swept: Swept) -> None:
+    lines = swept.report.render("table", 80).splitlines()
+    assert not [line for line in lines if len(line) > 80]
+
+
 def test_an_encoder_with_a_head_of_scikit_learn(swept: Swept, tmp_path: Path) -> None:
     """The head reads the mean of all tokens; what is written is what `predict` removes."""
     import torch

@@ -283,6 +283,11 @@ _EMBEDDINGS = (
         "measure glove.txt debiased.txt --original glove.txt --only gipe,sembias"
         " --sembias SemBias --format json",
     ),
+    Call(
+        "measure-subspace-table",
+        "measure glove.txt debiased.txt --original glove.txt --only clustering,gipe --no-chance"
+        " --direction subspace --dims 3 --clustered 100,200 --theta .01,.03 --neighbours 20",
+    ),
     Call("measure-words-json", "measure glove.txt --words nurse,doctor --extremes 3 --format json"),
     Call(
         "measure-same-json",
@@ -523,6 +528,18 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
+        "sentiment-json",
+        "sentiment my-classifier --groups age --draws 50 --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "sentiment-table",
+        "sentiment my-classifier --groups age --score nurse=-1,doctor=1 --draws 50 -o scores.csv",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
         "fine-tune-json",
         "fine-tune bert-base-cased --head nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
         " --limit 32 --epochs 1 --batch-size 16 --every 1 -o out --format json",
@@ -596,6 +613,11 @@ _MANY = (
 _DATA = (
     Call("fetch-json", "fetch --format json"),
     Call("fetch-about-table", "fetch sembias glove-wiki-gigaword-100 --about"),
+    Call(
+        "control-table",
+        "control stereoset_dev.json --groups religion:christian,muslim -o control.csv",
+    ),
+    Call("control-json", "control gsss_dev.csv --format json"),
     Call("rewrite-scrub-json", "rewrite scrub texts.tsv -o out.tsv --format json"),
     Call(
         "rewrite-subsample-table",

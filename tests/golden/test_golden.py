@@ -59,7 +59,7 @@ DRAWN = (
     *("compare-table", "coref-score-gap-table", "coref-study-json", "debias-misp-table"),
     *("fairness-table", "likelihood-encoder-table", "mab-eval-predictions-json", "measure-table"),
     *("misp-file-table", "probe-sample-table", "project-table", "quality-table"),
-    *("retrieval-table", "seat-json", "sweep-json"),
+    *("retrieval-table", "seat-json", "sentiment-table", "sweep-json"),
 )
 """Calls whose report is drawn; test_plots_of_calls.py has the commands that are absent."""
 

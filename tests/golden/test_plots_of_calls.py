@@ -20,7 +20,7 @@ __all__ = ["folder", "store"]
 
 NOTHING_TO_DRAW = (
     *("apply", "cache", "convert", "encode", "fetch", "fine-tune", "lists", "nli-train", "push"),
-    *("coref-predict", "coref-train", "predict", "rewrite", "run", "train-vectors"),
+    *("control", "coref-predict", "coref-train", "predict", "rewrite", "run", "train-vectors"),
 )
 """Commands whose rows count what was done, and do not measure."""
 _NAMED = {call.name: call for call in CALLS}

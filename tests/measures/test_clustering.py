@@ -187,7 +187,7 @@ def test_labels_come_from_the_original_and_vectors_from_the_debiased(
         clusters = KMeans(2, n_init=10, random_state=seed).fit(x).labels_
         scores.append(v_measure_score(labels, clusters))
         shares.append(max(np.mean(labels == clusters), np.mean(labels != clusters)))
-    rows = clustering_rows(Panel(debiased, original, vocabulary, GENDER, seed=3), 40)
+    rows = clustering_rows(Panel(debiased, original, vocabulary, GENDER, clustered=(40,), seed=3))
     for row, values, neutral in zip(rows, (shares, scores), (0.5, 0), strict=True):
         assert row.value == pytest.approx(np.mean(values), abs=1e-14)
         assert row.details["sd"] == pytest.approx(np.std(values, ddof=1), abs=1e-14)

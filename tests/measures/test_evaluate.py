@@ -10,7 +10,7 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures import clustering, gipe, recoverability
+from wordbias.measures import recoverability
 from wordbias.measures.evaluate import evaluate
 from wordbias.measures.midb import MIDB
 from wordbias.measures.panel import Panel
@@ -33,13 +33,12 @@ MEASURES = {
 @pytest.fixture
 def panel(monkeypatch: pytest.MonkeyPatch) -> Panel:
     """A small embedding, and measures that are content with few words."""
-    monkeypatch.setattr(clustering.clustering_rows, "__defaults__", (20,))
     monkeypatch.setattr(recoverability.recoverability_rows, "__defaults__", (40,))
-    monkeypatch.setitem(gipe.gipe_rows.__kwdefaults__, "k", 5)  # type: ignore[arg-type]
     words = [*"abcdefgh", "she", "he", "her", "his", *(f"w{i}" for i in range(80))]
     vectors = np.random.default_rng(0).normal(size=(len(words), 6))
     emb = Embedding(words, vectors, "small")
-    return Panel(emb, emb, words[12:], GENDER, dims=2, sembias=QUESTIONS)
+    small = {"clustered": (20,), "neighbours": 5}
+    return Panel(emb, emb, words[12:], GENDER, dims=2, sembias=QUESTIONS, **small)
 
 
 pytestmark = [

@@ -19,7 +19,6 @@ from wordbias.arrays import unit
 from wordbias.measures import gipe as module
 from wordbias.measures.chance import draw_nulls
 from wordbias.measures.gipe import (
-    THETAS,
     chance_of_gipe,
     find_neighbourhood,
     gipe,
@@ -27,7 +26,7 @@ from wordbias.measures.gipe import (
     indirect_bias,
 )
 from wordbias.measures.movement import nearest
-from wordbias.measures.panel import Panel
+from wordbias.measures.panel import THETAS, Panel
 from wordbias.statistics import percentile_interval
 from wordbias.subspace import Subspace
 
@@ -38,16 +37,23 @@ def _vectors(rng: np.random.Generator, n: int, d: int) -> NDArray[np.float32]:
     return unit(rng.normal(size=(n, d)).astype(np.float32))
 
 
-def _beta(w: Any, v: Any, basis: Any) -> float:
-    """The formula, with both projections written out."""
+def _beta(w: Any, v: Any, basis: Any, weights: Any = 1.0) -> float:
+    """The formula, with both projections written out, by MISP's weights."""
     w, v = w.astype(float), v.astype(float)
-    w_p, v_p = w - basis.T @ (basis @ w), v - basis.T @ (basis @ v)
+    w_p, v_p = (x - basis.T @ (weights * (basis @ x)) for x in (w, v))
     rest = (w_p @ v_p) / (np.linalg.norm(w_p) * np.linalg.norm(v_p))
     return float((w @ v - rest) / (w @ v))
 
 
 def _loop(
-    original: Any, debiased: Any, queries: list[int], basis: Any, k: int, theta: float, alone: float
+    original: Any,
+    debiased: Any,
+    queries: list[int],
+    basis: Any,
+    k: int,
+    theta: float,
+    alone: float,
+    weights: Any = 1.0,
 ) -> float:
     """GIPE word by word, neighbours by sorting, the word itself left out by its number."""
     near = {}
@@ -56,8 +62,8 @@ def _loop(
         near[w] = sorted(others, key=lambda v: (-float(debiased[w] @ debiased[v]), v))[:k]
     top = bottom = 0.0
     for w in queries:
-        eta = np.mean([_beta(original[w], original[v], basis) > theta for v in near[w]])
-        edges = [_beta(original[u], original[w], basis) for u in queries if w in near[u]]
+        eta = np.mean([_beta(original[w], original[v], basis, weights) > theta for v in near[w]])
+        edges = [_beta(original[u], original[w], basis, weights) for u in queries if w in near[u]]
         gamma = 1 + np.mean(np.array(edges) > theta) if edges else alone
         top, bottom = top + gamma * eta, bottom + gamma
     return top / bottom if bottom else float("nan")
@@ -79,10 +85,11 @@ def _ours(
     dims=st.integers(1, 3),
     alone=st.sampled_from([0.0, 1.0]),
     same=st.booleans(),
+    soft=st.booleans(),
     data=st.data(),
 )
 def test_it_is_the_papers_formula(
-    seed: int, n: int, dims: int, alone: float, same: bool, data: st.DataObject
+    seed: int, n: int, dims: int, alone: float, same: bool, soft: bool, data: st.DataObject
 ) -> None:
     rng = np.random.default_rng(seed)
     original = _vectors(rng, n, 6)
@@ -91,9 +98,9 @@ def test_it_is_the_papers_formula(
     k = data.draw(st.integers(1, n - 1))
     queries = sorted(rng.choice(n, data.draw(st.integers(1, n)), replace=False).tolist())
     theta = data.draw(st.sampled_from(THETAS))
-    weights = rng.uniform(size=dims)  # play no part: removal is whole
+    weights = rng.uniform(size=dims) if soft else np.ones(dims)
     got = _ours(original, debiased, queries, Subspace(basis, weights), k, theta, alone)
-    expected = _loop(original, debiased, queries, basis, k, theta, alone)
+    expected = _loop(original, debiased, queries, basis, k, theta, alone, weights)
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
 
 
@@ -261,7 +268,7 @@ def test_neighbours_are_of_the_debiased_and_proximity_of_the_original(
     g = panel.original["she"].astype(float) - panel.original["he"]
     basis = g[None] / np.linalg.norm(g)
     queries = [words.index(word) for word in panel.vocabulary]
-    rows = gipe_rows(replace(panel, isolated=alone), k=5)
+    rows = gipe_rows(replace(panel, isolated=alone, neighbours=5))
     assert [row.details["setting"] for row in rows] == [f"θ={theta:g}" for theta in THETAS]
     for row, theta in zip(rows, THETAS, strict=True):
         expected = _loop(original, debiased, queries, basis, 5, theta, alone)
@@ -272,12 +279,12 @@ def test_neighbours_are_of_the_debiased_and_proximity_of_the_original(
 
 
 def test_too_few_words_for_the_neighbours_have_a_reason(panel: Panel) -> None:
-    rows = gipe_rows(panel, k=42)
+    rows = gipe_rows(replace(panel, neighbours=42))
     assert [row.details["setting"] for row in rows] == ["θ=0.03", "θ=0.05", "θ=0.07"]
     for row in rows:
         assert row.value is None
         assert row.details["reason"] == "undefined: 42 words are too few for 42 neighbours"
-    assert gipe_rows(panel, k=41)[0].value is not None
+    assert gipe_rows(replace(panel, neighbours=41))[0].value is not None
 
 
 @pytest.fixture
@@ -287,13 +294,13 @@ def far_apart() -> Callable[..., Panel]:
     x[4:] = x[:4] + 0.1 * np.eye(4, 8, 4, dtype=np.float32)
     emb = Embedding(["she", "he", "a", "b", "she2", "he2", "a2", "b2"], x, "small")
     gender = Attribute("gender", ("f", "m"), ((), ()), (("she", "he"),), direction=("she", "he"))
-    return lambda *words: Panel(emb, emb, words, gender, isolated=0.0)
+    return lambda *words: Panel(emb, emb, words, gender, isolated=0.0, neighbours=1)
 
 
 def test_words_that_are_all_isolated_are_undefined_without_weight(
     far_apart: Callable[..., Panel],
 ) -> None:
-    for row in gipe_rows(far_apart("a", "b"), k=1):
+    for row in gipe_rows(far_apart("a", "b")):
         assert row.value is None
         assert row.details["reason"].startswith("undefined: ")
 
@@ -302,7 +309,7 @@ def test_samples_without_weight_leave_the_interval_finite(
     far_apart: Callable[..., Panel],
 ) -> None:
     """Of a, b and a2, b weighs nothing; some bootstrap samples hold nothing but b."""
-    for row in gipe_rows(far_apart("a", "b", "a2"), k=1):
+    for row in gipe_rows(far_apart("a", "b", "a2")):
         assert row.value == 0
         assert np.isfinite([row.details["low"], row.details["high"]]).all()
 
@@ -313,16 +320,15 @@ def test_chance_shares_the_neighbours_of_the_values_and_frees_them(
     """Neighbours are searched once for a panel, and once for another one."""
     searched = []
 
-    def counted(of: Panel, k: int = 5) -> Any:
+    def counted(of: Panel) -> Any:
         searched.append(of)
-        return find_neighbourhood(of, 5)
+        return find_neighbourhood(of)
 
     monkeypatch.setattr(module, "find_neighbourhood", counted)
-    monkeypatch.setattr(module.neighbourhood_of, "__defaults__", (5,))
-    other = replace(panel, isolated=0.0)
-    for one in (panel, other):
-        gipe_rows(one, k=5)
+    first, other = replace(panel, neighbours=5), replace(panel, neighbours=5, isolated=0.0)
+    for one in (first, other):
+        gipe_rows(one)
         values = chance_of_gipe(one, draw_nulls(one, 2))
         assert np.isfinite(values["gipe", "θ=0.03"]).any()
-    assert searched == [panel, other]
+    assert searched == [first, other]
     assert len(module._LAST) == 0

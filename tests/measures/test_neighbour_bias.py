@@ -69,7 +69,7 @@ def test_chance_is_the_value_along_the_other_axis(panels: list[Panel]) -> None:
     (values,) = chance_of_neighbour_bias(panel, nulls).values()
     for null, value in zip(nulls, values, strict=True):
         assert null.direction is not None
-        assert value == pytest.approx(_by_hand(panel, null.direction.basis[0]), abs=1e-6)
+        assert value == pytest.approx(_by_hand(panel, null.direction.defined().basis[0]), abs=1e-6)
     none: list[Null] = [replace(nulls[0], axis=None)]
     assert np.isnan(chance_of_neighbour_bias(panel, none)["neighbour-bias", ""]).all()
 

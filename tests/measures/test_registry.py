@@ -275,7 +275,7 @@ def chance_of_far(panel: Panel, nulls: Sequence[Null]) -> Values:
     leans = [
         np.nan
         if null.direction is None
-        else np.abs(projections(panel.vectors, null.direction)).max()
+        else np.abs(projections(panel.vectors, null.direction.defined())).max()
         for null in nulls
     ]
     return {("farthest", ""): np.array(leans)}

@@ -16,6 +16,7 @@ from safetensors.numpy import load_file
 from wordbias import Attribute, Embedding
 from wordbias.data import sample_path
 from wordbias.errors import WordbiasError
+from wordbias.measures.direction import Direction
 from wordbias.measures.panel import Panel
 from wordbias.measures.sembias import (
     MEASURES,
@@ -107,7 +108,7 @@ def test_columns_are_definition_none_none_stereotype() -> None:
 
 
 def test_the_male_word_comes_first() -> None:
-    towards_she = Subspace.from_direction([1.0, 0])
+    towards_she = Direction(Subspace.from_direction([1.0, 0]), "")
     he_first, she_first = np.array([-1.0, 0.1]), np.array([1.0, 0.1])
     differences = np.array([[she_first, he_first, she_first, she_first]])
     assert choices(differences, towards_she).tolist() == [1]
@@ -130,12 +131,12 @@ def test_of_equals_the_first_is_taken(dim: int, column: int) -> None:
     differences = rng.normal(size=(37, 4, dim)) + g  # away from he − she …
     best = -g + 0.1 * rng.normal(size=(37, dim))  # … but for two equal ones
     differences[:, column] = differences[:, 3] = best
-    assert choices(differences, Subspace.from_direction(g)).tolist() == [column] * 37
+    assert choices(differences, Direction(Subspace.from_direction(g), "")).tolist() == [column] * 37
 
 
 def test_a_pair_without_difference_is_as_good_as_a_right_angle() -> None:
     differences = np.array([[[1.0, 0], [0, 0], [0, 1], [2, 0]]])
-    assert choices(differences, Subspace.from_direction([1.0, 0])).tolist() == [1]
+    assert choices(differences, Direction(Subspace.from_direction([1.0, 0]), "")).tolist() == [1]
 
 
 def test_questions_with_a_missing_word_are_left_out_and_counted() -> None:

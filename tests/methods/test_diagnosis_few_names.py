@@ -44,7 +44,7 @@ def test_fewer_than_ten_are_refused(names: tuple[int, int]) -> None:
     for method in ("misp", "mhd"):
         with pytest.raises(WordbiasError, match=said):
             fit_chain(method, emb)
-    for recipe in ("names", "means"):
+    for recipe in ("means", "subspace"):
         with pytest.raises(WordbiasError, match=said):
             find_direction(emb, gender, recipe)
     rows = {row.measure: row for row in evaluate(make_panels([emb], None, gender)[0], ["midb"])}

@@ -28,11 +28,11 @@ from wordbias.methods.effect import (
     with_lists,
 )
 from wordbias.methods.fitted import Chain
-from wordbias.methods.misp import fit, reweighted
+from wordbias.methods.misp import fit
 from wordbias.methods.null import random_chains
 from wordbias.methods.transform import Projection
 from wordbias.results import Row
-from wordbias.subspace import Subspace
+from wordbias.subspace import Subspace, reweighted
 
 Matrix = NDArray[np.float64]
 FIRST = [f"f{i}" for i in range(6)]

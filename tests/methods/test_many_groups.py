@@ -236,10 +236,10 @@ def test_other_methods_take_two_groups_and_say_how_to_choose(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("hard", "ethnicity white/black has no pairs; the direction means or names"),
+        ("hard", "ethnicity white/black has no pairs; the direction means or subspace"),
         ("double-hard", "the attribute has none; give its file"),
         ("bam", "the attribute has none; give its file"),
-        ("oscar", "has no pairs; the direction means or names"),
+        ("oscar", "has no pairs; the direction means or subspace"),
         ("ran", "has no pairs; give another direction"),
         ("gender-preserving", "has no pairs, which tell its groups apart"),
         ("multi-hard", "no definitional sets or pairs"),

@@ -12,10 +12,10 @@ from scipy import stats
 
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.methods.fitted import Chain
-from wordbias.methods.misp import Projection, fit, reweighted
+from wordbias.methods.misp import Projection, fit
 from wordbias.methods.null import random_chains
 from wordbias.methods.transform import Transform, transform_rows, transformed
-from wordbias.subspace import Subspace
+from wordbias.subspace import Subspace, reweighted
 
 # Dawkins (2021), appendix C: the errors after MISP with permuted weights, GN-GloVe(w_a).
 PUBLISHED = {

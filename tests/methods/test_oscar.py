@@ -72,7 +72,7 @@ def test_only_the_listed_words_matter_for_the_fit(sample: Embedding, fitted: Fit
     np.testing.assert_array_equal(again.v1, straight.v1)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("recipe", ["pca", "names"])
+@pytest.mark.parametrize("recipe", ["pca", "subspace"])
 def test_the_first_direction_is_that_of_the_recipe(sample: Embedding, recipe: str) -> None:
     from wordbias.measures.direction import find_direction
 

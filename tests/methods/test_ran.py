@@ -307,8 +307,8 @@ def test_any_attribute_and_direction_will_do(
         assert other.replaced.words == done["pca"].replaced.words
         assert np.abs(other.replaced.vectors - done["pca"].replaced.vectors).max() < 1e-4
         assert not set(other.replaced.words) & set("abcd")
-    names = fit(small, colour, direction="names")
-    assert len(names.replaced) > 0
+    whole = fit(small, colour, direction="subspace")
+    assert len(whole.replaced) > 0
 
 
 def test_arguments_are_not_changed(small: Embedding, colour: Attribute) -> None:

@@ -103,6 +103,12 @@ def test_texts_without_vectors(tmp_path: Path) -> None:
         found.encode(TEXTS)
 
 
+def test_a_file_of_two_arrays(tmp_path: Path) -> None:
+    np.savez(tmp_path / "v.npz", a=np.eye(4), b=np.eye(4))
+    with pytest.raises(WordbiasError, match=r"v\.npz: holds 2 arrays of .*, a, b; leave one$"):
+        ReadVectors.open(tmp_path / "v.npz")
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [

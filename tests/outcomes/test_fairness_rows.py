@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wordbias import WordbiasError
+from wordbias import WordbiasError, statistics
+from wordbias.draws import change_keys
 from wordbias.outcomes import confusion as cells
 from wordbias.outcomes import confusion as counting
 from wordbias.outcomes import fairness as measuring
@@ -41,8 +42,18 @@ def _made(
     counts: NDArray[np.int64] | list[object], groups: tuple[str, ...] = ("F", "M")
 ) -> Confusion:
     table = np.asarray(counts, dtype=np.int64)
-    classes = tuple("abcdefgh"[: table.shape[1]])
-    return Confusion(classes, classes, groups, table)
+    names = tuple(chr(ord("a") + i) for i in range(table.shape[2]))
+    return _named(table, names[: table.shape[1]], names, groups)
+
+
+def _named(
+    table: NDArray[np.int64],
+    classes: tuple[str, ...],
+    outcomes: tuple[str, ...],
+    groups: tuple[str, ...] = ("F", "M"),
+) -> Confusion:
+    cells = np.repeat(np.arange(table.size), table.ravel())
+    return Confusion(classes, outcomes, groups, table, cells)
 
 
 def _random(seed: int, *shape: int, most: int = 30) -> Confusion:
@@ -100,21 +111,44 @@ def test_classes_in_pieces_give_what_all_at_once_give(
     assert not pieces[:, :, table.counts.sum(axis=0) == 0].any()
 
 
+@pytest.fixture(params=["by example", "by cell"])
+def _drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw single examples, or counts of cells as of many."""
+    if request.param == "by cell":
+        monkeypatch.setattr(counting, "FEW", 0)
+
+
+@pytest.mark.usefixtures("_drawn")
 def test_samples_have_as_many_examples_and_no_new_cells() -> None:
-    table = _random(0)
-    table.counts[0, 1, 2] = 0
+    counts = _random(0).counts
+    counts[0, 1, 2] = 0
+    table = _made(counts)
     drawn = _whole(table.resampled(50, np.random.default_rng(0)))
     assert drawn.shape == (50, 2, 4, 4)
     assert set(drawn.sum(axis=(1, 2, 3))) == {len(table)}
     assert not drawn[:, table.counts == 0].any()
 
 
+@pytest.mark.usefixtures("_drawn")
+def test_samples_have_the_mean_and_the_variance_of_a_multinomial() -> None:
+    table = _random(4)
+    drawn, n = _whole(table.resampled(4000, np.random.default_rng(0))), len(table)
+    p = table.counts / n
+    variance = n * p * (1 - p)
+    # within five standard errors; the fourth moment of a binomial is 3 variance² + less than it
+    assert np.all(np.abs(drawn.mean(0) - table.counts) <= 5 * np.sqrt(variance / 4000))
+    error = np.sqrt((2 * variance**2 + variance) / 4000)
+    assert np.all(np.abs(drawn.var(0) - variance) <= 5 * error)
+
+
+@pytest.mark.usefixtures("_drawn")
 def test_samples_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     table = _random(1)
     whole = list(table.resampled(50, np.random.default_rng(0)))
     even = _whole(table.alike(50, np.random.default_rng(0)))
     # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr(counting, "_AT_ONCE", 7 * table.counts.size)
+    monkeypatch.setattr(statistics, "_AT_ONCE", 7 * len(table))
     parts = list(table.resampled(50, np.random.default_rng(0)))
     assert (len(whole), len(parts)) == (1, 8)
     np.testing.assert_array_equal(_whole(whole), _whole(parts))
@@ -122,8 +156,9 @@ def test_samples_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_even_samples_keep_the_classes_of_each_group() -> None:
-    table = _random(2)
-    table.counts[:, 3] = 0  # nobody is of the last class
+    counts = _random(2).counts
+    counts[:, 3] = 0  # nobody is of the last class
+    table = _made(counts)
     drawn = _whole(table.alike(2000, np.random.default_rng(0)))
     n = table.counts.sum(axis=2)
     np.testing.assert_array_equal(drawn.sum(axis=3), np.broadcast_to(n, (2000, *n.shape)))
@@ -189,12 +224,7 @@ def test_no_interval_excludes_its_own_value() -> None:
     rng = np.random.default_rng(0)
     p = 0.7 * np.eye(40) + 0.3 / 40
     rows = fairness_rows(
-        Confusion(
-            tuple(map(str, range(40))),
-            tuple(map(str, range(40))),
-            ("F", "M"),
-            np.stack([rng.multinomial(40, p), rng.multinomial(40, p)]).astype(np.int64),
-        ),
+        _made(np.stack([rng.multinomial(40, p), rng.multinomial(40, p)])),
         "x",
         shares=np.linspace(0, 1, 40),
     )
@@ -541,8 +571,8 @@ def test_as_published_is_the_released_arithmetic() -> None:
 
 def test_no_answer_is_left_out_of_separation_only_as_published() -> None:
     counts = _random(11, 2, 3, 4).counts + 1
-    table = Confusion(("a", "b", "c"), ("a", "b", "c", "None"), ("F", "M"), counts)
-    answered = Confusion(table.classes, table.classes, table.groups, counts[..., :3])
+    table = _named(counts, ("a", "b", "c"), ("a", "b", "c", "None"))
+    answered = _named(counts[..., :3], table.classes, table.classes)
     published = Settings(as_published=True, draws=0)
     key = ("separation", SUM)
     assert _by_key(fairness_rows(table, "x", published))[key].value == pytest.approx(
@@ -584,3 +614,67 @@ def test_a_bar_is_moved_by_each_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "progress", shown)
     table = Confusion.of(["a", "b"] * 6, ["a", "b"] * 6, ["F", "F", "M"] * 4)
     assert fairness_rows(table, "made up", Settings(draws=30))
+
+
+# changes between two classifiers of the same examples
+
+
+def _two(n: int = 300) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Return classes, groups, and the predictions of two classifiers that differ for one group."""
+    rng = np.random.default_rng(5)
+    y, z = rng.choice(["a", "b", "c"], n), rng.choice(["F", "M"], n)
+    first = np.where(rng.random(n) < 0.8, y, rng.choice(["a", "b", "c"], n))
+    second = np.where((rng.random(n) < 0.7) | (z == "F"), first, "a")
+    return y.tolist(), z.tolist(), first.tolist(), second.tolist()
+
+
+def _accuracies(*predicted: list[str], units: Any = None, draws: int = 200) -> list[Row]:
+    y, z, *_ = _two()
+    settings = Settings(draws=draws)
+    tables = [Confusion.of(y, r, z, units=units) for r in predicted]
+    return [_by_key(fairness_rows(one, "x", settings))["accuracy", "all"] for one in tables]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_change_of_accuracy_is_paired_example_by_example(several: bool) -> None:
+    y, _, first, second = _two()
+    units = [i // 3 for i in range(300)] if several else None
+    before, after = _accuracies(first, second, units=units)
+    found = change_keys(before, after, certain=True)
+    right = [np.array([a == b for a, b in zip(y, r, strict=True)], float) for r in (first, second)]
+    differences = (right[1] - right[0]).reshape(-1, 3 if several else 1).mean(1)
+    rows = np.random.default_rng(0).integers(len(differences), size=(200, len(differences)))
+    expected = np.percentile(differences[rows].mean(1), [2.5, 97.5])
+    # JSON holds draws in single precision
+    assert [found["change_low"], found["change_high"]] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_group_that_is_predicted_the_same_does_not_change() -> None:
+    y, z, first, second = _two()
+    rows = [_by_key(fairness_rows(Confusion.of(y, r, z), "x")) for r in (first, second)]
+    key = "accuracy", "F"
+    found = change_keys(rows[0][key], rows[1][key], certain=True)
+    assert (found["change"], found["change_low"], found["change_high"]) == (0, 0, 0)
+
+
+def test_other_examples_and_many_are_not_paired(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, z, first, _ = _two()
+    (before,) = _accuracies(first)
+    (other,) = (
+        row
+        for row in fairness_rows(Confusion.of(y[::-1], first, z), "x", Settings(draws=200))
+        if (row.measure, row.details["set"]) == ("accuracy", "all")
+    )
+    assert "change_low" not in change_keys(before, other, certain=True)
+    monkeypatch.setattr(counting, "FEW", 299)
+    assert not _accuracies(first)[0].draws
+
+
+def test_a_row_without_an_interval_has_no_draws() -> None:
+    """A sum of absolute gaps of noise alone is raised by resampling; so would be its change."""
+    rng = np.random.default_rng(0)
+    p = 0.7 * np.eye(40) + 0.3 / 40
+    table = np.stack([rng.multinomial(40, p), rng.multinomial(40, p)])
+    rows = fairness_rows(_made(table), "x", shares=np.linspace(0, 1, 40))
+    assert all(("sample" in row.draws) == (row.details.get("low") is not None) for row in rows)
+    assert not _by_key(rows)["tpr-gap", SUM].draws

@@ -12,6 +12,7 @@ from wordbias.wordlists import Attribute, Templates, common_names, test_names
 
 PACKAGED = (
     "age.toml",
+    "eec.toml",
     "ethnicity.toml",
     "gender-de.toml",
     "gender-es.toml",

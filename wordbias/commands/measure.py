@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, NAMES
+from wordbias.commands.types import COUNT, NAMES, SEEDS, SHARES
 from wordbias.functions.measure import measure
 
 command: click.Command = shell(
@@ -13,6 +13,9 @@ command: click.Command = shell(
     argument("embeddings", many=True),
     option("only", type=NAMES),
     option("extremes", type=COUNT),
+    option("clustered", type=SEEDS, metavar="NUMBERS"),
+    option("theta", type=SHARES, metavar="NUMBERS"),
+    option("neighbours", type=COUNT),
     python_only=("isolated_zero", "by_projection"),
     examples="""
         wordbias measure
@@ -22,5 +25,6 @@ command: click.Command = shell(
         wordbias measure glove.txt debiased.txt --only midb,direct-bias,same --seed-lists 100
         wordbias measure --groups religion:christian,muslim
         wordbias measure --groups ethnicity:white,black --direction means
+        wordbias measure glove.txt --only clustering,gipe --direction subspace --clustered 500,1500
     """,
 )

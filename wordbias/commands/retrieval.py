@@ -21,6 +21,7 @@ command: click.Command = shell(
     option("relevance", metavar="COLUMN|FILE"),
     option("top", type=COUNT),
     option("methods", metavar="METHOD"),
+    option("setting", metavar="NAME"),
     option("draws", type=click.IntRange(2)),
     option("output", "-o", "--output", metavar="PAGE"),
     methods=ROW_METHODS,
@@ -30,6 +31,7 @@ command: click.Command = shell(
         wordbias retrieval cvs.txt jobs.txt --model ./minilm
         wordbias retrieval jobs.txt cvs.tsv --model ./minilm --changed documents -o page.html
         wordbias retrieval cvs.tsv jobs.tsv --model ./minilm --methods leace --relevance field
+        wordbias retrieval cvs.txt jobs.txt --model ./minilm --adapter adapter.safetensors
         wordbias retrieval q.npy d.npy --counterfactual q2.npy --meaningless q3.npy --format json
     """,
 )

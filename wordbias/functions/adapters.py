@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wordbias.arguments import path_named
@@ -20,7 +20,9 @@ from wordbias.models.adapters import Adapter, names_sites, part_of_sequence, rea
 from wordbias.models.encoder import Encoder
 from wordbias.models.hooks import Intervention, applied
 from wordbias.models.model_like import ModelLike
-from wordbias.models.sites import first_layer
+from wordbias.models.sentence_folder import SentenceVectors
+from wordbias.models.sentence_transformers import Step
+from wordbias.models.sites import EMBEDDING, first_layer
 from wordbias.resources.hub import ADAPTER_FILE, fetched, named
 
 AdapterLike = str | os.PathLike[str] | Adapter
@@ -121,11 +123,23 @@ class OpenAdapter:
                 "--random-init draws other weights than those that --adapter was fitted on; leave "
                 "out one of them"
             )
+        encoder = self.load_checked(model, device=device, precision=precision)
+        return encoder, [removal_of(encoder, self.adapter, name) for name in self.settings]
+
+    def load_checked(
+        self, model: ModelLike, *, device: str | None, precision: str | None
+    ) -> Encoder:
+        """Load the encoder that the adapter was fitted on.
+
+        Raises
+        ------
+        WordbiasError
+            If it cannot be loaded, or is another model.
+        """
         # compared as it is stored: float16 rounds small weights away
         encoder = Encoder.load(model, device=device)
         self.check(encoder.model)
-        encoder = encoder if precision is None else encoder.on(device, precision)
-        return encoder, [removal_of(encoder, self.adapter, name) for name in self.settings]
+        return encoder if precision is None else encoder.on(device, precision)
 
     def about(self) -> dict[str, dict[str, Any]]:
         """Return the adapter, if there is one, among the inputs of a report."""
@@ -175,6 +189,39 @@ class Removal:
         unchanged = f"; unchanged: {_layers(before)}" if before else ""
         named = "" if names_sites(self.setting) else f" ({self.setting})"
         return f"Removed at {where}{named}. Changed: {changed}{unchanged}."
+
+
+@contextmanager
+def texts_with(encoder: Encoder, adapter: Adapter, setting: str) -> Iterator[Encoder]:
+    """Yield an encoder whose vectors of texts are those after a setting is removed, for a block.
+
+    Unlike `removal_of` it also removes from what a sentence model outputs, before its last
+    Normalize.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such setting, the encoder lacks a site, or no vector depends on it.
+    """
+    steps = adapter.interventions(setting)
+    behind = [one for one in steps if one.site == EMBEDDING]
+    with ExitStack() as stack:
+        if len(behind) < len(steps):
+            stack.enter_context(removal_of(encoder, adapter, setting).on(encoder))
+        if behind:
+            parts = SentenceVectors.of(encoder)
+            first, last = parts.encoder.sentence, parts.last
+            assert first is not None
+            for one in behind:
+                if one.width != parts.width:
+                    raise WordbiasError(
+                        f"site {EMBEDDING}: {encoder.name} outputs vectors of {parts.width} "
+                        f"values, and the removal is of {one.width}; fit one on this model"
+                    )
+            added = [Step("removal", one.removal(), one.width, one.width) for one in behind]
+            steps_with = (*first.steps, *added, *last.steps)
+            encoder = replace(encoder, sentence=replace(first, steps=steps_with))
+        yield encoder
 
 
 def _layers(numbers: Sequence[int]) -> str:

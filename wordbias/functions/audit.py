@@ -161,7 +161,8 @@ def audit(
         NLI model that nli-train wrote, which reads the vectors.  [default: one trained on the
         sample]
     direction : str
-        Direction along which words lean: she-he, pca, names, means or FILE, as in wordbias measure.
+        Direction along which words lean: she-he, pca, means, subspace or FILE, as in wordbias
+        measure.
     dims : int
         Number of components of MISP and MIDB.
     centre : bool

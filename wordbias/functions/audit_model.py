@@ -166,6 +166,11 @@ def audit_model(
     refuse_options_of_vectors(name_of(model))
     about = AuditTexts.load(groups)
     check_parts(skip, about)
+    if snli is not None and not about.of_gender:
+        raise UsageError(
+            f"--snli measures fairness by gender, and --groups {about.attribute} is another "
+            "attribute; leave out one of them, or measure it with wordbias mab-eval --groups"
+        )
     drawn = [one for one in methods or () if is_drawn(one)]
     controls = [Configured(control_name(*draw)) for draw in each_draw(drawn)]
     sets: list[TextSetLike] = (
@@ -457,7 +462,8 @@ def _with_heads(
     """Add what the heads of the model are measured by; return all rows and notes."""
     rows, notes = list(found.rows), list(found.notes)
     if not data and pairs is None:
-        notes.append(_NOT_MEASURED[reader.kind])
+        other = reader.kind == "encoder" and not reader.texts.of_gender
+        notes.append(_NOT_MEASURED["groups" if other else reader.kind])
         return rows, notes
     from wordbias.contextual.audit.heads import inference_rows, stereotype_rows
     from wordbias.nli.hugging_face import Classifier
@@ -489,6 +495,10 @@ _NOT_MEASURED = {
     "encoder": (
         "not measured: stereotypes and NLI fairness, which need a model with such a head, and "
         "data: --stereoset FILE (StereoSet or CrowS-Pairs), --snli FILE"
+    ),
+    "groups": (
+        "not measured: stereotypes, which need a model with such a head, and data: --stereoset "
+        "FILE (StereoSet or CrowS-Pairs)"
     ),
     "decoder": (
         "not measured: published data sets, by likelihood: --stereoset FILE (StereoSet, "

@@ -281,8 +281,9 @@ def _open_vectors(source: Representations | str, given: Sequence[str]) -> Repres
         return source
     if not is_representations(source):
         raise WordbiasError(
-            f"{source}: is no file of words in context, which --output and wordbias encode "
-            "--word-column write; word vectors without context are tested with: wordbias weat"
+            f"{source}: is no file of words in context, a .safetensors that --output and wordbias "
+            "encode --word-column write; word vectors without context are tested with: wordbias "
+            "weat"
         )
     return load_representations(source)
 

@@ -21,7 +21,7 @@ from wordbias.functions.tables import lists_tables, measures_tables, words_table
 from wordbias.measures.evaluate import evaluate_panels, refuse_undefined
 from wordbias.measures.known import with_known_values
 from wordbias.measures.lean import leaning_words, word_rows
-from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.panel import CLUSTERED, NEIGHBOURS, THETAS, Panel, make_panels
 from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD, names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.word_lists import refuse_no_redraws, with_lists
@@ -47,9 +47,13 @@ def measure(
     extremes: int | None = None,
     dims: int = 4,
     centre: bool = False,
+    weights: str = "variance",
     as_published: bool = False,
     isolated_zero: bool = False,
     by_projection: bool = False,
+    clustered: Sequence[int] = (CLUSTERED,),
+    theta: float | Sequence[float] = THETAS,
+    neighbours: int = NEIGHBOURS,
     chance: bool = True,
     seed_lists: int | None = None,
     groups: GroupsLike | None = None,
@@ -83,7 +87,7 @@ def measure(
         The embedding before debiasing.  [default: the embedding itself]
     direction : str
         Direction of clustering, recoverability, SemBias and GIPE: she-he (or axis: the attribute's
-        first pair), pca, names, means or FILE.
+        first pair), pca, means or FILE; or subspace, the weighted components of MIDB.
     sembias : path or fetched name, optional
         The SemBias test set (wordbias fetch sembias); without it SemBias has no value.
     words : sequence of str, optional
@@ -91,9 +95,12 @@ def measure(
     extremes : int, optional
         Number of words to show that lean most to each side.
     dims : int
-        Number of components of MIDB.
+        Number of components of MIDB and of the subspace.
     centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
+    weights : str
+        Weights of the components of the subspace: their shares of the variance, numbers such as
+        0.5,0.3,…, or the shares in another order, perm:2134.
     as_published : bool
         Use the settings of the paper: ``centre``, ``isolated_zero`` and ``by_projection``.
     isolated_zero : bool
@@ -102,6 +109,13 @@ def measure(
     by_projection : bool
         Choose the most biased words for clustering and recoverability by their projection on the
         direction in the original, not by the cosine. The projection grows with a word's length.
+    clustered : sequence of int
+        Numbers of the most biased words that are clustered, half of each side. The paper took 500
+        to 1500.
+    theta : float or sequence of float
+        Thresholds of GIPE: how much of the similarity of two words must come from the direction.
+    neighbours : int
+        Number of nearest neighbours of each word, for GIPE and neighbour-bias.
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
     seed_lists : int, optional
@@ -154,6 +168,8 @@ def measure(
         raise UsageError("--only: is empty, nothing would be measured; name measures")
     families = tuple(only) if only is not None else () if single else STANDARD
     _refuse_unused(families, single, direction, extremes)
+    thetas = tuple(theta) if isinstance(theta, Sequence) else (theta,)
+    _check_numbers(clustered, thetas)
     if seed_lists is not None:
         refuse_no_redraws(families)
     read_options = reading()
@@ -171,14 +187,19 @@ def measure(
         recipe=direction,
         dims=dims,
         centre=centre or as_published,
+        weights=weights,
         by_projection=by_projection or as_published,
         sembias=SemBias.load(located(os.fspath(sembias))) if sembias else None,
+        clustered=clustered,
+        thetas=thetas,
+        neighbours=neighbours,
         isolated=0.0 if isolated_zero or as_published else 1.0,
         seed=seed,
     )
     single_rows = [row for panel in panels for row in _word_rows(panel, words, extremes)]
     if only is None and not single_rows:
         families = STANDARD
+    along_subspace = single or direction == "subspace" or "midb" in families
     workers = Workers(how.jobs, how.backend)
     rows = evaluate_panels(panels, families, chance=chance, workers=workers)
     if only is None:
@@ -198,7 +219,7 @@ def measure(
         seed=seed,
         notes=[
             *notes_on_language(attribute),
-            *(_notes(panels) if single or only is None or "midb" in only else ()),
+            *(_notes(panels) if along_subspace else ()),
             *(_about_chance(rows) if chance else ()),
         ],
     )
@@ -210,19 +231,35 @@ def _refuse_unused(
     """Refuse arguments that would do nothing with the chosen measures."""
     options = dict.fromkeys(name for key in SELECTABLE for name in BY_KEY[key].options)
     uses = {name: [key for key in SELECTABLE if name in BY_KEY[key].options] for name in options}
-    along = direction == "names" and not set(families).isdisjoint(uses["direction"])
+    along = direction == "subspace" and not set(families).isdisjoint(uses["direction"])
+    if is_given("weights") and direction != "subspace":
+        raise UsageError("--weights is for --direction=subspace, whose components it weights")
     also = {"direction": extremes is not None, "dims": single or along, "centre": single or along}
     for name, by in uses.items():
         if not is_given(name) or also.get(name) or not set(families).isdisjoint(by):
             continue
         *first, last = [
             *by,
-            *(["--words", "--direction=names"] if name in ("dims", "centre") else []),
+            *(["--words", "--direction=subspace"] if name in ("dims", "centre") else []),
         ]
         users = f"{', '.join(first)} and {last}" if first else last
         measured = ", ".join(sorted(families)) or "single words"
         option = f"--{name.replace('_', '-')}"
         raise UsageError(f"{option} is for {users}, but only {measured} is measured")
+
+
+def _check_numbers(clustered: Sequence[int], thetas: Sequence[float]) -> None:
+    """Refuse numbers of words and thresholds that cannot be used."""
+    if not clustered or min(clustered) < 2 or any(n % 2 for n in clustered):
+        raise UsageError(
+            "--clustered: expected even numbers of words from 2 on, half of each side, got "
+            f"{', '.join(map(str, clustered)) or 'none'}"
+        )
+    if not thetas or not all(0 < one < 1 for one in thetas):
+        raise UsageError(
+            "--theta: expected thresholds above 0 and below 1, got "
+            f"{', '.join(f'{one:g}' for one in thetas) or 'none'}"
+        )
 
 
 def _word_rows(panel: Panel, words: Sequence[str] | None, extremes: int | None) -> list[Row]:

@@ -18,19 +18,32 @@ from wordbias.configuration import ASKS_ENCODERS, current_config, uses
 from wordbias.draws import drawn, null_keys, with_change, with_holm, with_items
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_outputs
+from wordbias.functions.adapters import AdapterLike, OpenAdapter, open_adapter
 from wordbias.functions.retrieval_inputs import (
     DOCUMENTS,
     QUERIES,
     SIDES,
+    Map,
     Opened,
+    Vectors,
     open_texts,
     open_vectors,
     tell,
 )
 from wordbias.functions.retrieval_labels import Groups, groups_of_documents, relevance_of
 from wordbias.measures.registry import FAMILY_OF, ideal
+from wordbias.methods.null import erasure_as_far
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
-from wordbias.models.text_encoders import EncoderLike, open_text_encoder
+from wordbias.methods.transform import Step
+from wordbias.models.model_like import ModelLike
+from wordbias.models.sentence_pairs import SentencePairsLike
+from wordbias.models.text_encoders import (
+    EncoderLike,
+    LayeredTexts,
+    TextEncoder,
+    open_output_encoder,
+    open_text_encoder,
+)
 from wordbias.models.texts import TextsLike
 from wordbias.pages.retrieval import moved_answers, plot_changes
 from wordbias.pages.retrieval_tables import retrieval_tables
@@ -67,7 +80,7 @@ _FOUR_FIFTHS = (
     "Four fifths (.8) is a rule of thumb of US employment law for the impact ratio, not a test: "
     "read the interval and the chance level."
 )
-_OF_TEXTS = ("groups", "text_column", "methods", "seed_lists")
+_OF_TEXTS = ("groups", "text_column", "methods", "adapter", "setting", "force", "seed_lists")
 """Arguments that are for texts."""
 
 
@@ -87,6 +100,9 @@ def retrieval(
     relevance: str | os.PathLike[str] | TableLike | None = None,
     top: int = 10,
     methods: str | None = None,
+    adapter: AdapterLike | None = None,
+    setting: str | None = None,
+    force: bool = False,
     null: int = 19,
     seed_lists: int = 3,
     draws: int = SAMPLES,
@@ -120,9 +136,10 @@ def retrieval(
         Groups of first names: a built-in name or a TOML file.  [default: gender]
     counterfactual : str or vectors, optional
         Column of the changed texts, in place of names; of vectors a file.
-    meaningless : str or vectors, optional
+    meaningless : str, vectors or pairs of words, optional
         With ``counterfactual``: column of texts with a change that means nothing, such as another
-        name of the same group; of vectors a file.
+        name of the same group; of vectors a file. With names: a file of synonyms, a pair on each
+        line with a tab between, such as big and large.
     text_column : str, optional
         Name or number of the texts' column, in both tables.
     sensitive : str or sequence of str, optional
@@ -136,8 +153,17 @@ def retrieval(
     methods : str, optional
         Method that removes the groups from all vectors: leace, misp, mhd, hard or inlp, with
         settings as in inlp:rounds=10. The lists are measured before and after.
+    adapter : path or Adapter, optional
+        Adapter that wordbias project wrote. The lists are measured before and after its ``setting``
+        is removed inside the model.
+    setting : str, optional
+        With ``adapter``: its setting to remove, such as embedding or tokens@3.  [default: the one
+        stored in the adapter]
+    force : bool
+        With ``adapter``: use it even if it was fitted on another model.
     null : int
-        With ``methods``: number of random removals that move vectors as far, to compare with.
+        With ``methods`` or ``adapter``: number of random removals that move vectors as far, to
+        compare with.
     seed_lists : int
         Number of names to draw for each text.
     draws : int
@@ -193,27 +219,32 @@ def retrieval(
     >>> named.details["p"] < 0.05
     True
     """
-    how = current_config()
     check_choice("--changed", changed, SIDES)
     check_number("--draws", draws, 2)
-    _check_arguments(model, groups, counterfactual, meaningless, methods)
+    _check_arguments(model, groups, counterfactual, meaningless, methods, adapter)
+    given_adapter = open_adapter(adapter, setting or (), force=force)
     read = {
         "queries": queries, "documents": documents, "--model": model, "--groups": groups,
         "--relevance": relevance, "--counterfactual": counterfactual, "--meaningless": meaningless,
+        "--adapter": adapter,
     }  # fmt: skip
     _check_output(output, read)
-    given = {COUNTERFACTUAL: counterfactual, MEANINGLESS: meaningless}
-    given = {kind: one for kind, one in given.items() if one is not None}
+    given = {}
+    if counterfactual is not None:
+        both = {COUNTERFACTUAL: counterfactual, MEANINGLESS: meaningless}
+        given = {kind: one for kind, one in both.items() if one is not None}
     if model is None:
         refuse_given(_OF_TEXTS, "is for texts, and without --model these are vectors")
         opened = open_vectors(queries, documents, changed, given, top)
     else:
         opened = open_texts(
-            open_text_encoder(model, device=how.device, precision=how.precision),
-            {QUERIES: queries, DOCUMENTS: documents}, changed, given, groups, top=top,
+            _encoder_of(model, given_adapter),
+            {QUERIES: queries, DOCUMENTS: documents}, changed, given, groups,
+            synonyms=None if given else cast("SentencePairsLike | None", meaningless), top=top,
             columns=[one for one in (relevance,) if _is_column(one)],
             of_documents=[sensitive] if isinstance(sensitive, str) else [],
-            text_column=text_column, draws=seed_lists, fit=methods is not None, seed=seed,
+            text_column=text_column, draws=seed_lists, fit=methods is not None,
+            adapter=given_adapter, seed=seed,
         )  # fmt: skip
     vectors, versions = opened.vectors, opened.versions
     lists = Lists(top, min(_FIRST * top, vectors.n))
@@ -224,8 +255,11 @@ def retrieval(
     measure = partial(_measured, lists, versions, seen, changed, draws, seed)
     ranked = vectors.ranked(versions.kinds, lists.depth)
     rows = measure(opened.name, ranked)
-    if methods is not None and opened.fit is not None:
-        rows += _after_removal(methods, opened, ranked, rows, lists, measure, null, seed)
+    if methods is not None or given_adapter.adapter is not None:
+        removal = (
+            _adapter(given_adapter, opened) if methods is None else _method(methods, opened, seed)
+        )
+        rows += _after_removal(*removal, opened, ranked, rows, lists, measure, null, seed)
     rows = with_items(
         with_holm(rows, _together), seed, vectors.n, *(one.tobytes() for one in versions.sets)
     )
@@ -262,11 +296,20 @@ def _together(row: Row) -> str:
 
 
 def _check_arguments(
-    model: object, groups: object, counterfactual: object, meaningless: object, methods: object
+    model: object,
+    groups: object,
+    counterfactual: object,
+    meaningless: object,
+    methods: object,
+    adapter: object,
 ) -> None:
     """Refuse arguments that contradict each other or would have no effect."""
-    if meaningless is not None and counterfactual is None:
-        raise UsageError("--meaningless goes with --counterfactual: the changed texts")
+    if counterfactual is None and model is None and meaningless is not None:
+        raise UsageError("--meaningless goes with --counterfactual: the changed vectors")
+    if counterfactual is None and (path := path_of(meaningless)) and not os.path.exists(path):
+        raise WordbiasError(
+            f"--meaningless: {path}: no such file of synonyms; a column goes with --counterfactual"
+        )
     for option, value in (("--groups", groups), ("--methods", methods)):
         if counterfactual is not None and value is not None:
             raise UsageError(f"{option} needs names to change: leave it out, or --counterfactual")
@@ -274,8 +317,10 @@ def _check_arguments(
         refuse_given(("seed_lists",), "draws names, and --counterfactual has the changed texts")
     if methods is not None:
         only_method(str(methods), ROW_METHODS, ROW_SETTINGS)
-    else:
-        refuse_given(("null",), "goes with --methods, the removal to compare with")
+        if adapter is not None:
+            raise UsageError("--methods and --adapter are two removals; leave out one of them")
+    elif adapter is None:
+        refuse_given(("null",), "goes with --methods or --adapter, the removal to compare with")
     if model is None and counterfactual is None:
         raise UsageError(
             "without --model, queries and documents are vectors: give those of the changed texts "
@@ -290,6 +335,23 @@ def _check_output(output: str | os.PathLike[str] | None, read: Mapping[str, obje
     if Path(output).suffix.lower() not in SUFFIXES:
         raise WordbiasError(f"{output}: expected a name that ends in {', '.join(SUFFIXES)}")
     check_outputs({"-o": output}, {name: path_of(one) for name, one in read.items()})
+
+
+def _encoder_of(model: EncoderLike, adapter: OpenAdapter) -> TextEncoder:
+    """Open the encoder; with an adapter one whose layers can be read, that it was fitted on."""
+    how = current_config()
+    if adapter.adapter is None:
+        return open_text_encoder(model, device=how.device, precision=how.precision)
+    output_only = open_output_encoder(model, device=how.device)
+    if output_only is not None:
+        raise WordbiasError(
+            f"{output_only.name}: gives vectors of texts alone, and --adapter removes inside a "
+            "model; give its folder, or fit a removal to the vectors with --methods"
+        )
+    loaded = adapter.load_checked(
+        cast("ModelLike", model), device=how.device, precision=how.precision
+    )
+    return LayeredTexts(loaded)
 
 
 # values
@@ -323,8 +385,42 @@ def _measured(
 # after a removal
 
 
+Removal = tuple[str, Vectors, Map | None, Callable[[np.random.Generator], Sequence[Step]]]
+"""Name of a removal; vectors and what is still to be done with them; a draw of a random one."""
+
+
+def _method(methods: str, opened: Opened, seed: int) -> Removal:
+    """Fit a method to texts with names that are not measured."""
+    assert opened.fit is not None
+    steps = fit_removal(methods, *opened.fit, pooling="", seed=seed)
+    drawn = partial(random_removal, steps, opened.fit[0])
+    return methods, opened.vectors, partial(remove, steps), drawn
+
+
+def _adapter(adapter: OpenAdapter, opened: Opened) -> Removal:
+    """Return what an adapter removes, and random removals that move the model's vectors as far.
+
+    A map such as that of LEACE leaves a mean where it is, a projection the origin; so do they.
+    """
+    assert adapter.adapter is not None
+    assert opened.after is not None
+    assert opened.moved is not None
+    before, after = (one.astype(np.float64) for one in opened.moved)
+    bias = before.mean(axis=0) if adapter.adapter.steps else np.zeros(before.shape[1])
+    moved, (setting,) = after - before, adapter.settings
+    if (moved**2).sum() >= ((before - bias) ** 2).sum():
+        raise WordbiasError(
+            f"{opened.name}: {setting} moves vectors farther than their own length, and no removal "
+            "of directions does; choose a setting that changes less"
+        )
+    return setting, opened.after, None, lambda rng: (erasure_as_far(moved, before, bias, rng),)
+
+
 def _after_removal(
-    methods: str,
+    name: str,
+    removed: Vectors,
+    mapped: Map | None,
+    drawn: Callable[[np.random.Generator], Sequence[Step]],
     opened: Opened,
     before: Sequence[Ranked],
     rows: Sequence[Row],
@@ -334,17 +430,15 @@ def _after_removal(
     seed: int,
 ) -> list[Row]:
     """Return the rows after a removal, with their changes beside those by random removals."""
-    assert opened.fit is not None
-    steps = fit_removal(methods, *opened.fit, pooling="", seed=seed)
-    kinds, name = opened.versions.kinds, f"{opened.name} {methods}"
-    after = opened.vectors.ranked(kinds, lists.depth, partial(remove, steps))
+    kinds, subject = opened.versions.kinds, f"{opened.name} {name}"
+    after = removed.ranked(kinds, lists.depth, mapped)
     random = []
     for draw in counted(range(null), "random removals", null):
-        step = random_removal(steps, opened.fit[0], np.random.default_rng((seed, draw, 5)))
+        step = drawn(np.random.default_rng((seed, draw, 5)))
         ranked = opened.vectors.ranked(kinds, lists.depth, partial(remove, step))
-        values_of = measure(name, ranked, test=False)
-        random.append([*values_of, _moved(name, before, ranked, lists)])
-    own = [*measure(name, after), _moved(name, before, after, lists)]
+        values_of = measure(subject, ranked, test=False)
+        random.append([*values_of, _moved(subject, before, ranked, lists)])
+    own = [*measure(subject, after), _moved(subject, before, after, lists)]
     return _beside_random(rows, own, random)
 
 

@@ -13,6 +13,8 @@ from wordbias.arrays import unit
 from wordbias.calls import note, path_of
 from wordbias.errors import WordbiasError, listed
 from wordbias.formats.rows import Rows, open_rows
+from wordbias.functions.adapters import OpenAdapter, texts_with
+from wordbias.models.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.models.text_encoders import LayeredTexts, StaticTexts, TextEncoder
 from wordbias.models.texts import Choice, Texts, load_texts
 from wordbias.rankings.counterfactuals import (
@@ -27,6 +29,7 @@ from wordbias.rankings.counterfactuals import (
     is_template,
     names_by_group,
     versions_of,
+    with_synonyms,
 )
 from wordbias.rankings.effects import Ranked
 from wordbias.rankings.ranking import (
@@ -325,6 +328,10 @@ class Opened:
         Queries and documents, if they are texts.
     fit
         Vectors with names of all groups, and their groups, to fit a removal to.
+    after
+        The vectors after an adapter's setting is removed.
+    moved
+        Vectors of some texts before and after it, each of shape ``(n, d)``.
     """
 
     name: str
@@ -334,6 +341,8 @@ class Opened:
     notes: Sequence[str] = ()
     texts: Mapping[str, Texts] = field(default_factory=dict, repr=False)
     fit: tuple[Float32, Integers] | None = field(default=None, repr=False)
+    after: Vectors | None = field(default=None, repr=False)
+    moved: tuple[Float32, Float32] | None = field(default=None, repr=False)
 
 
 def open_texts(
@@ -343,12 +352,14 @@ def open_texts(
     given: Mapping[str, object],
     groups: GroupsLike | None,
     *,
+    synonyms: SentencePairsLike | None,
     top: int,
     columns: Sequence[str],
     of_documents: Sequence[str],
     text_column: str | None,
     draws: int,
     fit: bool,
+    adapter: OpenAdapter,
     seed: int,
 ) -> Opened:
     """Read and encode the texts of both sides, and the versions of one.
@@ -359,6 +370,8 @@ def open_texts(
         Queries and documents.
     given
         Columns of the changed texts by kind; without any, names are changed.
+    synonyms
+        Pairs of words, if names are changed, or their file.
     top
         Smallest number of documents.
     columns, of_documents
@@ -367,6 +380,8 @@ def open_texts(
         Number of names for each text.
     fit
         Also encode texts with further names, to fit a removal to.
+    adapter
+        Adapter to encode them with again, or none.
 
     Raises
     ------
@@ -408,22 +423,47 @@ def open_texts(
         versions = make(sets.part(False) if fit else sets, draws=draws, seed=seed)
         further = make(sets.part(True), draws=1, seed=seed) if fit else None
         notes += _about_names(own, versions, changed, draws)
+        if synonyms is not None:
+            pairs = sentence_pairs(synonyms)
+            versions, n = with_synonyms(versions, pairs, names)
+            if not n:
+                raise WordbiasError(
+                    f"--meaningless: no text has a word that is the first of a pair, such as "
+                    f"{pairs[0][0]!r}; give synonyms of words in the {changed}"
+                )
+            notes.append(
+                f"synonyms: {n:,} of {how_many(len(versions.places), 'text')} have one of the words"
+            )
     fitted, codes = ([], np.zeros(0, np.intp)) if further is None else _to_fit(further, seed)
     more = {changed: [*texts_of(versions), *fitted]}
     unchanged = [] if changed == QUERIES else texts[QUERIES].texts
-    of, said = encode_sides(
-        encoder,
-        [*unchanged, *more.get(QUERIES, [])],
-        [*texts[DOCUMENTS].texts, *more.get(DOCUMENTS, [])],
-    )
-    vectors = vectors_of(of, texts[QUERIES].texts, texts[DOCUMENTS].texts, versions, changed)
+    both = {
+        QUERIES: [*unchanged, *more.get(QUERIES, [])],
+        DOCUMENTS: [*texts[DOCUMENTS].texts, *more.get(DOCUMENTS, [])],
+    }
+    of, said = encode_sides(encoder, *both.values())
+    every = texts[QUERIES].texts, texts[DOCUMENTS].texts
+    vectors = vectors_of(of, *every, versions, changed)
+    after, moved = None, None
+    if adapter.adapter is not None and isinstance(encoder, LayeredTexts):
+        with texts_with(encoder.encoder, adapter.adapter, adapter.settings[0]) as removing:
+            of_after, _ = encode_sides(LayeredTexts(removing), *both.values())
+        after = vectors_of(of_after, *every, versions, changed)
+        first, second = (
+            np.concatenate([one(side, some[:FITTED]) for side, some in both.items()])
+            for one in (of, of_after)
+        )
+        moved = first, second
     inputs: dict[str, Mapping[str, Any]] = {"model": encoder.about}
     for side, one in texts.items():
         path = path_of(sources[side])
         about = {} if path is None else {"path": path}
         inputs[side] = {**about, "texts": len(one), "sha256": one.sha256()}
+    inputs |= adapter.about()
     fit_to = (of(changed, fitted), codes) if fit else None
-    return Opened(encoder.name, vectors, versions, inputs, [*notes, *said], texts, fit_to)
+    return Opened(
+        encoder.name, vectors, versions, inputs, [*notes, *said], texts, fit_to, after, moved
+    )
 
 
 def _check_documents(n: int, top: int) -> None:

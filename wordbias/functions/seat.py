@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from wordbias import cells
-from wordbias.calls import note, public
+from wordbias.calls import note, path_of, public
 from wordbias.configuration import ASKS_ENCODERS, current_config, uses
 from wordbias.draws import with_holm
 from wordbias.errors import UsageError, WordbiasError
@@ -96,6 +97,12 @@ def seat(
         raise UsageError(f"--template={bad[0]!r}: has no {PLACE} for the word; write it into it")
     sentences = [_sentences(one, own) for one in queries]
     texts = list(dict.fromkeys(text for of in sentences for some in of.values() for text in some))
+    path = path_of(model)
+    if how.endpoint is None and path is not None and Path(path).is_file():
+        raise WordbiasError(
+            f"{path}: is a file, and a model is a folder; word vectors are measured with the same "
+            "queries by wordbias weat"
+        )
     encoder = open_text_encoder(model, device=how.device, precision=how.precision)
     for line in encoder.notes:
         note(line, reported=True)

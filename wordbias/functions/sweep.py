@@ -67,7 +67,7 @@ _OF_TASK = (
 """Arguments of a task."""
 _FLATTERED = (
     "the best settings are chosen on the items that they are compared on, which flatters them; "
-    "choose them in a sweep of other data with --best CSV"
+    "choose them in a sweep of other data with --best"
 )
 
 
@@ -366,7 +366,9 @@ def sweep(
         heading += f" Means over {how_many(len(order), 'head')}." * (len(order) > 1)
         extremes(len(gsss.triples), shares[0], rounding)
         chosen = _best_of(best, drop, relative)
-        versions = {"original": gsss} | ({"repaired": gsss.repaired.gsss} if repair else {})
+        versions = {"original": gsss} | (
+            {"repaired": gsss.repaired.gsss} if repair and gsss.of_gender else {}
+        )
         data = study.Data(
             versions,
             build("parity", templates_of(lists), as_published=as_published),

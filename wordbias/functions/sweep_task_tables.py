@@ -66,10 +66,10 @@ def choice_table(rows: Sequence[Row], by: str, limit: Limit | None) -> Table:
     )
     columns = []
     for measure in dict.fromkeys(row.measure for row in there):
-        columns += values(column_title(measure), measure=measure)
+        columns += values(column_title(measure), part=measure, measure=measure)
         if measure == by:
-            columns += values(("change", cells.change), measure=measure)
-            columns += values(("chosen", cells.detail("chosen")), measure=measure)
+            columns += values(("change", cells.change), part=by, measure=by)
+            columns += values(("chosen", cells.detail("chosen")), part=by, measure=by)
     note = f"The {len(best)} best of {len(others)} settings; the others are in the rows."
     if limit is not None:
         note += f" Those that lose more than {allowed(limit)} of accuracy come last"

@@ -9,7 +9,8 @@ measure is computed again with another axis in place of the attribute's, and all
 - A subspace of two groups is replaced by one of groups that do not differ: each word loses the
   mean of its own group, the words are assigned at random to two groups of the same sizes, and the
   subspace is fitted as before. Assigning the words as they are would not do: their covariance
-  contains the difference, and the fit finds it again.
+  contains the difference, and the fit finds it again. In MIDB its weights are those of its fit;
+  as a direction it has those of the attribute's, since GIPE grows with the weights alone.
 """
 
 from __future__ import annotations
@@ -25,11 +26,18 @@ from numpy.typing import NDArray
 from wordbias.arrays import unit
 from wordbias.draws import CHANCE, chance_keys, drawn
 from wordbias.errors import WordbiasError
-from wordbias.measures.direction import RECIPES, difference_direction, most_biased, projections
+from wordbias.measures.direction import (
+    RECIPES,
+    Direction,
+    difference_direction,
+    most_biased,
+    projections,
+    with_side,
+)
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import variant_of
 from wordbias.results import Row
-from wordbias.subspace import Subspace
+from wordbias.subspace import Subspace, reweighted
 from wordbias.wordlists import resolve_groups, resolve_pairs
 
 DRAWS = 20
@@ -67,7 +75,10 @@ class Null:
     pairs
         First and second words of random pairs.
     spanned
-        Random subspace in place of one from a file.
+        Random subspace in place of one from a file, with its side.
+    weights
+        Weights of the subspace where it is the direction, ``(k,)``: those of the true one, so that
+        all else is the same. None leaves those of its own fit, as in redrawn lists.
     """
 
     panel: Panel
@@ -76,7 +87,8 @@ class Null:
     partition: tuple[NDArray[np.intp], NDArray[np.intp]] | None
     axis: Float | None
     pairs: tuple[Float, Float] | None
-    spanned: Subspace | None
+    spanned: Direction | None
+    weights: Float | None = None
 
     @cached_property
     def subspace(self) -> Subspace | None:
@@ -97,20 +109,26 @@ class Null:
         return None if found is None else found.basis[0]
 
     @cached_property
-    def direction(self) -> Subspace | None:
-        """Subspace of clustering, recoverability, SemBias and GIPE, by the panel's recipe."""
-        recipe = self.panel.recipe
+    def direction(self) -> Direction | None:
+        """Direction of clustering, recoverability, SemBias and GIPE, by the panel's recipe."""
+        recipe, groups = self.panel.recipe, self._groups(self.within)
         if self.panel.original_direction.subspace is None:
             return None
-        if recipe == "names":
-            return self.subspace
-        if recipe == "means":
-            groups = self._groups(self.within)
-            return None if groups is None else _fitted(partial(Subspace.from_means, groups))
-        if recipe in RECIPES:
+        found: Direction | None
+        if recipe == "subspace":
+            if groups is None or self.subspace is None:
+                return None
+            weights = self.panel.weights if self.weights is None else self.weights.tolist()
+            found = with_side(reweighted(self.subspace, weights), recipe, *groups)
+        elif recipe == "means":
+            one = None if groups is None else _fitted(partial(Subspace.from_means, groups))
+            found = Direction(one, recipe)
+        elif recipe in RECIPES:
             vector = self.component if recipe == "pca" else self.axis
-            return None if vector is None else Subspace.from_direction(vector)
-        return self.spanned
+            found = Direction(None if vector is None else Subspace.from_direction(vector), recipe)
+        else:
+            found = self.spanned
+        return None if found is None or found.subspace is None else found
 
     def _groups(self, within: Float) -> tuple[Float, Float] | None:
         if self.partition is None:
@@ -146,6 +164,7 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
         list(resolve_pairs(words, panel.original).found) for words in (axis_pair, attribute.pairs)
     )
     size, within, unit_within = _within_groups(panel)
+    true = panel.original_direction.subspace if panel.recipe == "subspace" else None
     few = comb(len(within), size) < 2 * draws  # different partitions, each with its mirror image
     found = []
     for _ in range(draws):
@@ -159,6 +178,7 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
             axis=axis[0][0] - axis[1][0] if axis else None,
             pairs=_random_pairs(panel, pairs, of_pairs),
             spanned=_spanned(panel, of_file),
+            weights=None if true is None else true.weights,
         )
         found.append(null)
     return found
@@ -251,7 +271,7 @@ def _like(rows: NDArray[np.intp], row: int) -> NDArray[np.intp]:
     return rows[start : start + _LIKE]
 
 
-def _spanned(panel: Panel, rng: np.random.Generator) -> Subspace | None:
+def _spanned(panel: Panel, rng: np.random.Generator) -> Direction | None:
     """Span differences of random words of like frequency, with the weights of the file.
 
     None where the panel's direction is not from a file.
@@ -265,7 +285,8 @@ def _spanned(panel: Panel, rng: np.random.Generator) -> Subspace | None:
     if pairs is None or len(pairs[0]) < true.dims:
         return None
     basis = np.linalg.qr((pairs[0] - pairs[1]).T)[0].T
-    return _fitted(lambda: Subspace(basis, true.weights))
+    spanned = _fitted(lambda: Subspace(basis, true.weights))
+    return None if spanned is None else with_side(spanned, panel.recipe, *pairs)
 
 
 def _fitted(make: Callable[[], Subspace]) -> Subspace | None:
@@ -295,7 +316,12 @@ def chance_of_most_biased(
     for i, null in enumerate(nulls):
         if null.direction is None:
             continue
-        lean = projections(panel.original_vectors, null.direction, by_length=panel.by_projection)
+        lean = projections(
+            panel.original_vectors,
+            null.direction.defined(),
+            null.direction.towards,
+            by_length=panel.by_projection,
+        )
         try:
             chosen = most_biased(lean, words // 2)
         except WordbiasError:

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from wordbias.devices import one_thread
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Key, Null, chance_of_most_biased
-from wordbias.measures.panel import Panel
+from wordbias.measures.panel import CLUSTERED, Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import resampled_means
 
 MEASURES = ("clustering-accuracy", "clustering-v")
-WORDS = 1500
-"""Most biased words in all, half of each side, as in the paper's table."""
 SEEDS = 10
 N_INIT = 10
 
@@ -116,9 +114,18 @@ def _entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
     return bits
 
 
-def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
+def clustering_rows(panel: Panel) -> list[Row]:
     """Cluster the words that lean most in the original, by their vectors in the embedding."""
-    about = {**panel.against(), "seeds": SEEDS}
+    return [row for words in panel.clustered for row in _rows_of(panel, words)]
+
+
+def _setting(words: int) -> str:
+    """Return the setting of rows: the number of words, where it is not the usual one."""
+    return "" if words == CLUSTERED else f"n={words}"
+
+
+def _rows_of(panel: Panel, words: int) -> list[Row]:
+    about = {**panel.against(), "seeds": SEEDS, "setting": _setting(words) or None}
     try:
         chosen = panel.most_biased(words)
     except WordbiasError as error:
@@ -149,4 +156,8 @@ def chance_of_clustering(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArr
         found = clustering(vectors, labels, seed=panel.seed)
         return [float(found.accuracy.mean()), float(found.v_measure.mean())]
 
-    return chance_of_most_biased(panel, nulls, WORDS, MEASURES, evaluate)
+    values: dict[Key, NDArray[np.float64]] = {}
+    for words in panel.clustered:
+        found = chance_of_most_biased(panel, nulls, words, MEASURES, evaluate)
+        values |= {(name, _setting(words)): row for (name, _), row in found.items()}
+    return values

@@ -24,8 +24,6 @@ from wordbias.results import Row
 from wordbias.statistics import resampled_means
 from wordbias.subspace import Subspace
 
-THETAS = (0.03, 0.05, 0.07)
-K = 100
 _PAIRS = 1 << 16
 _EPS = float(np.finfo(np.float32).eps)
 _TINY = np.finfo(np.float32).tiny
@@ -77,10 +75,16 @@ def indirect_bias(
     subspace: Subspace,
     dot: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Compute β of every query with each of its neighbours, shape ``(q, k)``.
+    r"""Compute β of every query with each of its neighbours, shape ``(q, k)``.
 
-    Only the dot products and the coordinates along the subspace are needed: with orthonormal
-    ``g_i``, ``w⊥·v⊥ = w·v − Σ ⟨g_i,w⟩⟨g_i,v⟩``.
+    With several directions, of weights :math:`a_i`, :math:`w_\perp` is what MISP leaves of a word,
+    :math:`w - \sum a_i \langle g_i, w \rangle g_i` (Dawkins 2021, eq. 4). A direction that says
+    little about the groups then makes few neighbours illicit; removed whole, four directions do so
+    for half of them. With one direction of weight 1 it is the published projection. Only the dot
+    products and the coordinates along the subspace are needed:
+
+    .. math:: w_\perp \cdot v_\perp = w \cdot v - \sum_i a_i (2 - a_i)
+              \langle g_i, w \rangle \langle g_i, v \rangle
 
     Parameters
     ----------
@@ -89,11 +93,12 @@ def indirect_bias(
     queries, neighbours
         Row numbers, shapes ``(q,)`` and ``(q, k)``.
     subspace
-        Subspace of the original embedding; its weights are not used, removal is whole.
+        Subspace of the original embedding, with its weights.
     dot
         Result of `dots`, to compute it once for several subspaces.
     """
-    along = unit_vectors @ subspace.basis.T.astype(np.float32)
+    lost = np.sqrt(subspace.weights * (2 - subspace.weights))
+    along = unit_vectors @ (subspace.basis * lost[:, None]).T.astype(np.float32)
     left = 1 - (along.astype(np.float64) ** 2).sum(1)
     # a word within rounding of the subspace has nothing left to be near by
     rest = np.where(left > unit_vectors.shape[1] * _EPS, np.sqrt(np.maximum(left, 0)), np.inf)
@@ -160,17 +165,16 @@ class Neighbourhood(NamedTuple):
     rows: NDArray[np.int32]
 
 
-_LAST: WeakKeyDictionary[Panel, tuple[int, Neighbourhood | None]] = WeakKeyDictionary()
+_LAST: WeakKeyDictionary[Panel, Neighbourhood | None] = WeakKeyDictionary()
 """The neighbourhood that was found last, which values and chance levels share."""
 
 
-def neighbourhood_of(panel: Panel, k: int = K) -> Neighbourhood | None:
+def neighbourhood_of(panel: Panel) -> Neighbourhood | None:
     """Return the neighbourhood of a panel, found once if asked for several times in turn."""
-    last = _LAST.get(panel)
-    if last is None or last[0] != k:
+    if panel not in _LAST:
         _LAST.clear()  # before the search, so that two are never held
-        last = _LAST[panel] = k, find_neighbourhood(panel, k)
-    return last[1]
+        _LAST[panel] = find_neighbourhood(panel)
+    return _LAST[panel]
 
 
 def forget_neighbourhood() -> None:
@@ -178,8 +182,9 @@ def forget_neighbourhood() -> None:
     _LAST.clear()
 
 
-def find_neighbourhood(panel: Panel, k: int = K) -> Neighbourhood | None:
-    """Find the `k` nearest among all words that both embeddings have; None if too few."""
+def find_neighbourhood(panel: Panel) -> Neighbourhood | None:
+    """Find the nearest among all words that both embeddings have; None if too few."""
+    k = panel.neighbours
     words = _common(panel.embedding, panel.original)
     if len(words) <= k:
         return None
@@ -191,10 +196,10 @@ def find_neighbourhood(panel: Panel, k: int = K) -> Neighbourhood | None:
     return Neighbourhood(original, queries, found.rows)
 
 
-def few_neighbours(panel: Panel, k: int = K) -> str:
+def few_neighbours(panel: Panel) -> str:
     """Return the reason why a panel has no neighbourhood."""
     words = len(_common(panel.embedding, panel.original))
-    return f"undefined: {words} words are too few for {k} neighbours"
+    return f"undefined: {words} words are too few for {panel.neighbours} neighbours"
 
 
 def dots(near: Neighbourhood) -> NDArray[np.float64]:
@@ -207,7 +212,7 @@ def dots(near: Neighbourhood) -> NDArray[np.float64]:
     return found
 
 
-def gipe_rows(panel: Panel, *, k: int = K) -> list[Row]:
+def gipe_rows(panel: Panel) -> list[Row]:
     """Compute GIPE at every θ, with neighbours among all words that both embeddings have.
 
     β is computed along the panel's direction of the original: she − he by default, as the other
@@ -215,18 +220,18 @@ def gipe_rows(panel: Panel, *, k: int = K) -> list[Row]:
     of vectors of length one; ``pca`` is that of the vectors as they are. The choice matters: on the
     sample, GIPE at θ = .03 is .105, .108 and .098.
     """
-    about = {**panel.against(), "k": k, "isolated": panel.isolated}
+    about = {**panel.against(), "k": panel.neighbours, "isolated": panel.isolated}
     direction = panel.original_direction
     if direction.subspace is None:
-        return [_undefined(panel, theta, direction.reason, about) for theta in THETAS]
-    near = neighbourhood_of(panel, k)
+        return [_undefined(panel, theta, direction.reason, about) for theta in panel.thetas]
+    near = neighbourhood_of(panel)
     if near is None:
-        reason = few_neighbours(panel, k)
-        return [_undefined(panel, theta, reason, about) for theta in THETAS]
+        reason = few_neighbours(panel)
+        return [_undefined(panel, theta, reason, about) for theta in panel.thetas]
     about |= {"among": len(near.unit)}
     beta = indirect_bias(near.unit, near.queries, near.rows, direction.subspace)
     rows = []
-    for theta in THETAS:
+    for theta in panel.thetas:
         found = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=panel.isolated)
         if not found.weight:
             reason = "undefined: no word is another's neighbour, and such words weigh nothing"
@@ -261,7 +266,7 @@ def _take(embedding: Embedding, words: Sequence[str]) -> NDArray[np.float32]:
 
 def chance_of_gipe(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
     """Compute GIPE along each null at every θ; nan without neighbours or a direction."""
-    found = {("gipe", f"θ={theta:g}"): np.full(len(nulls), np.nan) for theta in THETAS}
+    found = {("gipe", f"θ={theta:g}"): np.full(len(nulls), np.nan) for theta in panel.thetas}
     if panel.original_direction.subspace is None:
         return found
     near = neighbourhood_of(panel)
@@ -272,8 +277,9 @@ def chance_of_gipe(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.
     for i, null in enumerate(nulls):
         if null.direction is None:
             continue
-        beta = indirect_bias(near.unit, near.queries, near.rows, null.direction, dot)
-        for theta in THETAS:
+        along = null.direction.defined()
+        beta = indirect_bias(near.unit, near.queries, near.rows, along, dot)
+        for theta in panel.thetas:
             one = gipe(
                 beta, near.queries, near.rows, len(near.unit), theta, isolated=panel.isolated
             )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.measures.chance import Key, Null
-from wordbias.measures.direction import projections
+from wordbias.measures.direction import Direction, projections
 from wordbias.measures.gipe import (
     Neighbourhood,
     few_neighbours,
@@ -22,21 +22,20 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import resampled_means
-from wordbias.subspace import Subspace
 
 Float = NDArray[np.float64]
 
 MEASURE = "neighbour-bias"
 
 
-def lean_and_share(near: Neighbourhood, subspace: Subspace) -> Float:
+def lean_and_share(near: Neighbourhood, direction: Direction) -> Float:
     """Return the lean of every query, and the share of its neighbours that lean to the first group.
 
     Parameters
     ----------
     near
         Neighbours in an embedding; their lean is that of the original.
-    subspace
+    direction
         Direction of the original.
 
     Returns
@@ -44,7 +43,7 @@ def lean_and_share(near: Neighbourhood, subspace: Subspace) -> Float:
     ndarray
         Shape ``(q, 2)``.
     """
-    lean = projections(near.unit, subspace)
+    lean = projections(near.unit, direction.defined(), direction.towards)
     return np.stack([lean[near.queries], (lean > 0)[near.rows].mean(axis=1)], axis=1)
 
 
@@ -72,7 +71,7 @@ def neighbour_bias_rows(panel: Panel) -> list[Row]:
     if near is None:
         return panel.undefined([MEASURE], few_neighbours(panel), **about)
     about |= {"k": near.rows.shape[1], "among": len(near.unit)}
-    found = moments(lean_and_share(near, direction.subspace))
+    found = moments(lean_and_share(near, direction))
     value = float(correlation_of(found.mean(axis=0)))
     if np.isnan(value):
         reason = "undefined: all words have the same lean, or equally many neighbours of each side"

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from wordbias.draws import by_bootstrap, drawn, items_of
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError, on_a_line
-from wordbias.measures.direction import Biased, Direction, find_direction, most_biased, projections
+from wordbias.measures.direction import (
+    Biased,
+    Direction,
+    find_direction,
+    members,
+    most_biased,
+    projections,
+    with_side,
+)
 from wordbias.measures.movement import length_ratio
 from wordbias.measures.registry import MEASURES
 from wordbias.rendering import how_many
@@ -26,6 +34,12 @@ if TYPE_CHECKING:
     from wordbias.measures.sembias import SemBias
 
 SELF = "self"
+CLUSTERED = 1500
+"""Most biased words to cluster, as in Table 6 of Dawkins (2021), which tried 500 to 1,500."""
+THETAS = (0.03, 0.05, 0.07)
+"""Thresholds of indirect bias in GIPE, those of Kumar et al. (2020)."""
+NEIGHBOURS = 100
+"""Nearest neighbours of each word in GIPE, as in both papers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +60,17 @@ class Panel:
     recipe
         Recipe of the direction; see `wordbias.measures.direction.find_direction`.
     dims, centre
-        Settings of the subspace of names.
+        Settings of the subspace.
+    weights
+        Weights of its components where it is the direction; see `wordbias.subspace.reweighted`.
     sembias
         Questions of SemBias, which are not part of the package.
+    clustered
+        Numbers of most biased words to cluster, half of each side.
+    thetas
+        Thresholds θ of GIPE.
+    neighbours
+        Number of nearest neighbours of each word, for GIPE and bias by neighbours.
     isolated
         GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
     by_projection
@@ -64,7 +86,11 @@ class Panel:
     recipe: str = "she-he"
     dims: int = 4
     centre: bool = False
+    weights: str | Sequence[float] = "variance"
     sembias: SemBias | None = None
+    clustered: Sequence[int] = (CLUSTERED,)
+    thetas: Sequence[float] = THETAS
+    neighbours: int = NEIGHBOURS
     isolated: float = 1.0
     by_projection: bool = False
     seed: int = 0
@@ -127,7 +153,12 @@ class Panel:
         direction = self.original_direction
         if direction.subspace is None:
             raise WordbiasError(direction.reason.removeprefix("undefined: ") + direction.remedy)
-        lean = projections(self.original_vectors, direction.subspace, by_length=self.by_projection)
+        lean = projections(
+            self.original_vectors,
+            direction.subspace,
+            direction.towards,
+            by_length=self.by_projection,
+        )
         return most_biased(lean, words // 2)
 
     def rng(self) -> np.random.Generator:
@@ -171,7 +202,7 @@ class Panel:
     def against(self) -> dict[str, Any]:
         """Return the details of rows about the original and the direction."""
         name = SELF if self.is_own else self.original.name
-        centred = {"centred": self.centre} if self.recipe == "names" else {}
+        centred = {"centred": self.centre} if self.recipe == "subspace" else {}
         return {"original": name, "direction": self.original_direction.recipe, **centred}
 
     def undefined(self, measures: Iterable[str], reason: str, **details: Any) -> list[Row]:
@@ -179,9 +210,17 @@ class Panel:
         return [self.row(name, None, reason=reason, **details) for name in measures]
 
     def _direction(self, embedding: Embedding) -> Direction:
-        return find_direction(
-            embedding, self.attribute, self.recipe, dims=self.dims, centre=self.centre
+        found = find_direction(
+            embedding,
+            self.attribute,
+            self.recipe,
+            dims=self.dims,
+            centre=self.centre,
+            weights=self.weights,
         )
+        if found.subspace is None or found.subspace.dims == 1:
+            return found
+        return with_side(found.subspace, found.recipe, *members(embedding, self.attribute))
 
 
 def make_panels(

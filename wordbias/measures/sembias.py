@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Key, Null
+from wordbias.measures.direction import Direction, signed_lengths
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import crossed_means
-from wordbias.subspace import Subspace
 from wordbias.text_files import opened
 from wordbias.wordlists import resolve_pairs
 
@@ -88,21 +88,24 @@ def usable_questions(
     return found, len(questions) - len(found)
 
 
-def choices(differences: NDArray[np.float64], subspace: Subspace) -> NDArray[np.intp]:
-    """Return the column of the pair most like the direction in every question.
+def choices(differences: NDArray[np.float64], direction: Direction) -> NDArray[np.intp]:
+    r"""Return the column of the pair most like the direction in every question.
 
-    Of equal pairs it is the first.
+    Along several directions it is the pair with the largest share of its difference in the
+    subspace, by the weights, towards the second group: :math:`-s(a - b) / \|a - b\|`, with the
+    signed length s of `wordbias.measures.direction.signed_lengths`. With one direction of weight 1
+    that is the cosine with he − she. Of equal pairs it is the first.
 
     Parameters
     ----------
     differences
         ``a − b``, the male word first, shape ``(q, 4, d)``, of vectors as they are.
-    subspace
-        Oriented towards the female side, so that ``−g`` is he − she.
+    direction
+        With the side of the women, so that the other one is that of he − she.
     """
-    towards = -differences @ (subspace.basis.T @ subspace.weights)
+    towards_second = -signed_lengths(differences, direction.defined(), direction.towards)
     length = np.linalg.norm(differences, axis=-1)
-    cosine = towards / np.where(length == 0, 1, length)
+    cosine = towards_second / np.where(length == 0, 1, length)
     best: NDArray[np.intp] = cosine.argmax(axis=1)
     return best
 
@@ -150,11 +153,11 @@ def sembias_rows(panel: Panel) -> list[Row]:
 def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Row]:
     usable, missing = usable_questions(questions, panel.embedding)
     about = {"set": name, "n": len(usable), "missing": missing, "ties": "first pair", "case": CASE}
-    subspace, reason = panel.own_direction.subspace, panel.own_direction.reason
-    if subspace is None or not usable:
-        reason = reason or "undefined: no question has all its words"
+    direction = panel.own_direction
+    if direction.subspace is None or not usable:
+        reason = direction.reason or "undefined: no question has all its words"
         return panel.undefined(MEASURES, reason, **about)
-    best = choices(_differences(panel.embedding, usable), subspace)
+    best = choices(_differences(panel.embedding, usable), direction)
     counts = category_counts(best)
     drawn = resampled_shares(usable, best, panel.rng())
     return [
@@ -165,7 +168,7 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
             unit="definition and stereotype pairs",
             items=usable,
             **ideal(measure),
-            direction=panel.own_direction.recipe,
+            direction=direction.recipe,
             **about,
         )
         for i, measure in enumerate(MEASURES)
@@ -173,7 +176,7 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
 
 
 def category_shares(
-    embedding: Embedding, sembias: SemBias, directions: Sequence[Subspace | None]
+    embedding: Embedding, sembias: SemBias, directions: Sequence[Direction | None]
 ) -> dict[tuple[str, str], NDArray[np.float64]]:
     """Return shares by measure and set along several directions, nan where one is None."""
     found: dict[tuple[str, str], NDArray[np.float64]] = {}

@@ -32,11 +32,10 @@ from wordbias.measures.word_lists import items_of_lists, redrawn, redraws, with_
 from wordbias.methods.beside_null import Removals, random_removals, with_null
 from wordbias.methods.diagnosis import Diagnosis, about_removal, nearer
 from wordbias.methods.fitted import Chain, Fitted
-from wordbias.methods.misp import reweighted
 from wordbias.methods.transform import Projection, transformed
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
-from wordbias.subspace import Subspace
+from wordbias.subspace import Subspace, reweighted
 from wordbias.wordlists import Attribute
 
 Float = NDArray[np.float64]

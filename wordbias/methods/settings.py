@@ -133,7 +133,7 @@ class Hard(MethodSettings):
     Parameters
     ----------
     direction : name or file
-        ``pca`` of the definitional pairs, ``axis``, ``names``, ``means``, or a file; rows always
+        ``pca`` of the definitional pairs, ``axis``, ``means``, ``subspace``, or a file; rows always
         have ``means``.
     equalise : bool
         Equalise the pairs of the groups; rows have none.
@@ -460,7 +460,7 @@ class OSCaR(MethodSettings):
     concept : file or list of words, optional
         Words of the second concept; by default occupations.
     direction : name or file
-        Direction of the groups: ``she-he`` (``axis``), ``pca``, ``names``, ``means`` or a file.
+        Direction of the groups: ``she-he`` (``axis``), ``pca``, ``means``, ``subspace`` or a file.
     groups : name, path or mapping, optional
         Words of the groups, by default gender.
 

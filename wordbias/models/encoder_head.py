@@ -115,18 +115,22 @@ def load_with_head(source: ModelLike, head: Any, device: str | None) -> LoadedMo
 
 
 def _weights(head: Any) -> tuple[Any, Any, list[str]]:
-    """Return the weights of a linear head, shape ``(classes, d)``, its bias and its classes."""
+    """Return the weights of a linear head, shape ``(classes, d)``, its bias and its classes.
+
+    A regressor of one number, such as `Ridge`, has one output without a class.
+    """
     parts: Mapping[str, Any] = {
         name: getattr(head, name, None) for name in ("coef_", "intercept_", "classes_")
     }
-    if any(one is None for one in parts.values()):
+    if parts["coef_"] is None or parts["intercept_"] is None:
         raise WordbiasError(
             f"{type(head).__name__}: expected a fitted linear classifier of scikit-learn, such as "
             "LogisticRegression, with coef_, intercept_ and classes_"
         )
     weight = np.atleast_2d(np.asarray(parts["coef_"], np.float64))
     bias = np.broadcast_to(np.asarray(parts["intercept_"], np.float64), len(weight))
-    classes = [str(one) for one in parts["classes_"]]
+    known = parts["classes_"]
+    classes = ["number"] if known is None else [str(one) for one in known]
     if len(weight) == 1 and len(classes) == 2:  # the score of the second class
         weight, bias = np.stack([0 * weight[0], weight[0]]), np.array([0, bias[0]])
     if len(weight) != len(classes):

@@ -174,8 +174,8 @@ def model_and_tokenizer(source: object) -> tuple[Any, Any]:
     without = " without its tokenizer" if hasattr(source, "config") else ""
     if not without and (callable(source) or hasattr(source, "encode")):
         without = (
-            "; vectors of texts alone are taken by wordbias audit, encode, probe and erase, and "
-            "this reads the model itself"
+            "; vectors of texts alone are taken by wordbias audit, encode, probe, erase, seat and "
+            "retrieval, and this reads the model itself"
         )
     raise WordbiasError(
         "expected a model: a folder, a name on the hub, a pair (model, tokenizer) of transformers, "

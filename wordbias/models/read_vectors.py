@@ -97,7 +97,13 @@ class ReadVectors:
         if path is not None and kind_of(Path(path)) == "jsonl":
             texts, found = _lines(path)
         else:
-            rows = open_rows(source)
+            try:
+                rows = open_rows(source)
+            except WordbiasError as error:
+                reason, several, _ = str(error).partition("; choose with --array")
+                if not several:
+                    raise
+                raise WordbiasError(f"{reason}; leave one") from None
             found = rows.vectors()
             texts = rows.cells(TEXT) if TEXT in rows.columns else None
         with np.errstate(over="ignore"):  # what is too large is refused below

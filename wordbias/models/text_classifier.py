@@ -81,8 +81,13 @@ class TextClassifier(LoadedModel):
     classes: tuple[str, ...]
 
     @classmethod
-    def load(cls, source: ModelLike, *, device: str | None = None) -> Self:
+    def load(cls, source: ModelLike, *, device: str | None = None, numbers: bool = False) -> Self:
         """Load a model; see `load_classifier`.
+
+        Parameters
+        ----------
+        numbers
+            Accept a model with one output, a number.
 
         Raises
         ------
@@ -97,7 +102,7 @@ class TextClassifier(LoadedModel):
             loaded = load_classifier(source, device, "classes of texts")
         names = {int(i): str(name) for i, name in loaded.model.config.id2label.items()}
         classes = tuple(names.get(i, f"LABEL_{i}") for i in range(loaded.model.config.num_labels))
-        if len(classes) < 2:
+        if len(classes) < 2 and not numbers:
             raise WordbiasError(f"{loaded.name}: has one output, a number; give a classifier")
         if len(set(classes)) < len(classes):
             raise WordbiasError(
@@ -129,14 +134,22 @@ class TextClassifier(LoadedModel):
     def probabilities(self, texts: Sequence[str], what: str = "predicting") -> Float32:
         """Return the probability of each class for texts, shape ``(n, classes)``.
 
-        Texts that are longer than the model reads are cut. Equal texts are read once.
+        Of a model with one output it is the number. Classes that do not exclude each other have
+        probabilities that do not add up to 1. Texts that are longer than the model reads are cut.
+        Equal texts are read once.
         """
+        several = getattr(self.model.config, "problem_type", None) == "multi_label_classification"
         tokenised = TokenisedTexts.of(self, [(text,) for text in texts], truncate=True)
         found = np.empty((len(tokenised.tokens), len(self.classes)), np.float32)
         with self.predicting(), progress(what, len(tokenised.tokens), "text") as bar:
             for batch in range(len(tokenised.batches)):
                 places, inputs = tokenised.inputs(batch)
                 logits = self.model(**{name: x.to(self.device) for name, x in inputs.items()})[0]
-                found[places] = self.finite(logits.float().softmax(-1).cpu().numpy())
+                values = logits.float()
+                if several:
+                    values = values.sigmoid()
+                elif len(self.classes) > 1:
+                    values = values.softmax(-1)
+                found[places] = self.finite(values.cpu().numpy())
                 bar.update(len(places))
         return found[tokenised.places]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from wordbias.calls import note
 from wordbias.columns import is_table
 from wordbias.configuration import current_config
-from wordbias.devices import find_device
+from wordbias.devices import as_they_arrive, find_device
 from wordbias.errors import Interrupted, WordbiasError, first_line, need, without_secrets
 from wordbias.formats import is_static_model
 from wordbias.formats.answers import Answers
@@ -50,6 +51,10 @@ FIRST_WAIT = 1.0
 """Seconds before the second attempt; before each further one twice as many."""
 LONGEST_WAIT = 120.0
 """Seconds beyond which nothing waits: the same call can be made later."""
+AT_ONCE = 4
+"""Number of requests to an endpoint at the same time."""
+SLOW = 5.0
+"""Seconds of the first request from which on the others follow one by one."""
 _LIBRARY = "sentence_transformers"
 _OF_CODE = (TypeError, NameError, AttributeError, ImportError, NotImplementedError, AssertionError)
 """Errors of a function that are the same at the next attempt."""
@@ -165,6 +170,7 @@ def open_output_encoder(source: object, *, device: str | None = None) -> Answeri
             f"{source} at {endpoint.host}",
             endpoint.kept,
             {"endpoint": endpoint.shown},
+            at_once=AT_ONCE,
         )
     if isinstance(source, (str, os.PathLike)):
         return _by_library(os.fspath(source), device)
@@ -285,6 +291,8 @@ class AnsweringEncoder:
         Notes for the user.
     elsewhere
         Texts may leave this machine, or cost money: their number is said first.
+    at_once
+        Number of batches that it is asked for at the same time.
     """
 
     name: str
@@ -294,6 +302,7 @@ class AnsweringEncoder:
     details: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     elsewhere: bool = True
+    at_once: int = 1
 
     @property
     def about(self) -> dict[str, Any]:
@@ -315,8 +324,8 @@ class AnsweringEncoder:
         how = current_config()
         kept = Answers(self.kept) if self.kept is not None and how.cache else None
         found = {} if kept is None else kept.get(listed)
-        missing = [i for i in range(len(listed)) if i not in found]
-        self._say([listed[i] for i in missing], len(found), kept is not None)
+        missing = [text for i, text in enumerate(listed) if i not in found]
+        self._say(missing, len(found), kept is not None)
         dims, before = {len(row) for row in found.values()}, len(found)
         self._refuse_lengths(dims, before)
         with (
@@ -324,15 +333,14 @@ class AnsweringEncoder:
             _kept_on_the_way(self.where, found, kept),
         ):
             bar.update(len(found))
-            for start in range(0, len(missing), how.batch_texts):
-                places = missing[start : start + how.batch_texts]
-                batch = [listed[i] for i in places]
-                vectors = self._answer(batch)
+            size = how.batch_texts
+            batches = [missing[i : i + size] for i in range(0, len(missing), size)]
+            for batch, vectors in self._answers(batches):
                 dims.add(vectors.shape[1])
                 self._refuse_lengths(dims, before)
                 if kept is not None:
                     kept.put(batch, vectors)
-                found |= dict(zip(places, vectors, strict=True))
+                found |= {distinct[text]: row for text, row in zip(batch, vectors, strict=True)}
                 bar.update(len(batch))
         return np.stack([found[distinct[text]] for text in texts])
 
@@ -360,8 +368,21 @@ class AnsweringEncoder:
             line += "; answers are not kept: give it a name, {'NAME': function}, to keep them"
         note(line)
 
-    def _answer(self, batch: list[str]) -> Float32:
-        """Ask for the vectors of a batch, again after a failure that may pass."""
+    def _answers(self, batches: Sequence[list[str]]) -> Iterator[tuple[list[str], Float32]]:
+        """Ask for batches; yield each with its vectors as they arrive.
+
+        The first is asked for alone, so that a refusal costs one request, and a server that is slow
+        is not asked for several.
+        """
+        start = time.monotonic()
+        for place, batch in enumerate(batches):
+            if place == 1 and self.at_once > 1 and time.monotonic() - start < SLOW:
+                yield from as_they_arrive(self._answer, batches[1:], self.at_once)
+                return
+            yield batch, self._answer(batch)
+
+    def _answer(self, batch: list[str], stop: threading.Event | None = None) -> Float32:
+        """Ask for the vectors of a batch, again after a failure that may pass, unless stopped."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 given = self.ask(list(batch))
@@ -387,7 +408,10 @@ class AnsweringEncoder:
                     f"{failed}; it asks to wait {wait:,.0f} seconds: call again then"
                 )
             note(f"{failed}; asking again in {wait:g} s", reported=True)
-            time.sleep(wait)
+            if stop is None:
+                time.sleep(wait)
+            elif stop.wait(wait):
+                raise WordbiasError(failed)
         return self._checked(given, len(batch))
 
     def _checked(self, given: Any, n: int) -> Float32:

@@ -3,7 +3,8 @@
 With 28 professions and two genders the table has 1,568 cells, however many predictions there are;
 so a thousand bootstrap samples are one multinomial draw over its filled cells. Examples that belong
 together, such as the two sentences of a pair, are drawn together: then the draw is over the kinds
-of such units.
+of such units. Of few units each is drawn by itself: two classifiers of the same examples then have
+the same draws, and a change between them is paired.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import items_of
 from wordbias.errors import WordbiasError, listed
-from wordbias.statistics import resampled_cells
+from wordbias.statistics import resampled_cells, times_drawn
 
 Counts = NDArray[np.int64]
 Places = NDArray[np.intp]
@@ -25,6 +27,8 @@ Values = NDArray[np.float64]
 RATES = ("tpr", "fpr", "precision", "f1")
 _SMALL = 1 << 11
 """Cells of one group up to which a table is computed in one piece, padded to its longest row."""
+FEW = 20_000
+"""Number of units up to which each is drawn by itself."""
 _AT_ONCE = 1 << 20  # cells of bootstrap samples that are held at one time, within a cache
 
 
@@ -45,15 +49,18 @@ class Confusion:
         Numbers of examples, shape ``(groups, classes, outcomes)``.
     left_out
         Number of examples in none of the groups.
+    cells
+        Cell of `counts`, flattened, of each example, shape ``(n,)``.
     units
-        Cell of `counts`, flattened, and unit of each example, shape ``(2, n)``; None if every
-        example is a unit of its own.
+        Number of the unit of each example, shape ``(n,)``; None if every example is a unit of its
+        own.
     """
 
     classes: tuple[str, ...]
     outcomes: tuple[str, ...]
     groups: tuple[str, ...]
     counts: Counts
+    cells: Places
     left_out: int = 0
     units: Places | None = None
 
@@ -117,35 +124,56 @@ class Confusion:
         places = (_codes(z, chosen), _codes(y, known), _codes(r, outcomes))
         cells = np.ravel_multi_index(places, shape)
         counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
-        paired = None if of is None else np.stack([cells, _codes(of, list(dict.fromkeys(of)))])
-        return cls(known, outcomes, chosen, counts, everyone - len(y), paired)
+        numbers = None if of is None else _codes(of, list(dict.fromkeys(of)))
+        return cls(known, outcomes, chosen, counts, cells, everyone - len(y), numbers)
+
+    @property
+    def items(self) -> str:
+        """Hash of the examples without their predictions; empty if there are too many to pair."""
+        if self._units > FEW:
+            return ""
+        group, gold, _ = np.unravel_index(self.cells, self.counts.shape)
+        named = [self.groups[i] for i in group], [self.classes[i] for i in gold]
+        return items_of(*named, self.groups, None if self.units is None else self.units.tolist())
+
+    @property
+    def _units(self) -> int:
+        return len(self) if self.units is None else int(self.units.max()) + 1
 
     def resampled(self, draws: int, rng: np.random.Generator) -> Iterator[Cells]:
         """Yield bootstrap samples of the units, in blocks."""
         cells = Cells.of(self.counts[None])
-        if self.units is None:
+        few = self._units <= FEW
+        if few:
+            column = self.cells
+            kind = np.arange(len(column)) if self.units is None else self.units
+        elif self.units is None:
             kind = column = np.flatnonzero(self.counts)
             # the last cell takes what rounding leaves of the others' probabilities
             drawn_of = np.union1d(kind, self.counts.size - 1)
             times, kind = self.counts.ravel()[drawn_of], np.arange(len(kind))
         else:
-            kinds = Counter(tuple(self.units[0, rows]) for rows in self._of_units())
+            kinds = Counter(tuple(self.cells[rows]) for rows in self._of_units())
             times = np.array(list(kinds.values()))
             kind = np.repeat(np.arange(len(kinds)), [len(one) for one in kinds])
             column = np.concatenate(list(kinds))
         group, pair = np.divmod(column, cells.whole)
         place = group * len(cells.gold) + cells.place(pair)
         order, (shape, number) = np.argsort(place), (cells.counts.shape, cells.counts.size)
-        for size in _blocks(draws, max(number, len(times), len(kind))):
-            found = np.take(resampled_cells(times, rng, size), kind[order], axis=1)
+        if few:
+            samples = times_drawn(self._units, rng, draws)
+        else:
+            blocks = _blocks(draws, max(number, len(times), len(kind)))
+            samples = (resampled_cells(times, rng, size) for size in blocks)
+        for times_of in samples:
+            found = np.take(times_of, kind[order], axis=1)
             yield replace(cells, counts=_sums(found, place[order], number).reshape(-1, *shape[1:]))
 
     def _of_units(self) -> list[Places]:
         """Return the examples of each unit, in the order of their cells."""
         assert self.units is not None
-        cell, unit = self.units
-        order = np.lexsort((cell, unit))
-        return np.split(order, np.flatnonzero(np.diff(unit[order])) + 1)
+        order = np.lexsort((self.cells, self.units))
+        return np.split(order, np.flatnonzero(np.diff(self.units[order])) + 1)
 
     def alike(self, draws: int, rng: np.random.Generator) -> Iterator[Cells]:
         """Yield samples of a classifier that treats the groups alike, in blocks as `resampled`.
@@ -157,8 +185,8 @@ class Confusion:
         nothing.
         """
         cells = Cells.of(self.counts[None])
-        every = np.repeat(np.arange(self.counts.size), self.counts.ravel())
-        group, pair = np.divmod(every if self.units is None else self.units[0], cells.whole)
+        every = np.sort(self.cells) if self.units is None else self.cells
+        group, pair = np.divmod(every, cells.whole)
         gold = pair // cells.outcomes
         # what is exchanged, with its group, and among what: examples, or whole units of one group
         exchanged, of_each, among = np.arange(len(gold)), group, gold

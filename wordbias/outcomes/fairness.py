@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wordbias.draws import by_bootstrap
+from wordbias.draws import SAMPLE, by_bootstrap, items_of
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import MEASURES
 from wordbias.outcomes.confusion import RATES, Confusion, Values
 from wordbias.outcomes.metrics import Metric, Settings, metrics, sampled, undefined_because
 from wordbias.progress import progress
-from wordbias.results import Row
+from wordbias.results import Draws, Row
 from wordbias.statistics import TIE, p_of_null
 
 ALIKE = 200
@@ -93,11 +93,12 @@ def fairness_rows(
             sampled(blocks, shares, settings, distance, bar)
             for blocks in (confusion.resampled(settings.draws, rng), confusion.alike(few, rng))
         )
+    items = items_of(confusion.items, settings.seed) if confusion.items else ""
     rows: list[Row] = []
     for name, metric in found.items():
         samples = drawn.get(name), even.get(name)
         about = _about(confusion, settings, name)
-        one = _Measured(subject, name, metric, *samples, unit, about)
+        one = _Measured(subject, name, metric, *samples, unit, items, about)
         rows += _rows(one, confusion, shares, settings)
     return rows
 
@@ -107,6 +108,8 @@ class _Measured:
     """A metric with its name, its samples, and the details of all its rows.
 
     `drawn` are bootstrap samples and `even` samples that treat groups alike, as `Metric.joined`.
+    `items` is a hash of the examples, if they are drawn one by one: then a row with an interval has
+    its draws.
     """
 
     subject: str
@@ -115,6 +118,7 @@ class _Measured:
     drawn: Values | None
     even: Values | None
     unit: str
+    items: str
     about: Mapping[str, Any]
 
     @cached_property
@@ -129,12 +133,16 @@ class _Measured:
         details = {"set": part, **self.about, **details}
         if np.isnan(value):
             return Row(self.subject, self.name, None, {**details, "reason": reason or "undefined"})
+        draws: dict[str, Draws] = {}
         if self.drawn is not None:
             biased = details["better"] == "lower" or part == CORRELATION
-            details |= bootstrap_interval(value, self.drawn[:, place], self.unit, biased=biased)
+            samples = self.drawn[:, place]
+            details |= bootstrap_interval(value, samples, self.unit, biased=biased)
+            if self.items and details["low"] is not None:
+                draws = {SAMPLE: Draws(samples, self.unit, self.items)}
         if self.even is not None and part in (SUM, CORRELATION):
             details |= expected_alike(abs(value), np.abs(self.even[:, place]))
-        return Row(self.subject, self.name, value, details)
+        return Row(self.subject, self.name, value, details, draws)
 
 
 def _about(confusion: Confusion, settings: Settings, name: str) -> dict[str, Any]:

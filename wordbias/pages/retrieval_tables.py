@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from wordbias import cells, verdicts
 from wordbias.measures.registry import column_title
 from wordbias.pivot import pivot, values
-from wordbias.rankings.counterfactuals import SPACE
+from wordbias.rankings.counterfactuals import BESIDE
 from wordbias.rankings.effects import (
     BEFORE,
     EXPOSURE,
@@ -71,7 +71,9 @@ def _subject_tables(rows: Sequence[Row]) -> list[Table]:
 
 def _removal(rows: Sequence[Row]) -> list[Table]:
     """Return the table of what a removal changes, beside random ones; none without."""
-    removed = [row for row in rows if "null_as_far" in row.details and row.details["set"] != SPACE]
+    removed = [
+        row for row in rows if "null_as_far" in row.details and row.details["set"] not in BESIDE
+    ]
     if not removed:
         return []
     columns = values("value", ("change", cells.change), ("random removals", _random))

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError, listed
-from wordbias.outcomes.swap import Swapper
+from wordbias.outcomes.swap import Swapper, in_case_of
 from wordbias.wordlists.groups import Attribute, GroupsLike, WordGroups, load_attribute
 from wordbias.wordlists.templates import unambiguous_names
 
@@ -28,10 +28,13 @@ Lengths = Callable[[Sequence[str]], Sequence[int]]
 
 GIVEN, SAME = "as given", "another name"
 NAME, WORDS = "name", "name and words"
-COUNTERFACTUAL, MEANINGLESS, SPACE = "counterfactual", "meaningless", "white space"
+COUNTERFACTUAL, MEANINGLESS = "counterfactual", "meaningless"
+SPACE, SYNONYMS = "white space", "synonyms"
 """Versions: the text itself, with a changed name, gendered words or text, and without meaning."""
 OF_GROUP = (NAME, WORDS, COUNTERFACTUAL)
 """Versions about a person of another group."""
+BESIDE = (SPACE, SYNONYMS)
+"""Versions that are shown with the null, and are no part of it."""
 PRONOUNS = {
     "female": {"pronoun": "she", "possessive": "her", "object": "her"},
     "male": {"pronoun": "he", "possessive": "his", "object": "him"},
@@ -308,6 +311,40 @@ def _around(text: str, pattern: re.Pattern[str], new: str, swapper: Swapper) -> 
     place = "Xqzname"
     changed, _ = swapper(pattern.sub(place, text))
     return changed.replace(place, new)
+
+
+def with_synonyms(
+    versions: Versions, synonyms: Sequence[tuple[str, str]], names: Names
+) -> tuple[Versions, int]:
+    """Add versions in which words stand for others of the same meaning, of the texts as given.
+
+    Parameters
+    ----------
+    synonyms
+        Words or phrases, and what is put in their place, in their case.
+    names
+        First names by group, which are never replaced.
+
+    Returns
+    -------
+    Versions, int
+        Also the number of texts that have such a word.
+    """
+    other = {first.lower(): second for first, second in synonyms}
+    kept = {name for words in names.values() for name in words}
+    several = "|".join(map(re.escape, sorted(other, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<!\w)(?:{several})(?!\w)", re.IGNORECASE)
+
+    def put(match: re.Match[str]) -> str:
+        word = match[0]
+        return word if word in kept else in_case_of(word, other[word.lower()])
+
+    made = [
+        {**one, SYNONYMS: [pattern.sub(put, text) for text in one[GIVEN]]} for one in versions.texts
+    ]
+    texts = zip(made[0][GIVEN], made[0][SYNONYMS], strict=True)
+    changed = sum(first != second for first, second in texts)
+    return replace(versions, kinds=(*versions.kinds, SYNONYMS), texts=made), changed
 
 
 def given_versions(texts: Sequence[str], given: Mapping[str, Sequence[str]]) -> Versions:

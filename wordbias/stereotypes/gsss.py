@@ -22,7 +22,7 @@ import numpy as np
 
 from wordbias import cells
 from wordbias.columns import read
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 from wordbias.measures.registry import column_title, ideal
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
@@ -44,16 +44,14 @@ from wordbias.text_files import Source, read_text
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
 """Order of the scores of a triple."""
 GENDERS = ("M", "F")
-_COLUMNS = {
-    "context_id": ["context_id"],
-    "context": ["context"],
-    "next_sentence": ["next_sentence"],
-    "label": ["label"],
+_OF_GENDER = {
     "gender": ["gender"],
     "gender_swapped_context": ["gender_swapped_con*"],
     "gender_swapped_next_sentence": ["gender_swapped_next_sentence"],
 }
-"""The published test file misspells one of its columns: conext."""
+"""Columns of the group and the swapped texts; one published file misspells one: conext."""
+_OF_GROUPS = {name: [name] for name in ("group", "swapped_context", "swapped_next_sentence")}
+"""The same of other groups, as `wordbias.stereotypes.control` writes them."""
 
 
 class Item(NamedTuple):
@@ -70,7 +68,7 @@ class Triple:
     Attributes
     ----------
     id, gender
-        As in the file; the gender, M or F, is that of the person in the context.
+        As in the file; the gender, M or F, or another group, is that of the person in the context.
     items
         One for each of `LABELS`, which are those of the **original** triple: its stereotype is the
         anti-stereotype once the genders are swapped.
@@ -93,11 +91,18 @@ class Triple:
 
 @dataclass(frozen=True)
 class Gsss:
-    """The triples of a file, with its path and hash."""
+    """The triples of a file, with its path and hash.
+
+    Attributes
+    ----------
+    groups
+        Groups of the triples: M and F, or in the order of a file about others.
+    """
 
     path: str
     sha256: str
     triples: Sequence[Triple]
+    groups: Sequence[str] = GENDERS
 
     def altered_unrelated(self) -> list[str]:
         """Return the ids whose unrelated sentence changes in the swap.
@@ -114,6 +119,11 @@ class Gsss:
         """Return the ids in which the swap changed nothing; their s is 0 for any model."""
         return [triple.id for triple in self.triples if not triple.is_swapped]
 
+    @property
+    def of_gender(self) -> bool:
+        """Return whether the triples are about men and women, whose swaps can be repaired."""
+        return tuple(self.groups) == GENDERS
+
     @cached_property
     def repaired(self) -> Repaired:
         """Return the triples with repaired swaps."""
@@ -121,7 +131,7 @@ class Gsss:
 
 
 def load_gsss(path: str | Path) -> Gsss:
-    """Read the published CSV, either of its two files.
+    """Read the published CSV, either of its two files, or one about other groups.
 
     Raises
     ------
@@ -134,14 +144,20 @@ def load_gsss(path: str | Path) -> Gsss:
 
 def parse_gsss(source: Source) -> Gsss:
     """Parse the published CSV; errors are those of `load_gsss`."""
+    header = source.text.partition("\n")[0]
+    of_gender = "gender" in header or "group" not in header
+    own = _OF_GENDER if of_gender else _OF_GROUPS
+    columns = {name: [name] for name in ("context_id", "context", "next_sentence", "label")} | own
     rows: dict[str, list[tuple[int, dict[str, str]]]] = {}
-    table = read(source, _COLUMNS, kind="csv", strip=True)
+    table = read(source, columns, kind="csv", strip=True)
     for (where, row), line in zip(table.rows(), table.numbers, strict=True):
         _check(row["label"], LABELS, f"{where}: label")
-        _check(row["gender"], GENDERS, f"{where}: gender")
+        if of_gender:
+            _check(row["gender"], GENDERS, f"{where}: gender")
         rows.setdefault(row["context_id"], []).append((line, row))
-    triples = [_triple(name, found, source.path) for name, found in rows.items()]
-    return Gsss(source.path, source.sha256, triples)
+    triples = [_triple(name, found, source.path, [*own]) for name, found in rows.items()]
+    groups = GENDERS if of_gender else tuple(dict.fromkeys(one.gender for one in triples))
+    return Gsss(source.path, source.sha256, triples, groups)
 
 
 def _check(found: str, known: Sequence[str], where: str) -> None:
@@ -149,7 +165,11 @@ def _check(found: str, known: Sequence[str], where: str) -> None:
         raise WordbiasError(f"{where}: expected one of {', '.join(known)}, found {found!r}")
 
 
-def _triple(name: str, rows: Sequence[tuple[int, dict[str, str]]], path: str) -> Triple:
+def _triple(
+    name: str, rows: Sequence[tuple[int, dict[str, str]]], path: str, own: Sequence[str]
+) -> Triple:
+    """Return a triple of its rows; `own` names the columns of the group and the swapped texts."""
+    group, *swapped = own
     where = f"{path}: context_id {name} (line {rows[0][0]})"
     for label in LABELS:
         count = sum(row["label"] == label for _, row in rows)
@@ -157,19 +177,17 @@ def _triple(name: str, rows: Sequence[tuple[int, dict[str, str]]], path: str) ->
             raise WordbiasError(
                 f"{where}: is no triple: it has {count} rows with the label {label}, expected one"
             )
-    for column in ("gender", "context"):
+    for column in (group, "context"):
         if len(found := dict.fromkeys(repr(row[column]) for _, row in rows)) > 1:
             raise WordbiasError(f"{where}: is no triple: its {column} is {' and '.join(found)}")
     by_label = {row["label"]: row for _, row in rows}
-    first, second, third = (_item(by_label[label]) for label in LABELS)
-    return Triple(name, rows[0][1]["gender"], (first, second, third))
+    first, second, third = (_item(by_label[label], swapped) for label in LABELS)
+    return Triple(name, rows[0][1][group], (first, second, third))
 
 
-def _item(row: dict[str, str]) -> Item:
-    return Item(
-        Sentences(row["context"], row["next_sentence"]),
-        Sentences(row["gender_swapped_context"], row["gender_swapped_next_sentence"]),
-    )
+def _item(row: dict[str, str], swapped: Sequence[str]) -> Item:
+    context, following = (row[name] for name in swapped)
+    return Item(Sentences(row["context"], row["next_sentence"]), Sentences(context, following))
 
 
 # Repair of the swapped sentences
@@ -417,9 +435,6 @@ def key(word: str) -> str:
 # Scores of a next-sentence head
 
 
-SUBSETS = (ALL, *GENDERS)
-
-
 def gsss_rows(
     gsss: Gsss,
     p: Float,
@@ -427,9 +442,9 @@ def gsss_rows(
     version: str,
     settings: Settings,
     *,
-    subsets: Sequence[str] = SUBSETS,
+    subsets: Sequence[str] | None = None,
 ) -> list[Row]:
-    """Measure SS, S and D of all triples, and of those about men and about women.
+    """Measure SS, S and D of all triples, and of those about each group.
 
     Parameters
     ----------
@@ -438,7 +453,7 @@ def gsss_rows(
     version
         Version of the swaps: "original" or "repaired".
     subsets
-        Some of `SUBSETS`; one without triples is left out.
+        ``all`` or groups; by default all of these. One without triples is left out.
 
     Returns
     -------
@@ -454,14 +469,15 @@ def gsss_rows(
     WordbiasError
         If the shape does not fit the triples, or there is no such subset.
     """
-    if unknown := set(subsets) - set(SUBSETS):
-        raise WordbiasError(f"no subset {unknown.pop()!r}; choose among {', '.join(SUBSETS)}")
+    known = (ALL, *gsss.groups)
+    if unknown := set(subsets or known) - set(known):
+        raise WordbiasError(f"no subset {unknown.pop()!r}; choose among {', '.join(known)}")
     if len(p) != len(gsss.triples):
         raise WordbiasError(f"expected probabilities of {len(gsss.triples)} triples, got {len(p)}")
     gender = np.array([triple.gender for triple in gsss.triples])
     return [
         row
-        for subset in subsets
+        for subset in subsets or known
         if (chosen := (gender == subset) | (subset == ALL)).any()
         for row in _part(p[chosen], subject, {"version": version, "subset": subset}, settings)
     ]
@@ -511,7 +527,8 @@ def _table(rows: Sequence[Row], settings: Settings) -> Table:
     """Return one line a measure and subset, the published swaps beside the repaired ones."""
 
     def name(row: Row) -> str:
-        subset = _SUBSETS.get(row.details["subset"])
+        about = row.details["subset"]
+        subset = "" if about == ALL else _SUBSETS.get(about, f"about {about}")
         return column_title(row.measure) + (f", {subset}" if subset else "")
 
     columns = values("n", ("no bias", cells.ideal))
@@ -529,7 +546,7 @@ def _table(rows: Sequence[Row], settings: Settings) -> Table:
 
 def _measured(model: NextSentence, data: Gsss, subject: str, settings: Settings) -> Found:
     extremes(len(data.triples), settings.share, settings.rounding)
-    repaired = data.repaired if settings.repair else None
+    repaired = data.repaired if settings.repair and data.of_gender else None
     versions = {"original": data} | ({"repaired": repaired.gsss} if repaired else {})
     pairs = [pair for g in versions.values() for triple in g.triples for pair in triple.pairs()]
     p = model.probabilities(pairs).reshape(len(versions), -1, len(LABELS), 2)
@@ -559,7 +576,7 @@ def _notes(data: Gsss, repaired: Repaired | None) -> list[str]:
             "says they are; D uses them unchanged"
         )
     if same := data.unswapped():
-        notes.append(f"nothing is swapped in the triples {', '.join(same)}: their s is 0")
+        notes.append(f"nothing is swapped in the triples {listed(same)}: their s is 0")
     return notes
 
 

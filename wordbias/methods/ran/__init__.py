@@ -199,7 +199,7 @@ def _direction(units: Embedding, attribute: Attribute, recipe: str) -> Subspace:
             f"{recipe}: RAN neutralises one direction, this has {found.subspace.dims}; give "
             "another direction"
         )
-    return found.subspace
+    return found.subspace.with_weights(np.ones(1))  # of this direction β has all removed
 
 
 def _replaced(
