@@ -95,7 +95,7 @@ def _descended(
     """Turn orthonormal columns, orthogonal to fixed rows, down the discrepancy of batches."""
     if not basis.size:
         return basis
-    each = max(2, _BATCH // len(classes))
+    each = max(2, min(_BATCH // len(classes), max(map(len, classes))))
     codes = np.repeat(np.arange(len(classes)), each)
     mean, scale = np.zeros_like(basis), 0.0
     for step in range(1, _STEPS + 1):

@@ -396,8 +396,8 @@ class DensityMatching(MethodSettings):
     Parameters
     ----------
     dims : int
-        Number of directions beside those of the means; fewer where one dimension would not be left.
-        More leave less to read, and keep fewer neighbours.
+        Maximum number of further directions; one dimension is kept. More leave less to read, and
+        keep fewer neighbours.
     random_state : int, RandomState or None
         Seed of the batches.
 
