@@ -160,10 +160,13 @@ class Confusion:
         group, pair = np.divmod(column, cells.whole)
         place = group * len(cells.gold) + cells.place(pair)
         order, (shape, number) = np.argsort(place), (cells.counts.shape, cells.counts.size)
+        most = max(number, len(kind))
         if few:
-            samples = times_drawn(self._units, rng, draws)
+            drawn = times_drawn(self._units, rng, draws)
+            step = max(1, _AT_ONCE // most)  # few units may have many examples
+            samples = (some[i : i + step] for some in drawn for i in range(0, len(some), step))
         else:
-            blocks = _blocks(draws, max(number, len(times), len(kind)))
+            blocks = _blocks(draws, max(most, len(times)))
             samples = (resampled_cells(times, rng, size) for size in blocks)
         for times_of in samples:
             found = np.take(times_of, kind[order], axis=1)
