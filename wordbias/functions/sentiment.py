@@ -112,8 +112,8 @@ def sentiment(
     The model may also be a pair of an encoder and a linear classifier or regressor of scikit-learn
     that is fitted to its vectors of texts.
 
-    Published systems gave a score to each sentence, and were compared by a t test over pairs of
-    sentences, as if these were independent. Here the test is over pairs of persons.
+    The paper's t test takes pairs of sentences as independent. Here the test is over pairs of
+    persons.
 
     References
     ----------

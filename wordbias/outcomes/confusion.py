@@ -3,8 +3,8 @@
 With 28 professions and two genders the table has 1,568 cells, however many predictions there are;
 so a thousand bootstrap samples are one multinomial draw over its filled cells. Examples that belong
 together, such as the two sentences of a pair, are drawn together: then the draw is over the kinds
-of such units. Of few units each is drawn by itself: two classifiers of the same examples then have
-the same draws, and a change between them is paired.
+of such units. Few units are drawn one by one: two classifiers of the same examples then have the
+same draws, and a change between them is paired.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RATES = ("tpr", "fpr", "precision", "f1")
 _SMALL = 1 << 11
 """Cells of one group up to which a table is computed in one piece, padded to its longest row."""
 FEW = 20_000
-"""Number of units up to which each is drawn by itself."""
+"""Number of units up to which they are drawn one by one."""
 _AT_ONCE = 1 << 20  # cells of bootstrap samples that are held at one time, within a cache
 
 
