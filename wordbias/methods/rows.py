@@ -4,9 +4,9 @@ The mathematics of each is in the module of its name. Every place that fits one 
 an estimator, `wordbias.erase`, `wordbias.project` and the audit of a model, comes through here.
 
 Several labels, such as gender and race, are erased together. LEACE makes the means equal of the
-classes of each. Hard removes the span of the differences between the means of each. The others are fitted to one
-after the other, in the order given, each to what the one before left; QLEACE takes one. Of MISP,
-MHD and INLP a label of which nothing is left is passed over.
+classes of each. Hard removes the span of the differences between the means of each. The others are
+fitted to one after the other, in the order given, each to what the one before left; QLEACE takes
+one. Of MISP, MHD and INLP a label of which nothing is left is passed over.
 """
 
 from __future__ import annotations
