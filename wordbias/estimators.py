@@ -3,9 +3,10 @@
 Each class is a method of `wordbias.methods` with its settings as parameters. ``fit`` and
 ``transform`` take an `Embedding`, or an object with words and vectors, and treat it word by word.
 `MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
-group of each row as its label. Their parameters and docstrings are those of
-`wordbias.methods.settings`. No other module may import scikit-learn's base, which takes seconds:
-that is why all of them, with one contract, are in one long file.
+group of each row as its label; `DensityMatching` and `QLEACE` take nothing else. The
+parameters and docstrings are those of `wordbias.methods.settings`. No other module may import
+scikit-learn's base, which takes seconds: that is why all of them, with one contract, are in one
+long file.
 """
 
 from __future__ import annotations
@@ -241,9 +242,10 @@ class Method(_Words, _Rows):
         ----------
         X : Embedding, KeyedVectors, (words, vectors), mapping, path, or array of shape (n, d)
             Words with their vectors, whose groups the parameter ``groups`` names; or rows with
-            labels, for `MISP`, `MHD`, `Hard`, `INLP` and `LEACE`. A data frame is rows if labels
-            are given or its index has no words. In place of rows and labels all of these but INLP
-            take `Moments`, or a list of them, of the same rows by several labels; and all a
+            labels, for `MISP`, `MHD`, `Hard`, `INLP`, `LEACE`, `DensityMatching` and `QLEACE`. The
+            last two take no words. A data frame is rows if labels are given or its index has no
+            words. In place of rows and labels the first three and `LEACE` take `Moments`, or a list
+            of them, of the same rows by several labels; and all seven a
             `wordbias.labelled.Labelled`.
         y : array of shape (n,), optional
             Group of each row, two groups or more; they are removed. Not for an embedding.
@@ -440,7 +442,7 @@ class Method(_Words, _Rows):
         Raises
         ------
         WordbiasError
-            If the method only gives single words new vectors.
+            If the method only gives single words new vectors, or maps rows by their labels.
 
         Warns
         -----
@@ -458,12 +460,10 @@ class Method(_Words, _Rows):
         >>> clean(np.array([[2.0, 3.0]])).tolist()
         [[0.0, 3.0]]
         """
-        check_is_fitted(self)
         return _batch_map([self], array)
 
     def __call__(self, batch: Any) -> Any:
         """Map a batch, as ``on()`` does."""
-        check_is_fitted(self)
         return _batch_map([self], None)(batch)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -578,7 +578,6 @@ class QLEACE(settings.QLEACE, Method):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Refuse: a saved method maps rows without labels."""
-        check_is_fitted(self)
         raise WordbiasError(UNLABELLED)
 
 
@@ -654,6 +653,9 @@ def read_method(path: str | os.PathLike[str]) -> Method | Pipeline:
 def _batch_map(methods: Sequence[Method], array: str | None) -> BatchMap:
     """Make a function of batches from fitted methods; say what they cannot do without words."""
     for one in methods:
+        if isinstance(one, QLEACE):
+            raise WordbiasError(UNLABELLED)
+        check_is_fitted(one)
         if not one.fitted_.steps:
             raise WordbiasError(
                 f"{type(one).__name__} only gives single words new vectors, which rows do not "

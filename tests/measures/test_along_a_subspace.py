@@ -311,14 +311,20 @@ def test_clustering_over_several_numbers_of_words() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"clustered": [1]}, "expected even numbers of words from 2 on, half of each side, got 1"),
+        (
+            {"clustered": [1]},
+            "expected different even numbers of words from 2 on, half of each side, got 1",
+        ),
         ({"clustered": [500, 501]}, "half of each side, got 500, 501"),
         ({"clustered": []}, "half of each side, got none"),
-        ({"theta": 0}, "expected thresholds above 0 and below 1, got 0"),
-        ({"theta": [0.03, 1]}, "expected thresholds above 0 and below 1, got 0.03, 1"),
+        ({"clustered": [500, 500]}, "half of each side, got 500, 500"),
+        ({"theta": 0}, "expected different thresholds above 0 and below 1, got 0"),
+        ({"theta": [0.05, 0.05]}, "above 0 and below 1, got 0.05, 0.05"),
+        ({"theta": [0.03, 1]}, "expected different thresholds above 0 and below 1, got 0.03, 1"),
         ({"neighbours": 0}, "expected a whole number from 1 on, got 0"),
         ({"weights": "1,1,1,1"}, 'weights= is for direction="subspace"'),
         ({"weights": "1,1", "direction": "subspace"}, "expected 4 weights, one a component, got 2"),
+        ({"weights": "0,0,0,0", "direction": "subspace"}, "all weights are 0, so that nothing"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(given: dict[str, Any], said: str) -> None:

@@ -21,6 +21,8 @@ from sklearn.preprocessing import PolynomialFeatures
 import wordbias as wb
 from wordbias import QLEACE, WordbiasError
 from wordbias.errors import UsageError
+from wordbias.estimators import Methods
+from wordbias.labelled import Labelled
 from wordbias.methods.qleace import Transport, barycentre, fit_rows, transport
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -196,6 +198,9 @@ def test_an_estimator_maps_labelled_rows_and_refuses_others(tmp_path: Path) -> N
     for refused in (
         lambda: method.transform(x),
         lambda: method(x),
+        lambda: method.on(),
+        lambda: QLEACE().on("vector"),
+        lambda: Methods([("leace", wb.LEACE().fit(x, names)), ("qleace", method)]).on(),
         lambda: method.save(tmp_path / "m.st"),
         lambda: wb.apply(method, x),
         lambda: wb.push(method, "me/qleace"),
@@ -209,6 +214,8 @@ def test_an_estimator_maps_labelled_rows_and_refuses_others(tmp_path: Path) -> N
         QLEACE().fit(wb.load())
     with pytest.raises(WordbiasError, match="qleace: is fitted to rows, for which moments are not"):
         QLEACE().fit(wb.Moments.of(x, names))
+    with pytest.raises(WordbiasError, match="qleace: maps rows by one label, found 2"):
+        QLEACE().fit(Labelled.of(x, {"a": names, "b": names[::-1]}))
 
 
 @pytest.mark.parametrize("cross_fit", [None, 3])
@@ -257,7 +264,19 @@ def test_erase_refuses_what_has_no_label(tmp_path: Path) -> None:
 def test_a_class_of_too_few_rows_is_refused_unless_shrunk() -> None:
     x, codes = rows()
     codes = np.where(np.arange(600) < 597, 0, 1)
-    with pytest.raises(WordbiasError, match=r"class .*1', 3 rows × 4, cannot be made that of the"):
+    with pytest.raises(WordbiasError, match="a class of 3 rows × 4 does not vary in a direction"):
         QLEACE().fit(x, codes)
     after = QLEACE(shrinkage=True).fit_transform(x, codes)
     np.testing.assert_allclose(after[codes == 1].mean(0), after.mean(0), atol=rounding(x))
+
+
+@pytest.mark.parametrize("spread", [1, 1e-5])
+@pytest.mark.parametrize("constant", [0, 1])
+def test_a_column_that_is_constant_in_one_class_is_refused(constant: int, spread: float) -> None:
+    """Whichever class it is, and however little the column varies: scaled up it tells the label."""
+    x, codes = rows()
+    x[:, 3] = np.where(codes == constant, 2, x[:, 3]) * spread
+    with pytest.raises(WordbiasError, match="no column that is constant in one class; give more"):
+        QLEACE().fit(x, codes)
+    with pytest.raises(WordbiasError, match="the variance within the classes is 0: expected"):
+        QLEACE().fit(np.eye(2)[codes], codes)

@@ -178,10 +178,10 @@ def erase(
     Several labels are erased together. LEACE makes the class means of each label equal, and hard
     removes the differences between them. misp, mhd, inlp and density-matching are fitted to one
     label after the other. qleace takes one label, which every row needs, and reads the rows once
-    for each class. The method is fitted in one pass over the rows, and memory does not grow with
-    them. For inlp a sample of rows is drawn; the report gives its size. The report uses at most
-    20,000 training and 5,000 held-out rows, drawn at random: 2,000 of these for the online code,
-    1,500 for the best of several probes.
+    for each class. The others are fitted in one pass over the rows, and memory does not grow with
+    them. For inlp and density-matching a sample of rows is drawn; the report gives its size. The
+    report uses at most 20,000 training and 5,000 held-out rows, drawn at random: 2,000 of these for
+    the online code, 1,500 for the best of several probes.
 
     A method makes the classes alike in all rows that it is fitted on, taken together. In one part
     of these rows the classes then differ in the opposite way to the other part. A classifier that
@@ -193,13 +193,15 @@ def erase(
 
     The saved method is fitted on all training rows. With ``cross_fit`` and rows in memory,
     ``cross_fitted_`` of the result has the rows mapped by their folds' methods. This takes one
-    pass, but inlp is fitted anew for each fold.
+    pass, but inlp and density-matching are fitted anew for each fold.
 
     References
     ----------
     Belrose et al., LEACE: Perfect linear concept erasure in closed form, 2023.
 
     Quirke and Belrose, Slowing Learning by Erasing Simple Features, 2025, arXiv 2502.02820.
+
+    Saillenfest and Lemberger, 2025, arXiv 2507.12341 (density-matching).
 
     Johansson, What happens to a dataset transformed by a projection-based concept removal method?,
     2024, arXiv 2403.16142.

@@ -250,14 +250,14 @@ def _refuse_unused(
 
 def _check_numbers(clustered: Sequence[int], thetas: Sequence[float]) -> None:
     """Refuse numbers of words and thresholds that cannot be used."""
-    if not clustered or min(clustered) < 2 or any(n % 2 for n in clustered):
+    if len(set(clustered)) < max(1, len(clustered)) or any(n < 2 or n % 2 for n in clustered):
         raise UsageError(
-            "--clustered: expected even numbers of words from 2 on, half of each side, got "
-            f"{', '.join(map(str, clustered)) or 'none'}"
+            "--clustered: expected different even numbers of words from 2 on, half of each side, "
+            f"got {', '.join(map(str, clustered)) or 'none'}"
         )
-    if not thetas or not all(0 < one < 1 for one in thetas):
+    if len(set(thetas)) < max(1, len(thetas)) or not all(0 < one < 1 for one in thetas):
         raise UsageError(
-            "--theta: expected thresholds above 0 and below 1, got "
+            "--theta: expected different thresholds above 0 and below 1, got "
             f"{', '.join(f'{one:g}' for one in thetas) or 'none'}"
         )
 

@@ -51,6 +51,13 @@ class Direction:
     remedy: str = ""
     towards: NDArray[np.float64] | None = None
 
+    def __post_init__(self) -> None:
+        if self.subspace is not None and not self.subspace.weights.any():
+            raise WordbiasError(
+                f"direction {self.recipe}: all weights are 0, so that nothing leans; expected one "
+                "above 0"
+            )
+
     def defined(self) -> Subspace:
         """Return the subspace.
 
@@ -233,7 +240,7 @@ def signed_lengths(
     side, so it gets that of the projection on Δ, the mean of all pairwise differences between the
     groups, within the subspace. The weights have no part in the side: with them the first component
     decides nearly alone, and on GloVe 6B 100d 70 % of the words of pairs get their side, not 95 %.
-    Neither the signs of the ``g_i`` nor a rotation of the space change the value. Along one
+    Neither the signs of the ``g_i`` nor a rotation of the embedding change the value. Along one
     direction it is ``a ⟨g, x⟩``.
 
     Parameters

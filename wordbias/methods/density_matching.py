@@ -72,44 +72,43 @@ def directions(x: Matrix, codes: Integers, dims: int, rng: np.random.Generator) 
         Number of further directions; fewer where one dimension would not be left.
     """
     x = x - x.mean(0)
-    size = float(np.sqrt((x**2).sum(1).mean()))
-    if not size > 0:
+    if not (largest := np.abs(x).max()) > 0:
         raise WordbiasError(f"{len(x)} vectors are all the same: there is nothing to erase")
-    x /= size
+    x /= largest  # first, since squares of huge and tiny values are no numbers
+    x /= np.sqrt((x**2).sum(1).mean())
     classes = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
     means = np.stack([x[of].mean(0) for of in classes])
-    _, values, v = np.linalg.svd(means - means.mean(0), full_matrices=False)
-    of_means = v[: len(classes) - 1][values[: len(classes) - 1] > _SMALLEST]
-    x -= x @ of_means.T @ of_means
-    covariances = np.stack([np.cov(x[of].T, bias=True).reshape(len(x.T), -1) for of in classes])
-    apart = covariances - covariances.mean(0)
-    _, v = np.linalg.eigh(np.einsum("kij,kjl->il", apart, apart))
-    further = v[:, ::-1][:, : max(0, min(dims, len(v) - len(of_means) - 1))]
-    further = np.linalg.qr(further - of_means.T @ (of_means @ further))[0]
-    return np.concatenate([of_means, _descended(x, classes, further, of_means, rng).T])
+    _, values, v = np.linalg.svd(means - means.mean(0))
+    found = int((values[: len(classes) - 1] > _SMALLEST).sum())
+    of_means, rest = v[:found], v[found:]
+    dims = min(dims, len(rest) - 1)
+    if dims < 1:
+        return of_means
+    x = x @ rest.T
+    covariances = np.stack([np.cov(x[of].T, bias=True).reshape(len(rest), -1) for of in classes])
+    apart = (covariances - covariances.mean(0)).reshape(-1, len(rest))
+    _, v = np.linalg.eigh(apart.T @ apart)  # the sum of the squares of symmetric differences
+    return np.concatenate([of_means, _descended(x, classes, v[:, ::-1][:, :dims], rng).T @ rest])
 
 
 def _descended(
-    x: Matrix, classes: Sequence[Integers], basis: Matrix, fixed: Matrix, rng: np.random.Generator
+    x: Matrix, classes: Sequence[Integers], basis: Matrix, rng: np.random.Generator
 ) -> Matrix:
-    """Turn orthonormal columns, orthogonal to fixed rows, down the discrepancy of batches."""
-    if not basis.size:
-        return basis
+    """Turn orthonormal columns down the discrepancy of batches."""
     each = max(2, min(_BATCH // len(classes), max(map(len, classes))))
     codes = np.repeat(np.arange(len(classes)), each)
     mean, scale = np.zeros_like(basis), 0.0
     for step in range(1, _STEPS + 1):
         drawn = [rng.choice(of, each, replace=len(of) < each) for of in classes]
         gradient = discrepancy(x[np.concatenate(drawn)], codes, basis)[1]
-        gradient -= basis @ (basis.T @ gradient) + fixed.T @ (fixed @ gradient)
+        gradient -= basis @ (basis.T @ gradient)
         mean = _MOMENTUM * mean + (1 - _MOMENTUM) * gradient
         scale = _SCALE * scale + (1 - _SCALE) * float((gradient**2).sum())
         if not scale > 0:  # the classes are alike in every direction
             break
         speed = _RATE * np.sqrt(basis.shape[1]) * (1 - step / _STEPS)
         turned = mean / (1 - _MOMENTUM**step) / np.sqrt(scale / (1 - _SCALE**step))
-        basis = basis - speed * turned
-        basis = np.linalg.qr(basis - fixed.T @ (fixed @ basis))[0]
+        basis = np.linalg.qr(basis - speed * turned)[0]
     return basis
 
 

@@ -39,8 +39,9 @@ Matrix = NDArray[np.float64]
 Integers = NDArray[np.intp]
 _STEPS = 200
 """Most steps of the fixed-point iteration of the barycentre; for two classes one is enough."""
-_EXACT, _EQUAL = 1e-12, 1e-6
-"""Change of the barycentre in a step, and difference of a covariance from it, that are rounding."""
+_EXACT, _FLAT = 1e-12, 1e-6
+"""Change of the barycentre in a step that is rounding; variance of a class in a direction, over
+that of all, with which no map makes it that of the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,8 @@ def fit_rows(
     WordbiasError
         See `fit_classes`; also for several labels.
     """
+    if len(labels) > 1:
+        raise WordbiasError(f"qleace: maps rows by one label, found {len(labels)}")
     (codes,) = labels
     names = numbered(codes)
     of_classes = [
@@ -104,7 +107,8 @@ def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Tr
     Raises
     ------
     WordbiasError
-        If a covariance cannot be made equal to the others: it is of too few rows.
+        If nothing varies within the classes, or a class does not vary in a direction in which
+        others do: it has too few rows, or a constant column.
     """
     counts = np.array([one.n for one in of_classes], float)
     means, weights = np.concatenate([one.means for one in of_classes]), counts / counts.sum()
@@ -113,20 +117,26 @@ def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Tr
         covariances = np.stack(
             [shrunk_covariance(s, one.n) for s, one in zip(covariances, of_classes, strict=True)]
         )
-    values, v = np.linalg.eigh(np.einsum("k,kij->ij", weights, covariances))
-    v = v[:, values > values[-1] * len(values) * np.finfo(float).eps]
+    within = np.einsum("k,kij->ij", weights, covariances)
+    if not 0 < (size := float(np.trace(within))) < np.inf:
+        raise WordbiasError(
+            f"qleace: the variance within the classes is {size:g}: expected a finite one above 0"
+        )
+    values, v = np.linalg.eigh(within)
+    there = values > values[-1] * len(values) * np.finfo(float).eps
+    values, v = values[there], v[:, there]
     inside = v.T @ covariances @ v  # constant coordinates have the mean afterwards
+    least = np.linalg.eigvalsh(inside / np.sqrt(values * values[:, None]))[:, 0]
+    if not least.min() > _FLAT:
+        few = of_classes[int(least.argmin())]
+        raise WordbiasError(
+            f"qleace: a class of {few.n:,} rows × {few.dim} does not vary in a direction in which "
+            "others do: expected more rows than dimensions, and no column that is constant in one "
+            "class; give more rows, leave such columns out, or shrink the covariances with "
+            "qleace:shrinkage"
+        )
     centre = barycentre(inside, weights)
     maps = np.stack([transport(one, centre) for one in inside])
-    apart = np.linalg.norm(maps @ inside @ maps - centre, axis=(1, 2)) / np.linalg.norm(centre)
-    worst = int(apart.argmax())
-    if not apart[worst] <= _EQUAL:
-        few = of_classes[worst]
-        raise WordbiasError(
-            f"qleace: the covariance of the class {few.classes[0]!r:.40}, {few.n:,} rows × "
-            f"{few.dim}, cannot be made that of the others: expected more rows than dimensions; "
-            "give more rows, or shrink the covariances with qleace:shrinkage"
-        )
     return Transport(weights @ means, means, v @ maps @ v.T)
 
 

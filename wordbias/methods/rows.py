@@ -4,9 +4,9 @@ The mathematics of each is in the module of its name. Every place that fits one 
 an estimator, `wordbias.erase`, `wordbias.project` and the audit of a model, comes through here.
 
 Several labels, such as gender and race, are erased together. LEACE makes the means equal of the
-classes of each. Hard removes the span of the differences between the means of each. MISP, MHD and
-INLP are fitted to one after the other, in the order given, each to what the one before left; one
-of which nothing is left is passed over.
+classes of each. Hard removes the span of the differences between the means of each. The others are
+fitted to one after the other, in the order given, each to what the one before left; QLEACE takes
+one. Of MISP, MHD and INLP a label of which nothing is left is passed over.
 """
 
 from __future__ import annotations
@@ -105,12 +105,11 @@ def fit_rows(
     """
     listed = [labels] if isinstance(labels, np.ndarray) else list(labels)
     given = dict(settings or {})
+    kept = {key: plain(value) for key, value in given.items()}
     if name == "inlp":
         steps, warnings = inlp.fit_rows(x, listed, given)
-        kept = {key: plain(value) for key, value in given.items()}
         return Fitted(name, steps, settings=kept, warnings=warnings)
     if name in OF_ROWS:
-        kept = {key: plain(value) for key, value in given.items()}
         return Fitted(name, OF_ROWS[name](x, listed, given), settings=kept)
     unit = name == "hard" and not inside
     moments = [Moments.of_codes(x, codes, numbered(codes), unit=unit) for codes in listed]
@@ -124,7 +123,7 @@ def fit_labelled(
     *,
     inside: bool = False,
 ) -> Fitted:
-    """Fit a method to rows with their labels, of any number: by their moments, INLP in memory.
+    """Fit a method to rows with their labels, of any number: by their moments, or in memory.
 
     Parameters
     ----------
