@@ -119,6 +119,7 @@ def test_nine_words_of_ten_of_the_english_lists_of_gender_are_in_the_sample(
         "age",
         "pronouns",
         "seat",
+        "eec",
     }  # which came after the sample
     others |= {"model_sentences"}  # for encoders
     own = {

@@ -75,7 +75,8 @@ def test_methods_are_read_with_their_settings() -> None:
     [
         (
             "mips",
-            r"'mips': expected leace, inlp, misp, mhd, hard, misp-pairs, mhd-pairs, with settings",
+            r"'mips': expected leace, inlp, misp, mhd, hard, density-matching, misp-pairs, "
+            "mhd-pairs, with settings",
         ),
         ("misp:rounds=3", r"found 'rounds'; rounds is for: inlp"),
         ("misp:dims=0", r"dims: expected a whole number from 1 on"),

@@ -10,11 +10,11 @@ import pytest
 pytest.importorskip("torch")
 
 from wordbias.contextual.sweep.sweep import (
-    entry,
     inference_rows,
     stereoset_rows,
     with_setting,
 )
+from wordbias.contextual.table7 import entry
 from wordbias.models.settings import all_settings
 from wordbias.nli.scoring import softmax
 from wordbias.nli.test_sets import TestSet, build
@@ -81,7 +81,7 @@ def test_a_line_of_the_table_is_made_of_its_rows(gsss: Gsss, test: TestSet) -> N
     of_nli, p, right = inferred(test)
     shape = (len(test.premises), 2, len(test.templates), 3)
     for k, name in enumerate(NAMES):
-        one = entry(name, [*of_stereoset[name], *of_nli[name]], "mean")
+        one = entry(name, [*of_stereoset[name], *of_nli[name]], "mean", "original")
         assert one.name == name
         mine = p[:, k].reshape(shape)
         assert one.accuracy == pytest.approx((mine.argmax(-1) == 0).mean())
@@ -91,7 +91,7 @@ def test_a_line_of_the_table_is_made_of_its_rows(gsss: Gsss, test: TestSet) -> N
         assert one.snli == right[:, k].mean()
         measured = {row.measure: row.value for row in of_nli[name]}
         assert measured["nli-fairness"] == pytest.approx(one.fairness)
-        strict = entry(name, [*of_stereoset[name], *of_nli[name]], "strict")
+        strict = entry(name, [*of_stereoset[name], *of_nli[name]], "strict", "original")
         assert strict.parity <= one.parity
 
 

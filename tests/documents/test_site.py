@@ -144,7 +144,7 @@ def test_a_page_of_python_has_all_of_its_docstring(site: Path) -> None:
             assert re.search(rf"<strong>\*?{parameter}</strong>", text), (name, parameter)
 
 
-_FORMULA = re.compile(r":math:`[^`]+`|\.\. math::.+")
+_FORMULA = re.compile(r":math:`[^`]+`|\.\. math::.+(?:\n +\S.*)*")
 _MARKUP = {"Also", "doctest", "SKIP"}
 """Words of a docstring that are markup, or a heading in other letters."""
 

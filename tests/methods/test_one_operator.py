@@ -38,9 +38,13 @@ Map = Callable[[Any], Any]
 
 @pytest.fixture
 def short_descent(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten(monkeypatch)
+
+
+def shorten(patch: pytest.MonkeyPatch) -> None:
     """Every place has the same steps, however few."""
-    monkeypatch.setattr(density_matching, "_STEPS", 3)
-    monkeypatch.setattr(density_matching, "_BATCH", 40)
+    patch.setattr(density_matching, "_STEPS", 3)
+    patch.setattr(density_matching, "_BATCH", 40)
 
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
@@ -261,6 +265,7 @@ def audited(
     make.write_folder(folder)
     fits: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
+        shorten(patch)
         fit = measure.fit
 
         def seen(method: Any, reader: Any, groups: Any, seed: int, units: Any) -> Any:

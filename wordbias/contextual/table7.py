@@ -161,12 +161,12 @@ def entry(name: str, rows: Sequence[Row], parity: str, version: str) -> Entry:
 
     s, d = (found(measure, version=version) for measure in OF_ITEMS[:2])
     others = found("nli-parity", parity=parity), found("nli-accuracy"), found("snli-accuracy")
-    eta = found(_ETA, parity=parity)
+    eta = [one for one in rows if (one.measure, one.details.get("parity")) == (_ETA, parity)]
     values = [row.value for row in (s, d, *others) if row.value is not None]
     if len(values) < 5:
         raise WordbiasError(f"{name}: expected finite numbers")
     strength, distance, parity_of, accuracy, snli = values
-    draws = zip(OF_ITEMS, (s, d, eta), strict=True)
+    draws = zip(OF_ITEMS, (s, d, *eta), strict=False)
     samples = {key: row.draws[SAMPLE].values for key, row in draws if SAMPLE in row.draws}
     numbers = tuple(map(int, digits))
     return Entry(level, numbers, strength, distance, parity_of, accuracy, snli, samples=samples)
