@@ -467,9 +467,10 @@ RULES: Mapping[str, Sequence[Rule]] = {
              "there the gap did not change clearly",
              "the gap did not change clearly"),
         Rule(NOT_BEYOND, lambda of: of.null_p is not None and of.null_p > LEVEL,
-             "it is lower, but the same choice among random removals often changes it as much: p "
-             "is above .05",
-             "the gap is lower, as it is by the same choice among random removals"),
+             "it is lower, but the same choice among random removals changes it as much with p "
+             "above .05, as always with fewer than 19 of these",
+             "the gap is lower, but not shown to fall more than by the same choice among random "
+             "removals"),
         Rule(HARDLY, lambda of: of.change == SLIGHT,
              f"it is clearly lower, by less than {SMALLEST_CHANGE:.0%}", "the gap is hardly lower"),
         Rule(YES, lambda _: True, "otherwise", "the gap is lower"),

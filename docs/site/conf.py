@@ -63,6 +63,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/contextual",
         "docs/controls",
         "docs/own-task",
+        "docs/own-task-measured",
         "docs/decoders",
         "docs/smollm2",
     ),

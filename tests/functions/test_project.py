@@ -226,7 +226,7 @@ def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) ->
         project(mine)
     with pytest.raises(WordbiasError, match="got BertForSequenceClassification without its token"):
         project(bert)
-    with pytest.raises(WordbiasError, match="pairs, pair 1: expected two sentences"):
+    with pytest.raises(WordbiasError, match="pairs, pair 1: expected two texts"):
         project(mine, pairs=["she left"])
     with pytest.raises(WordbiasError, match="not among those to fit: cls@3; name it with sites="):
         project(mine, sites="cls@-1", setting="L12-110")

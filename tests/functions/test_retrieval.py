@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import ndcg_score
 
 import wordbias as wb
+from wordbias.rankings.counterfactuals import given_versions, with_synonyms
 from wordbias.wordlists.templates import unambiguous_names
 
 pytestmark = pytest.mark.filterwarnings("ignore::wordbias.calls.WordbiasWarning")
@@ -114,6 +115,13 @@ def test_synonyms_are_shown_and_are_no_part_of_the_null(tmp_path: Path) -> None:
     assert _value(plain, "list-overlap", "white space") == 1
     assert _value(report, "list-overlap", "synonyms") < 1
     assert any("synonyms: 10 of 30 texts have one" in one for one in report.notes)
+
+
+def test_synonyms_are_in_the_case_of_the_word() -> None:
+    texts = ["a big cup", "A BIG cup", "a bİg cup"]  # a regular expression takes İ for i
+    made, n = with_synonyms(given_versions(texts, {}), [("Big", "large")], {})
+    assert made.texts[0]["synonyms"] == ["a large cup", "A LARGE cup", "a bİg cup"]
+    assert n == 2
 
 
 @pytest.mark.slow
@@ -308,6 +316,11 @@ Given = Mapping[str, Any]
         ({"meaningless": "x"}, "meaningless=: x: no such file of synonyms"),
         ({"methods": "leace", "adapter": "x"}, "methods= and adapter= are two removals"),
         ({"meaningless": [("tall", "high")]}, "no text has a word that is the first of a pair"),
+        (
+            {"meaningless": [("works", "serves"), ("Works", "acts")]},
+            "meaningless=: 'Works' has two synonyms, 'serves' and 'acts'",
+        ),
+        ({"meaningless": [("works", "works")]}, "pair 1: expected two different texts"),
         ({"setting": "tokens@1"}, "adapter= and setting= go together"),
         ({"adapter": "x"}, "x"),
         ({"counterfactual": "x"}, "which has no columns"),

@@ -124,6 +124,21 @@ def test_an_encoder_with_a_head_of_scikit_learn(groups: str, tmp_path: Path) -> 
     assert row.value == pytest.approx(gap, abs=1e-4)
 
 
+def test_a_head_of_scikit_learn_excludes_classes_whatever_the_encoder_was_for(
+    tmp_path: Path,
+) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    tokenizer = tiny_encoders.make_tokenizer(tiny_encoders.words_of("a woman sat . a man ."))
+    made = tiny_encoders.build("bert", "Model", vocabulary=len(tokenizer))
+    made.config.problem_type = "multi_label_classification"
+    tiny_encoders.save(made, tokenizer, tmp_path / "encoder")
+    x = np.random.default_rng(0).normal(size=(20, made.config.hidden_size))
+    head = LogisticRegression().fit(x, np.arange(20) % 2)
+    found = wb.predict((str(tmp_path / "encoder"), head), ["a woman sat .", "a man ."])
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1, rtol=1e-6)  # float32
+
+
 def test_classes_that_do_not_exclude_each_other_have_probabilities_of_their_own(
     groups: str,
 ) -> None:
@@ -182,6 +197,7 @@ def test_what_is_refused(cli: Callable[..., Any], groups: str, tmp_path: Path) -
         ([two, "--score", "good"], "its classes are nurse, doctor; name the one"),
         ([two, "--score", "nurse=x,doctor=1"], "its classes are nurse, doctor; name the one"),
         ([two, "--score", "nurse=nan,doctor=1"], "its classes are nurse, doctor; name the one"),
+        ([two, "--score", "nurse=0,nurse=2,doctor=1"], "its classes are nurse, doctor; name the"),
         ([one, "--score", "LABEL_0"], "has one output, which is the score"),
         ([two, "--setting", "L12-110"], "--adapter and --setting go together"),
         ([two, "--groups", "pronouns"], "no subjects of English sentences"),

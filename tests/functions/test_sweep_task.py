@@ -273,6 +273,24 @@ def test_ranks_of_an_earlier_sweep(swept: Swept, tmp_path: Path) -> None:
             assert row.details[end] == pytest.approx(texts.details[end], abs=1e-6)
 
 
+def test_a_result_of_a_sweep_that_lacks_rows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    entries = [table7.Entry(table7.BASE, (), *[0.5] * 5)]
+    saved_sweep(entries, path)
+    assert [one.name for one in table7.load_table(path)] == [table7.BASE]
+    whole = json.loads(path.read_text())
+    for rows in (
+        [row for row in whole["rows"] if row["measure"] != "distance"],
+        [*whole["rows"], whole["rows"][0]],
+        [{key: one for key, one in row.items() if key != "setting"} for row in whole["rows"]],
+        [row | {"setting": "odd"} for row in whole["rows"]],
+        [row | {"value": None} for row in whole["rows"]],
+    ):
+        path.write_text(json.dumps({"schema": whole["schema"], "rows": rows}))
+        with pytest.raises(WordbiasError, match=r"t\.json: expected strength, distance, .* once"):
+            table7.load_table(path)
+
+
 def saved_sweep(entries: Sequence[table7.Entry], path: Path) -> None:
     """Write a table as the result of a sweep in which no draw changes a value."""
 

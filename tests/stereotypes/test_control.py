@@ -127,6 +127,9 @@ def test_articles_are_corrected_before_new_words_only() -> None:
     assert with_articles("He met an imam.", "He met an priest.") == "He met a priest."
     assert with_articles("AN IMAM.", "AN PRIEST.") == "A PRIEST."
     assert with_articles("a hour of a imam", "a hour of a priest") == "a hour of a priest"
+    assert with_articles("An African.", "An European.") == "A European."
+    assert with_articles("A Japanese man.", "A English man.") == "An English man."
+    assert with_articles("A cap.", "A jeans.") == "A jeans."
 
 
 def test_proposals_for_gender_are_mostly_those_that_people_made(shared_data: Path) -> None:

@@ -135,9 +135,15 @@ def _of_result(path: Path) -> list[Entry]:
     if parity is None or version is None:
         raise WordbiasError(f"{path}: expected the result of a sweep on --stereoset and --nli")
     of: dict[str, list[Row]] = {}
-    for row in rows:
-        of.setdefault(row.details["setting"], []).append(row)
-    return [entry(name, some, parity, version) for name, some in of.items()]
+    try:
+        for row in rows:
+            of.setdefault(row.details["setting"], []).append(row)
+        return [entry(name, some, parity, version) for name, some in of.items()]
+    except (KeyError, ValueError):
+        raise WordbiasError(
+            f"{path}: expected {', '.join(_MEASURED)} of each setting once; give the result as "
+            "wordbias sweep wrote it"
+        ) from None
 
 
 def entry(name: str, rows: Sequence[Row], parity: str, version: str) -> Entry:

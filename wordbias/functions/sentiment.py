@@ -112,8 +112,8 @@ def sentiment(
     The model may also be a pair of an encoder and a linear classifier or regressor of scikit-learn
     that is fitted to its vectors of texts.
 
-    Published systems gave a score to each sentence, and were compared by a t test over pairs of
-    sentences, as if these were independent. Here the test is over pairs of persons.
+    The paper's t test takes pairs of sentences as independent. Here the test is over pairs of
+    persons.
 
     References
     ----------
@@ -216,7 +216,7 @@ def _weights(classifier: TextClassifier, score: ScoreLike | None) -> tuple[Float
 
 
 def _numbers(score: ScoreLike | None) -> dict[str, float]:
-    """Return the number of each class; empty if one has none."""
+    """Return the number of each class; empty if one has none, or two."""
     if isinstance(score, Mapping):
         given: list[tuple[str, float | str]] = [(str(one), x) for one, x in score.items()]
     else:
@@ -226,7 +226,8 @@ def _numbers(score: ScoreLike | None) -> dict[str, float]:
         found = {name: float(number) for name, number in given}
     except (TypeError, ValueError):
         return {}
-    return found if all(map(math.isfinite, found.values())) else {}
+    once = len(found) == len(given)
+    return found if once and all(map(math.isfinite, found.values())) else {}
 
 
 def _about_sentences(compared: Sequence[Comparison]) -> dict[str, dict[str, Any]]:

@@ -367,7 +367,7 @@ def sweep(
         extremes(len(gsss.triples), shares[0], rounding)
         chosen = _best_of(best, drop, relative)
         versions = {"original": gsss} | (
-            {"repaired": gsss.repaired.gsss} if repair and gsss.of_gender else {}
+            {"repaired": gsss.repaired.gsss} if repair and gsss.published else {}
         )
         data = study.Data(
             versions,

@@ -109,6 +109,7 @@ def load_with_head(source: ModelLike, head: Any, device: str | None) -> LoadedMo
         classifier.bias.copy_(torch.from_numpy(bias))
     model = EncoderWithHead(encoder.model, modules, pooling[0], classifier).eval()
     model.config.id2label = dict(enumerate(classes))
+    model.config.problem_type = None  # that of a head which the encoder had before
     tokenizer = copy.deepcopy(encoder.tokenizer)
     tokenizer.model_max_length = encoder.max_length
     return LoadedModel(name, model, tokenizer, (), encoder.given, encoder.device, encoder.precision)
@@ -124,8 +125,8 @@ def _weights(head: Any) -> tuple[Any, Any, list[str]]:
     }
     if parts["coef_"] is None or parts["intercept_"] is None:
         raise WordbiasError(
-            f"{type(head).__name__}: expected a fitted linear classifier of scikit-learn, such as "
-            "LogisticRegression, with coef_, intercept_ and classes_"
+            f"{type(head).__name__}: expected a fitted linear model of scikit-learn, such as "
+            "LogisticRegression, with coef_ and intercept_"
         )
     weight = np.atleast_2d(np.asarray(parts["coef_"], np.float64))
     bias = np.broadcast_to(np.asarray(parts["intercept_"], np.float64), len(weight))

@@ -117,11 +117,11 @@ def _of_words(pair: SentencePair) -> bool:
 def _checked(value: Any, where: str) -> SentencePair:
     texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
     if not texts or len(value) != 2:
-        raise complain(where, "two sentences", value, "separate them by a tab, or " + _WRITE)
+        raise complain(where, "two texts", value, "separate them by a tab, or " + _WRITE)
     first, second = (text.strip() for text in value)
     if not first or not second or first == second:
         raise WordbiasError(
-            f"{where}: expected two different sentences, found {first!r} and {second!r}; "
+            f"{where}: expected two different texts, found {first!r} and {second!r}; "
             "correct or remove the pair"
         )
     return SentencePair(first, second)

@@ -3,8 +3,8 @@
 With 28 professions and two genders the table has 1,568 cells, however many predictions there are;
 so a thousand bootstrap samples are one multinomial draw over its filled cells. Examples that belong
 together, such as the two sentences of a pair, are drawn together: then the draw is over the kinds
-of such units. Of few units each is drawn by itself: two classifiers of the same examples then have
-the same draws, and a change between them is paired.
+of such units. Few units are drawn one by one: two classifiers of the same examples then have the
+same draws, and a change between them is paired.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RATES = ("tpr", "fpr", "precision", "f1")
 _SMALL = 1 << 11
 """Cells of one group up to which a table is computed in one piece, padded to its longest row."""
 FEW = 20_000
-"""Number of units up to which each is drawn by itself."""
+"""Number of units up to which they are drawn one by one."""
 _AT_ONCE = 1 << 20  # cells of bootstrap samples that are held at one time, within a cache
 
 
@@ -160,10 +160,13 @@ class Confusion:
         group, pair = np.divmod(column, cells.whole)
         place = group * len(cells.gold) + cells.place(pair)
         order, (shape, number) = np.argsort(place), (cells.counts.shape, cells.counts.size)
+        most = max(number, len(kind))
         if few:
-            samples = times_drawn(self._units, rng, draws)
+            drawn = times_drawn(self._units, rng, draws)
+            step = max(1, _AT_ONCE // most)  # few units may have many examples
+            samples = (some[i : i + step] for some in drawn for i in range(0, len(some), step))
         else:
-            blocks = _blocks(draws, max(number, len(times), len(kind)))
+            blocks = _blocks(draws, max(most, len(times)))
             samples = (resampled_cells(times, rng, size) for size in blocks)
         for times_of in samples:
             found = np.take(times_of, kind[order], axis=1)

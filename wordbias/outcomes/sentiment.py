@@ -26,7 +26,7 @@ from wordbias.devices import blas_threads
 from wordbias.draws import drawn, items_of, middle, sampled_row
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import SAMPLES, TIE, p_of_null, sign_flip_p
+from wordbias.statistics import SAMPLES, TIE, p_of_null, resampled_cells, sign_flip_p
 from wordbias.wordlists.eec import Comparison, Context
 
 Float = NDArray[np.float64]
@@ -102,7 +102,10 @@ def score_rows(
             "units": n,
         }
         rng = np.random.default_rng([seed, _DRAWN])
-        times = (_multinomial(rng, n, draws), _multinomial(rng, m, draws)) if draws else None
+        times = None
+        if draws:
+            pairs, of = (resampled_cells(np.ones(k, np.intp), rng, draws) for k in (n, m))
+            times = pairs.astype(np.float64), of.astype(np.float64)
         items = items_of(comparison, part.name, [*contexts], seed)
         gap = chosen[:, 0] - chosen[:, 1]  # (n, m)
         samples = None if times is None or n < 2 else resampled_gap(gap, *times)
@@ -118,11 +121,6 @@ def score_rows(
 def _named(row: Row, samples: Float, items: str) -> Row:
     """Return a row whose draws know the items that they are from."""
     return Row(row.subject, row.measure, row.value, row.details, drawn(samples, UNIT, items))
-
-
-def _multinomial(rng: np.random.Generator, n: int, draws: int) -> Float:
-    """Return how often each of `n` items is drawn in each sample, shape ``(draws, n)``."""
-    return rng.multinomial(n, np.full(n, 1 / n), draws).astype(np.float64)
 
 
 def resampled_gap(gap: Float, pairs: Float, contexts: Float) -> Float:

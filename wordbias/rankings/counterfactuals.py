@@ -316,7 +316,7 @@ def _around(text: str, pattern: re.Pattern[str], new: str, swapper: Swapper) -> 
 def with_synonyms(
     versions: Versions, synonyms: Sequence[tuple[str, str]], names: Names
 ) -> tuple[Versions, int]:
-    """Add versions in which words stand for others of the same meaning, of the texts as given.
+    """Add versions of the texts as given in which words are replaced by their synonyms.
 
     Parameters
     ----------
@@ -329,15 +329,27 @@ def with_synonyms(
     -------
     Versions, int
         Also the number of texts that have such a word.
+
+    Raises
+    ------
+    WordbiasError
+        If a word has two synonyms.
     """
-    other = {first.lower(): second for first, second in synonyms}
+    other: dict[str, str] = {}
+    for first, second in synonyms:
+        if other.setdefault(first.lower(), second) != second:
+            raise WordbiasError(
+                f"--meaningless: {first!r} has two synonyms, {other[first.lower()]!r} and "
+                f"{second!r}; leave one of the pairs out"
+            )
     kept = {name for words in names.values() for name in words}
     several = "|".join(map(re.escape, sorted(other, key=len, reverse=True)))
     pattern = re.compile(rf"(?<!\w)(?:{several})(?!\w)", re.IGNORECASE)
 
     def put(match: re.Match[str]) -> str:
         word = match[0]
-        return word if word in kept else in_case_of(word, other[word.lower()])
+        new = None if word in kept else other.get(word.lower())  # BİG matches big, and is none
+        return word if new is None else in_case_of(word, new)
 
     made = [
         {**one, SYNONYMS: [pattern.sub(put, text) for text in one[GIVEN]]} for one in versions.texts

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wordbias.outcomes.swap import Swapper, in_case_of
+from wordbias.outcomes.swap import Swapper
 from wordbias.stereotypes.gsss import (
     GENDERS,
     LABELS,
@@ -128,8 +128,14 @@ def with_articles(original: str, swapped: str) -> str:
         article, space, word = match.groups()
         if word.lower() in known:
             return match.group()
-        right = articles.before(word.lower()).partition(" ")[0]
-        return f"{in_case_of(article, right)}{space}{word}"
+        listed = word in articles.a | articles.an  # European, but heir and Heir
+        right = articles.before(word if listed else word.lower()).partition(" ")[0]
+        if right not in ("a", "an"):  # no article fits the word
+            return match.group()
+        if article[0].isupper():  # A begins a sentence, unless all is in capitals
+            shouted = article.isupper() and word.isupper()
+            right = right.upper() if shouted else right.capitalize()
+        return f"{right}{space}{word}"
 
     return _ARTICLE.sub(corrected, swapped)
 

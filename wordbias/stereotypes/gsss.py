@@ -96,13 +96,16 @@ class Gsss:
     Attributes
     ----------
     groups
-        Groups of the triples: M and F, or in the order of a file about others.
+        Groups of the triples: M and F, or in the order of a control.
+    published
+        Whether the file has the published columns, whose swaps can be repaired.
     """
 
     path: str
     sha256: str
     triples: Sequence[Triple]
     groups: Sequence[str] = GENDERS
+    published: bool = True
 
     def altered_unrelated(self) -> list[str]:
         """Return the ids whose unrelated sentence changes in the swap.
@@ -118,11 +121,6 @@ class Gsss:
     def unswapped(self) -> list[str]:
         """Return the ids in which the swap changed nothing; their s is 0 for any model."""
         return [triple.id for triple in self.triples if not triple.is_swapped]
-
-    @property
-    def of_gender(self) -> bool:
-        """Return whether the triples are about men and women, whose swaps can be repaired."""
-        return tuple(self.groups) == GENDERS
 
     @cached_property
     def repaired(self) -> Repaired:
@@ -145,19 +143,19 @@ def load_gsss(path: str | Path) -> Gsss:
 def parse_gsss(source: Source) -> Gsss:
     """Parse the published CSV; errors are those of `load_gsss`."""
     header = source.text.partition("\n")[0]
-    of_gender = "gender" in header or "group" not in header
-    own = _OF_GENDER if of_gender else _OF_GROUPS
+    published = "gender" in header or "group" not in header
+    own = _OF_GENDER if published else _OF_GROUPS
     columns = {name: [name] for name in ("context_id", "context", "next_sentence", "label")} | own
     rows: dict[str, list[tuple[int, dict[str, str]]]] = {}
     table = read(source, columns, kind="csv", strip=True)
     for (where, row), line in zip(table.rows(), table.numbers, strict=True):
         _check(row["label"], LABELS, f"{where}: label")
-        if of_gender:
+        if published:
             _check(row["gender"], GENDERS, f"{where}: gender")
         rows.setdefault(row["context_id"], []).append((line, row))
     triples = [_triple(name, found, source.path, [*own]) for name, found in rows.items()]
-    groups = GENDERS if of_gender else tuple(dict.fromkeys(one.gender for one in triples))
-    return Gsss(source.path, source.sha256, triples, groups)
+    groups = GENDERS if published else tuple(dict.fromkeys(one.gender for one in triples))
+    return Gsss(source.path, source.sha256, triples, groups, published)
 
 
 def _check(found: str, known: Sequence[str], where: str) -> None:
@@ -546,7 +544,7 @@ def _table(rows: Sequence[Row], settings: Settings) -> Table:
 
 def _measured(model: NextSentence, data: Gsss, subject: str, settings: Settings) -> Found:
     extremes(len(data.triples), settings.share, settings.rounding)
-    repaired = data.repaired if settings.repair and data.of_gender else None
+    repaired = data.repaired if settings.repair and data.published else None
     versions = {"original": data} | ({"repaired": repaired.gsss} if repaired else {})
     pairs = [pair for g in versions.values() for triple in g.triples for pair in triple.pairs()]
     p = model.probabilities(pairs).reshape(len(versions), -1, len(LABELS), 2)

@@ -30,7 +30,7 @@ _KINDS = {"nouns": (NOUNS, "this {}"), "names": ("names", "{}")}
 
 
 class Person(NamedTuple):
-    """A person in a sentence: as its subject, as its object, and in a word for himself."""
+    """A person in a sentence: as its subject, as its object, and as its reflexive pronoun."""
 
     subject: str
     object: str

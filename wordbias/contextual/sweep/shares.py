@@ -92,6 +92,11 @@ def _correlations(rows: Sequence[Row]) -> Table:
 
 def _ranks(rows: Sequence[Row]) -> Table:
     heads = dict.fromkeys(row.subject for row in rows)
-    columns = [column for head in heads for column in values(head, subject=head)]
+    columns = [column for head in heads for column in values((head, _rank), subject=head)]
     note = "1: the lowest S, or D, of the settings, as the mean of this share of the triples."
     return pivot("Ranks of the settings by share", rows, {"setting": "setting"}, columns, note)
+
+
+def _rank(row: Row) -> str:
+    """Write a rank; of settings with one value it is their mean."""
+    return f"{row.value:g}"
