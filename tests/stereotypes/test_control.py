@@ -129,6 +129,7 @@ def test_articles_are_corrected_before_new_words_only() -> None:
     assert with_articles("a hour of a imam", "a hour of a priest") == "a hour of a priest"
     assert with_articles("An African.", "An European.") == "A European."
     assert with_articles("A Japanese man.", "A English man.") == "An English man."
+    assert with_articles("A Persian.", "A Ukrainian.") == "A Ukrainian."
     assert with_articles("A cap.", "A jeans.") == "A jeans."
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wordbias.outcomes.swap import Swapper
@@ -37,6 +37,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 _AFTER = {True: ("is", "was", "has", "does"), False: ("are", "were", "have", "do")}
 _BEFORE = {True: ("a", "an", "this", "that", "each", "every"), False: ("these", "those", "many")}
 """Words that cannot stand behind or before a word: one in the plural, or in the singular."""
+_WITH_A = frozenset(("Ugandan", "Ukrainian", "Uruguayan"))
+"""Peoples with *a*, beside the words of the templates."""
 _PLURALS = frozenset(("men", "women", "people", "children"))
 
 
@@ -123,6 +125,7 @@ def with_articles(original: str, swapped: str) -> str:
     """
     known = set(_WORD.findall(original.lower()))
     articles = Articles.load()
+    articles = replace(articles, a=articles.a | _WITH_A)
 
     def corrected(match: re.Match[str]) -> str:
         article, space, word = match.groups()
