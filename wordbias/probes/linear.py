@@ -151,7 +151,8 @@ class LinearProbes:
         """Score examples ``(s, k, d)`` with probes ``(s, b, R, d + 1)``: ``(s, k, b, R)``."""
         s, b, r, _ = w.shape
         flat = w.reshape(s, b * r, -1)
-        z = np.matmul(x, flat[:, :, : self.d].transpose(0, 2, 1))
+        with np.errstate(invalid="ignore"):  # OpenBLAS can set the flag for finite rows
+            z = np.matmul(x, flat[:, :, : self.d].transpose(0, 2, 1))
         z += flat[:, None, :, self.d]
         found: Floats = z.reshape(*x.shape[:2], b, r)
         return found
