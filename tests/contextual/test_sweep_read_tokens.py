@@ -186,7 +186,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     head = linear_model.LogisticRegression().fit(x[:, :8], np.arange(len(x)) % 2)
     with pytest.raises(WordbiasError, match="16 values, the LogisticRegression is fitted to 8;"):
         TextClassifier.load((path, head))
-    with pytest.raises(WordbiasError, match="expected a fitted linear classifier of scikit-learn"):
+    with pytest.raises(WordbiasError, match="expected a fitted linear model of scikit-learn"):
         TextClassifier.load((path, linear_model.LogisticRegression()))
     prompted = sentence_folder(
         tmp_path / "prompted", prompts={"q": "query: "}, default_prompt_name="q"
