@@ -72,8 +72,18 @@ def expected(given: Any, groups: str, weights: list[float]) -> float:
             (2, None, [0, 1], "the probability of LABEL_1"),
             (2, "LABEL_0", [1, 0], "the probability of LABEL_0"),
             (1, None, [1], "the number that the model gives"),
-            (3, {"LABEL_2": 1, "LABEL_0": -1, "LABEL_1": 0}, [-1, 0, 1], "the mean of LABEL_2 1, "),
-            (3, "LABEL_0=1,LABEL_1=2, LABEL_2=5", [1, 2, 5], "the mean of LABEL_0 1, LABEL_1 2, "),
+            (
+                3,
+                {"LABEL_2": 1, "LABEL_0": -1, "LABEL_1": 0},
+                [-1, 0, 1],
+                "the weighted sum of LABEL_2 1, ",
+            ),
+            (
+                3,
+                "LABEL_0=1,LABEL_1=2, LABEL_2=5",
+                [1, 2, 5],
+                "the weighted sum of LABEL_0 1, LABEL_1 2, ",
+            ),
         ]
     ),
 )

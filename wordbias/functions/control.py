@@ -39,7 +39,8 @@ def control(
     ``data`` is StereoSet. Each context and next sentence gets a version in which the words of two
     ``groups`` change places, as enhanced StereoSet has it for gender. ``output`` has both, and a
     column, check, with what people should look at. That is a triple without a swapped word, a text
-    with words of both groups, or a word that stayed. Or a and an, is and are do not fit.
+    with words of both groups, or a word that stayed. It is also an article or a verb that no longer
+    fits.
 
     People correct the file. It is then ``data``, and is checked again. wordbias likelihood measures
     S and D of it.

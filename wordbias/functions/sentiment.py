@@ -79,8 +79,8 @@ def sentiment(
         sentences.  [default: gender and race, as published]
     score : str or mapping of class to number, optional
         Class whose probability is the score. Or a number for each class, negative=-1,positive=1:
-        the score is their mean.  [default: of two classes the second; the number of a model that
-        gives one]
+        the score is their sum, each weighted by the probability of its class.  [default: of two
+        classes the second; the number of a model that gives one]
     adapter : path or Adapter, optional
         Adapter that wordbias project or sweep wrote.
     setting : str or sequence of str, optional
@@ -194,7 +194,7 @@ def sentiment(
 
 
 def _weights(classifier: TextClassifier, score: ScoreLike | None) -> tuple[Float, str]:
-    """Return the number of each output of which the score is the mean, and what the score is."""
+    """Return the weight of each output in the score, and what the score is."""
     classes = classifier.classes
     if len(classes) == 1:
         if score is not None:
@@ -212,7 +212,7 @@ def _weights(classifier: TextClassifier, score: ScoreLike | None) -> tuple[Float
             f"probability is the score, or give each a number: {example}"
         )
     given = ", ".join(f"{name} {number:g}" for name, number in numbers.items())
-    return np.array([numbers[name] for name in classes]), f"the mean of {given}"
+    return np.array([numbers[name] for name in classes]), f"the weighted sum of {given}"
 
 
 def _numbers(score: ScoreLike | None) -> dict[str, float]:
