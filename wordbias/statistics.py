@@ -212,7 +212,7 @@ def times_drawn(
 ) -> Iterator[NDArray[np.intp]]:
     """Yield how often each of `n` rows is drawn in bootstrap samples, in blocks ``(b, n)``."""
     for rows in resamples(n, rng, samples):
-        yield np.stack([np.bincount(sample, minlength=n) for sample in rows])
+        yield _times(rows).astype(np.intp)
 
 
 def _times(rows: NDArray[np.intp]) -> Array:
