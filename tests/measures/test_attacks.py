@@ -203,3 +203,20 @@ def test_an_exclusive_or_is_left_by_leace_and_read_by_what_is_not_linear(
         assert max(map(len, as_text(table, 80).splitlines())) <= 80
     assert "before" not in report.tables[1].columns
     assert "best probe" not in [line[1] for line in report.tables[2].cells]
+
+
+def test_a_certificate_of_cross_fitted_rows_that_cannot_be_made_is_said(
+    short_probes: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A training person has two labels, which cannot be permuted over persons."""
+    monkeypatch.setattr("wordbias.probes.held_out.attacks", module._nearest)
+    rng = np.random.default_rng(0)
+    label = np.array(["f", "m"] * 30)
+    x = rng.normal(size=(60, 3)) + (label == "f")[:, None]
+    person = np.arange(60)
+    person[1] = 0
+    split = np.where(np.arange(60) < 30, "train", "test")
+    report = wb.erase(x, label, unit=person, split_column=split, cross_fit=2, certify=True).report
+    said = "label: no certificate of the cross-fitted rows: a group has the labels 'f' and 'm';"
+    assert said in " ".join(str(report).split())
+    assert "Certificate: label, new rows" in str(report)

@@ -14,6 +14,7 @@ from quick_cases import examples
 
 import wordbias as wb
 from wordbias import DensityMatching, WordbiasError
+from wordbias.calls import WordbiasWarning
 from wordbias.measures.held_out_probes import BEST, read_groups
 from wordbias.methods import density_matching as module
 from wordbias.methods.density_matching import directions, discrepancy
@@ -151,3 +152,16 @@ def test_what_cannot_be_fitted_is_refused() -> None:
         wb.erase(x, codes, methods="density-matching:dims=-1")
     with pytest.raises(WordbiasError, match="DensityMatching: is for rows with labels, not for"):
         DensityMatching().fit(wb.load())
+
+
+@pytest.mark.usefixtures("_few_steps")
+def test_where_the_means_of_the_classes_span_all_nothing_is_left() -> None:
+    """Exactly nothing: scaled up, rounding would tell the class. Of files it is refused."""
+    x, codes = rows(k=4, d=3)
+    flat = np.hstack([x, x @ np.ones((3, 2))])  # of five columns three are independent
+    for one in (x, flat):
+        with pytest.warns(WordbiasWarning, match="the means of the classes differ in every direct"):
+            assert not DensityMatching().fit(one, codes).transform(one).any()
+        assert DensityMatching().fit(one, codes % 3).transform(one).std() > 0.1
+        with pytest.raises(WordbiasError, match="rows vary: nothing is left; erase fewer classes"):
+            wb.erase(one, codes, methods="density-matching")

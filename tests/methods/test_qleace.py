@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from quick_cases import examples
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import wordbias as wb
 from wordbias import QLEACE, WordbiasError
 from wordbias.errors import UsageError
 from wordbias.estimators import Methods
 from wordbias.labelled import Labelled
-from wordbias.methods.qleace import Transport, barycentre, fit_rows, transport
+from wordbias.methods.qleace import Transport, barycentre, fit_rows, shrunk_in_units, transport
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Matrix = NDArray[np.float64]
@@ -43,7 +44,7 @@ def rows(k: int = 2, d: int = 4, n: int = 600, seed: int = 0) -> tuple[Matrix, I
 
 
 def fitted(x: Matrix, codes: Integers, **settings: Any) -> Transport:
-    return fit_rows(x, [codes], settings)[0]
+    return fit_rows(x, [codes], settings)[0][0]
 
 
 def mapped(x: Matrix, codes: Integers, by: Transport | None = None) -> Matrix:
@@ -137,8 +138,9 @@ def test_a_quadratic_classifier_learns_nothing_of_the_fitted_rows() -> None:
 def test_it_is_the_eraser_of_concept_erasure(k: int, shrinkage: bool) -> None:
     """On classes of one size, since the library takes the mean of means that are not weighted.
 
-    Of three classes its iteration ends where a step changes the loss by ε, the root of which the
-    barycentre may still be away.
+    And on columns of one spread within the classes, the units in which we shrink. Of three classes
+    its iteration ends where a step changes the loss by ε, the root of which the barycentre may
+    still be away.
     """
     import torch
 
@@ -148,6 +150,7 @@ def test_it_is_the_eraser_of_concept_erasure(k: int, shrinkage: bool) -> None:
     x, _ = rows(k)
     codes = np.arange(len(x)) % k
     x[codes == 1] *= 2
+    x /= np.sqrt(np.mean([x[codes == one].var(0) for one in range(k)], axis=0))
     z = torch.tensor(codes)
     eraser = QuadraticFitter.fit(torch.tensor(x), z, shrinkage=shrinkage).eraser
     expected = eraser(torch.tensor(x), z).numpy()
@@ -270,13 +273,45 @@ def test_a_class_of_too_few_rows_is_refused_unless_shrunk() -> None:
     np.testing.assert_allclose(after[codes == 1].mean(0), after.mean(0), atol=rounding(x))
 
 
+@given(powers=st.lists(st.integers(-20, 20), min_size=4, max_size=4))
+@settings(max_examples=examples(20))
+def test_a_covariance_is_shrunk_in_whatever_units_its_columns_are(powers: list[int]) -> None:
+    units, (x, _) = np.exp2(powers), rows()
+    found = shrunk_in_units(covariance(x * units), 30, units)
+    expected = shrunk_in_units(covariance(x), 30, np.ones(4)) * np.outer(units, units)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-6, 1e-9, 1e-12])
+def test_a_column_of_tiny_spread_does_not_tell_the_class_after_shrinkage(spread: float) -> None:
+    """Nor does one that shrinks to nothing, whose rounding would tell it when scaled."""
+    x, codes = rows(n=3000)
+    varied = (
+        np.random.default_rng(1).normal(size=3000) * (1 + 2 * codes) + (1 - 2 * codes) * x[:, 0]
+    )
+    x = np.hstack([x, spread * varied[:, None]])
+
+    def right(x: Matrix) -> float:
+        squares = PolynomialFeatures(2).fit_transform(StandardScaler().fit_transform(x))
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))
+        return float(model.fit(squares, codes).score(squares, codes))
+
+    after = mapped(x, codes, fitted(x, codes, shrinkage=True))
+    assert right(after) == np.bincount(codes).max() / len(codes) < right(x) - 0.2
+
+
+@pytest.mark.parametrize("shrinkage", [False, True])
 @pytest.mark.parametrize("spread", [1, 1e-5])
 @pytest.mark.parametrize("constant", [0, 1])
-def test_a_column_that_is_constant_in_one_class_is_refused(constant: int, spread: float) -> None:
+def test_a_column_that_is_constant_in_one_class_is_refused(
+    constant: int, spread: float, shrinkage: bool
+) -> None:
     """Whichever class it is, and however little the column varies: scaled up it tells the label."""
     x, codes = rows()
     x[:, 3] = np.where(codes == constant, 2, x[:, 3]) * spread
-    with pytest.raises(WordbiasError, match="no column that is constant in one class; give more"):
-        QLEACE().fit(x, codes)
+    few = (codes == constant).sum()
+    message = f"column 4 is constant in a class of {few} rows and varies in others, .*; leave it"
+    with pytest.raises(WordbiasError, match=message):
+        QLEACE(shrinkage=shrinkage).fit(x, codes)
     with pytest.raises(WordbiasError, match="the variance within the classes is 0: expected"):
         QLEACE().fit(np.eye(2)[codes], codes)

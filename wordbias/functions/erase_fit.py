@@ -139,6 +139,11 @@ class Parts:
                         f"{self.labelled.name}: {method} found no classifier better than chance: "
                         "there is nothing to erase; are they debiased already?"
                     )
+                if density_matching.NOTHING_LEFT in found[-1].warnings:
+                    raise WordbiasError(
+                        f"{self.labelled.name}: {method}: {density_matching.NOTHING_LEFT}; erase "
+                        "fewer classes, or give vectors of more dimensions"
+                    )
             except WordbiasError as error:
                 if not fold:
                     raise

@@ -66,7 +66,11 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
     lines = [
         line
         for concept in concepts
-        for line in (_left(rows, concept), *_verdict(rows, concept))
+        for line in (
+            _left(rows, concept),
+            *_verdict(rows, concept),
+            _uncertified(rows, concept),
+        )
         if line
     ]
     for column in dict.fromkeys(row.details["column"] for row in rows if row.measure == TASK):
@@ -157,6 +161,14 @@ def _training(rows: Sequence[Row], concept: str) -> list[str]:
             f"is right for {_share(probe.value)} of the held-out rows.{_alike(probe, 'linear')}"
         )
     return [text]
+
+
+def _uncertified(rows: Sequence[Row], concept: str) -> str:
+    """Say why cross-fitted rows have no certificate; nothing if they have one, or need none."""
+    best = _found(rows, BEST, "cross-fit", concept)
+    if "reason" not in best.details:
+        return ""
+    return f"{concept}: no certificate of the cross-fitted rows: {best.details['reason']}."
 
 
 def _read(row: Row) -> Rule:

@@ -35,12 +35,17 @@ WIDTHS = (1.0, 0.25)
 _STEPS, _BATCH, _RATE = 300, 512, 0.1
 _MOMENTUM, _SCALE = 0.9, 0.99
 _SMALLEST = 1e-8
+NOTHING_LEFT = (
+    "the means of the classes differ in every direction in which the rows vary: nothing is left"
+)
 
 
 def fit_rows(
     x: NDArray[np.floating[Any]], labels: Sequence[Integers], settings: Mapping[str, Any]
-) -> tuple[Projection, ...]:
-    """Fit a projection to rows and their classes; of several labels to one after the other.
+) -> tuple[tuple[Projection, ...], tuple[str, ...]]:
+    """Fit a projection to rows and their classes, and return it with warnings.
+
+    Of several labels it is fitted to one after the other.
 
     Raises
     ------
@@ -57,12 +62,16 @@ def fit_rows(
             np.random.default_rng(settings.get("seed", 0)),
         )
         steps.append(Projection(Subspace(basis, np.ones(len(basis))), hard=True))
+        if len(basis) == x.shape[1]:
+            return tuple(steps), (NOTHING_LEFT,)
         rows = steps[-1](rows)
-    return tuple(steps)
+    return tuple(steps), ()
 
 
 def directions(x: Matrix, codes: Integers, dims: int, rng: np.random.Generator) -> Matrix:
     """Return orthonormal directions to remove, shape ``(k, d)``: of the means, then further ones.
+
+    They are all if the rows vary only where the means do.
 
     Parameters
     ----------
@@ -81,10 +90,12 @@ def directions(x: Matrix, codes: Integers, dims: int, rng: np.random.Generator) 
     _, values, v = np.linalg.svd(means - means.mean(0))
     found = int((values[: len(classes) - 1] > _SMALLEST).sum())
     of_means, rest = v[:found], v[found:]
+    x = x @ rest.T
+    if not np.abs(x).max(initial=0) > _SMALLEST:
+        return np.eye(v.shape[1])  # exactly zero afterwards: rounding would tell the class
     dims = min(dims, len(rest) - 1)
     if dims < 1:
         return of_means
-    x = x @ rest.T
     covariances = np.stack([np.cov(x[of].T, bias=True).reshape(len(rest), -1) for of in classes])
     apart = (covariances - covariances.mean(0)).reshape(-1, len(rest))
     _, v = np.linalg.eigh(apart.T @ apart)  # the sum of the squares of symmetric differences

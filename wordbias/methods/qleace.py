@@ -29,6 +29,7 @@ from wordbias.methods.fitted import Fitted
 from wordbias.methods.leace import shrunk_covariance
 from wordbias.methods.transform import Arrays, Linear, Shift
 from wordbias.moments import Moments, numbered
+from wordbias.rendering import how_many
 
 NAME = "qleace"
 UNLABELLED = (
@@ -75,8 +76,8 @@ class Transport(Arrays):
 
 def fit_rows(
     x: NDArray[np.floating[Any]], labels: Sequence[Integers], settings: Mapping[str, Any]
-) -> tuple[Transport]:
-    """Fit the map of each class to rows and their classes; see `fit_classes`.
+) -> tuple[tuple[Transport], tuple[str, ...]]:
+    """Fit the map of each class to rows and their classes, without warnings; see `fit_classes`.
 
     Raises
     ------
@@ -90,7 +91,7 @@ def fit_rows(
     of_classes = [
         Moments.of_codes(x[codes == k], codes[codes == k], names) for k in range(len(names))
     ]
-    return (fit_classes(of_classes, shrinkage=bool(settings.get("shrinkage"))),)
+    return (fit_classes(of_classes, shrinkage=bool(settings.get("shrinkage"))),), ()
 
 
 def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Transport:
@@ -101,27 +102,40 @@ def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Tr
     of_classes
         Moments of the rows of each class.
     shrinkage
-        Shrink the covariance of each class, as the authors do. The covariances are then nearly
-        equal afterwards, not exactly.
+        Shrink the covariance of each class, in units of the spread of each column. The covariances
+        are then nearly equal afterwards, not exactly.
 
     Raises
     ------
     WordbiasError
-        If nothing varies within the classes, or a class does not vary in a direction in which
-        others do: it has too few rows, or a constant column.
+        If nothing varies within the classes, or a class does not vary in a column in which others
+        do, or, without shrinkage, in a direction: it has too few rows.
     """
     counts = np.array([one.n for one in of_classes], float)
     means, weights = np.concatenate([one.means for one in of_classes]), counts / counts.sum()
     covariances = np.stack([one.covariance() for one in of_classes])
-    if shrinkage:
-        covariances = np.stack(
-            [shrunk_covariance(s, one.n) for s, one in zip(covariances, of_classes, strict=True)]
-        )
     within = np.einsum("k,kij->ij", weights, covariances)
     if not 0 < (size := float(np.trace(within))) < np.inf:
         raise WordbiasError(
             f"qleace: the variance within the classes is {size:g}: expected a finite one above 0"
         )
+    variances = np.diagonal(covariances, axis1=1, axis2=2)
+    varies = np.diag(within) > np.diag(within).max() * len(within) * np.finfo(float).eps
+    for k, column in np.argwhere((variances <= _FLAT * np.diag(within)) & varies)[:1]:
+        raise WordbiasError(
+            f"qleace: column {column + 1} is constant in a class of "
+            f"{how_many(of_classes[k].n, 'row')} and varies in others, so that it tells the class "
+            "whatever the map; leave it out, or give more rows of this class"
+        )
+    if shrinkage:
+        spread = np.sqrt(np.where(varies, np.diag(within), 0))
+        covariances = np.stack(
+            [
+                shrunk_in_units(s, one.n, spread)
+                for s, one in zip(covariances, of_classes, strict=True)
+            ]
+        )
+        within = np.einsum("k,kij->ij", weights, covariances)
     values, v = np.linalg.eigh(within)
     there = values > values[-1] * len(values) * np.finfo(float).eps
     values, v = values[there], v[:, there]
@@ -131,13 +145,24 @@ def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Tr
         few = of_classes[int(least.argmin())]
         raise WordbiasError(
             f"qleace: a class of {few.n:,} rows × {few.dim} does not vary in a direction in which "
-            "others do: expected more rows than dimensions, and no column that is constant in one "
-            "class; give more rows, leave such columns out, or shrink the covariances with "
-            "qleace:shrinkage"
+            "others do: expected more rows than dimensions; give more rows, or shrink the "
+            "covariances with qleace:shrinkage"
         )
     centre = barycentre(inside, weights)
     maps = np.stack([transport(one, centre) for one in inside])
     return Transport(weights @ means, means, v @ maps @ v.T)
+
+
+def shrunk_in_units(s: Matrix, n: int, spread: Matrix) -> Matrix:
+    """Shrink a covariance in units of the spread of each column; those of none become zero.
+
+    Towards the identity, a column of tiny spread would keep its spread in each class.
+    """
+    there = np.flatnonzero(spread)
+    square, size = np.ix_(there, there), np.outer(spread[there], spread[there])
+    found = np.zeros_like(s)
+    found[square] = shrunk_covariance(s[square] / size, n) * size
+    return found
 
 
 def barycentre(covariances: Matrix, weights: Matrix) -> Matrix:

@@ -36,11 +36,12 @@ OF_MOMENTS: Mapping[str, Fit] = {
 }
 """Methods that need no more of rows than their moments."""
 
-OF_ROWS: Mapping[str, Callable[..., tuple[Step, ...]]] = {
+OF_ROWS: Mapping[str, Callable[..., tuple[tuple[Step, ...], tuple[str, ...]]]] = {
+    "inlp": inlp.fit_rows,
     "density-matching": density_matching.fit_rows,
     "qleace": qleace.fit_rows,
 }
-"""Methods that need the rows in memory, beside INLP, which may find nothing."""
+"""Methods that need the rows in memory; they return their steps and warnings."""
 
 
 def fit_moments(
@@ -106,11 +107,9 @@ def fit_rows(
     listed = [labels] if isinstance(labels, np.ndarray) else list(labels)
     given = dict(settings or {})
     kept = {key: plain(value) for key, value in given.items()}
-    if name == "inlp":
-        steps, warnings = inlp.fit_rows(x, listed, given)
-        return Fitted(name, steps, settings=kept, warnings=warnings)
     if name in OF_ROWS:
-        return Fitted(name, OF_ROWS[name](x, listed, given), settings=kept)
+        steps, warnings = OF_ROWS[name](x, listed, given)
+        return Fitted(name, steps, settings=kept, warnings=warnings)
     unit = name == "hard" and not inside
     moments = [Moments.of_codes(x, codes, numbered(codes), unit=unit) for codes in listed]
     return fit_moments(name, moments, given, inside=inside)

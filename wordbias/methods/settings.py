@@ -365,8 +365,8 @@ class QLEACE(MethodSettings):
     Parameters
     ----------
     shrinkage : bool
-        Shrink the covariance of each group towards a multiple of the identity, as the authors do by
-        default. The covariances are then nearly equal afterwards, not exactly.
+        Shrink the covariance of each group, for groups of fewer rows than dimensions. The
+        covariances are then nearly equal afterwards, not exactly.
 
     Examples
     --------
