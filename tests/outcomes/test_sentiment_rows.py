@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations, product
 from typing import Any
 
@@ -17,6 +18,7 @@ from wordbias.outcomes.sentiment import (
     GAP,
     SHIFT,
     exchanged_p,
+    mean_sizes,
     parts_of,
     resampled_gap,
     score_rows,
@@ -117,7 +119,7 @@ def test_p_of_sizes_is_that_of_persons_that_change_places(scores: Float) -> None
     off = 1 - np.eye(n)
 
     def excess(of: Float) -> Float:
-        between, within = sizes_between(of)
+        between, within = sizes_between(of, of)
         return (between - within).mean(axis=2) * off
 
     observed = excess(scores).sum()
@@ -128,6 +130,52 @@ def test_p_of_sizes_is_that_of_persons_that_change_places(scores: Float) -> None
     tolerance = 1e-9 * np.abs(excess(scores)).sum()
     share = np.mean(np.array(null) >= observed - tolerance)
     assert exchanged_p(excess(scores)) == pytest.approx(share)
+
+
+@given(scored(), st.integers(0, 2**32))
+def test_sizes_of_samples_are_those_of_every_two_drawn_pairs_of_one_kind(
+    scores: Float, seed: int
+) -> None:
+    """As the definition has it, with all sizes at one time; with ties, also of all scores."""
+    rng = np.random.default_rng(seed)
+    n, _, m = scores.shape
+    scores = np.where(rng.random(scores.shape) < 0.3, scores[:1, :1], scores)
+    kinds = rng.integers(0, 2, n)
+    pairs, of = (rng.multinomial(k, np.full(k, 1 / k), 4).astype(float) for k in (n, m))
+    weights = np.einsum("di,ij,dj->dij", pairs, (kinds[:, None] == kinds) * (1 - np.eye(n)), pairs)
+    total = weights.sum(axis=(1, 2))
+    tolerance = 32 * EPS * n**2 * m * np.abs(scores).max()
+    for found, sizes in zip(
+        mean_sizes(scores, kinds, pairs, of), sizes_between(scores, scores), strict=True
+    ):
+        expected = np.einsum("dij,ijc,dc->d", weights, sizes, of / m)
+        there = total > 0
+        np.testing.assert_allclose(found[there], (expected / total.clip(1))[there], atol=tolerance)
+        assert np.isnan(found[~there]).all()
+
+
+@given(scored())
+def test_blocks_of_rows_give_the_same_p(scores: Float) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        whole = rows_of(scores, "aabbba"[: len(scores)])
+        patch.setattr(sentiment, "_AT_ONCE", 2 * scores.shape[0] * scores.shape[2])
+        for key, row in rows_of(scores, "aabbba"[: len(scores)]).items():
+            assert row.details["p"] == whole[key].details["p"]
+
+
+def test_memory_grows_with_the_pairs_and_not_with_their_square(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The sizes of every two of 600 pairs would take 29 MB, and their samples 58."""
+    monkeypatch.setattr(sentiment, "_AT_ONCE", 1 << 14)
+    monkeypatch.setattr(sentiment, "EXCHANGES", 20)
+    scores, kinds = np.random.default_rng(0).normal(size=(600, 2, 10)), np.zeros(600)
+    tracemalloc.start()
+    mean_sizes(scores, kinds, np.ones((20, 600)), np.ones((20, 10)))
+    exchanged_p(sentiment._excess(scores, kinds))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 600 * 600 * 8  # a number for every two pairs
 
 
 def test_drawn_exchanges_give_about_the_exact_p(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ where the group means nothing, each is as likely to stand in the other's place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ EXCHANGES = 9_999
 """Number of random exchanges of persons beyond `MOST_EXACT` pairs."""
 MOST_EXACT = 13
 """Number of pairs up to which all exchanges are counted."""
+_AT_ONCE = 1 << 20
+"""Numbers of sizes of differences that are held at one time."""
 _DRAWN, _EXCHANGED = 1, 2
 """Keys of random numbers."""
 
@@ -112,9 +115,9 @@ def score_rows(
         details = {**about, "p": sign_flip_p(gap.mean(axis=1), seed), **ideal(GAP)}
         row = sampled_row(subject, GAP, float(gap.mean()), details, samples, UNIT)
         rows.append(row if samples is None else _named(row, samples, items))
-        alike = _alike(kinds[part.pairs])
-        if alike.any():
-            rows.append(_shift_row(subject, chosen, alike, about, times, items, seed))
+        of_part = kinds[part.pairs]
+        if len(set(of_part.tolist())) < n:
+            rows.append(_shift_row(subject, chosen, of_part, about, times, items, seed))
     return rows
 
 
@@ -138,81 +141,115 @@ def resampled_gap(gap: Float, pairs: Float, contexts: Float) -> Float:
     return found
 
 
-def _alike(kinds: NDArray[Any]) -> Float:
-    """Return 1 for every two different pairs of one kind, else 0, shape ``(n, n)``."""
-    found: Float = (kinds[:, None] == kinds).astype(np.float64)
-    np.fill_diagonal(found, 0)
-    return found
-
-
-def sizes_between(scores: Float) -> tuple[Float, Float]:
+def sizes_between(some: Float, scores: Float) -> tuple[Float, Float]:
     """Return sizes of differences of two pairs' persons, of different groups and of one.
 
     Parameters
     ----------
-    scores
-        Shape ``(n, 2, m)``.
+    some, scores
+        Shapes ``(b, 2, m)`` and ``(n, 2, m)``.
 
     Returns
     -------
     between, within : ndarray
-        Shape ``(n, n, m)``.
+        Shape ``(b, n, m)``.
     """
-    x, y = scores[:, 0], scores[:, 1]
 
-    def size(a: Float, b: Float) -> Float:
-        found: Float = np.abs(a[:, None] - b)
+    def size(a: int, b: int) -> Float:
+        found: Float = np.abs(some[:, None, a] - scores[:, b])
         return found
 
-    return (size(x, y) + size(y, x)) / 2, (size(x, x) + size(y, y)) / 2
+    return (size(0, 1) + size(1, 0)) / 2, (size(0, 0) + size(1, 1)) / 2
+
+
+def mean_sizes(
+    scores: Float, kinds: NDArray[Any], pairs: Float, contexts: Float
+) -> tuple[Float, Float]:
+    r"""Return the means of `sizes_between` every two drawn pairs of one kind, and drawn contexts.
+
+    A pair that is drawn twice is not compared with itself. Memory grows with the pairs, not with
+    their square: with sorted values :math:`z_k` and :math:`A_k, B_k` of `w` drawn persons of each
+    group up to :math:`z_k`,
+
+    .. math:: \sum_{ij} |x_i - y_j| = \sum_k (z_{k+1} - z_k) (A_k (w - B_k) + B_k (w - A_k)).
+
+    Parameters
+    ----------
+    scores, kinds
+        Shapes ``(n, 2, m)`` and ``(n,)``.
+    pairs, contexts
+        How often each is drawn, shapes ``(draws, n)`` and ``(draws, m)``.
+
+    Returns
+    -------
+    between, within : ndarray
+        Shape ``(draws,)``; nan where no two pairs of one kind are drawn.
+    """
+    between, within, weights = np.zeros((3, len(pairs)))
+    for kind in dict.fromkeys(kinds.tolist()):
+        drawn_pairs, of_kind = pairs[:, kinds == kind], scores[kinds == kind]
+        w, squares = drawn_pairs.sum(axis=1), drawn_pairs**2
+        weights += w**2 - squares.sum(axis=1)
+        counts = np.hstack([drawn_pairs, drawn_pairs])
+        first = np.repeat([1.0, 0.0], len(of_kind))
+        for c, share in enumerate(contexts.T / contexts.shape[1]):
+            values = of_kind[:, :, c].T.ravel()
+            order = values.argsort(kind="stable")
+            steps, ordered = np.diff(values[order]), counts[:, order[:-1]]
+            both = ordered.cumsum(axis=1)
+            a = (ordered * first[order[:-1]]).cumsum(axis=1)
+            with blas_threads(1):  # so that the last bit does not depend on where it is computed
+                same = squares @ np.abs(of_kind[:, 0, c] - of_kind[:, 1, c])
+                all_pairs = w * (both @ steps)
+                products = 2 * ((a * (both - a)) @ steps)
+                between += share * (all_pairs - products - same)
+                within += share * (all_pairs - (both * both) @ steps + products)
+    weights[weights == 0] = np.nan
+    return between / weights, within / weights
 
 
 def _shift_row(
     subject: str,
     scores: Float,
-    alike: Float,
+    kinds: NDArray[Any],
     about: dict[str, Any],
     times: tuple[Float, Float] | None,
     items: str,
     seed: int,
 ) -> Row:
-    between, within = sizes_between(scores)
-    excess = ((between - within).mean(axis=2)) * alike
+    n, _, m = scores.shape
     value, chance = (
-        float((one.mean(axis=2) * alike).sum() / alike.sum()) for one in (between, within)
+        float(one[0]) for one in mean_sizes(scores, kinds, np.ones((1, n)), np.ones((1, m)))
     )
     details = {
         **about,
         "chance": chance,
         "excess": value - chance,
         "alternative": "greater",
-        "p": exchanged_p(excess, seed),
+        "p": exchanged_p(_excess(scores, kinds), seed),
         **ideal(SHIFT),
     }
     if times is None:
         return Row(subject, SHIFT, value, details)
-    samples, others = (_resampled_sizes(one, alike, *times) for one in (between, within))
+    samples, others = mean_sizes(scores, kinds, *times)
     ends = middle(samples - others)
     if ends is not None:
         details |= {"excess_low": ends.low, "excess_high": ends.high}
     return _named(sampled_row(subject, SHIFT, value, details, samples, UNIT), samples, items)
 
 
-def _resampled_sizes(sizes: Float, alike: Float, pairs: Float, contexts: Float) -> Float:
-    """Return mean sizes over every two drawn pairs of one kind, and drawn contexts, ``(draws,)``.
-
-    A pair that is drawn twice is not compared with itself. nan where no two are left.
-    """
-    n, _, m = sizes.shape
-    with blas_threads(1):  # so that the last bit does not depend on where it is computed
-        of = (sizes * alike[:, :, None]).reshape(n * n, m) @ contexts.T / m
-    weights = np.einsum("di,ij,dj->d", pairs, alike, pairs)
-    weights[weights == 0] = np.nan
-    found: Float = np.einsum("di,ijd,dj->d", pairs, of.reshape(n, n, -1), pairs) / weights
-    return found
+def _excess(scores: Float, kinds: NDArray[Any]) -> Iterator[Float]:
+    """Yield blocks of rows of the matrix of `exchanged_p`, zero for pairs of different kinds."""
+    n, _, m = scores.shape
+    step = max(1, _AT_ONCE // (n * m))
+    for start in range(0, n, step):
+        rows = np.arange(start, min(start + step, n))
+        between, within = sizes_between(scores[rows], scores)
+        alike = (kinds[rows, None] == kinds) & (rows[:, None] != np.arange(n))
+        yield (between - within).mean(axis=2) * alike
 
 
-def exchanged_p(excess: Float, seed: int = 0) -> float:
+def exchanged_p(excess: Iterable[Float], seed: int = 0) -> float:
     r"""Return p of the excess between groups when the persons of pairs change places at random.
 
     An exchange in one of two pairs makes the persons of different groups those of one, so that the
@@ -221,14 +258,21 @@ def exchanged_p(excess: Float, seed: int = 0) -> float:
     Parameters
     ----------
     excess
-        M, what the sizes between groups are above those within, shape ``(n, n)``.
+        M, what the sizes between groups are above those within, shape ``(n, n)``, or blocks of its
+        rows in order.
     """
-    n = len(excess)
+    blocks = (np.atleast_2d(block) for block in excess)
+    first = next(blocks)
+    n = first.shape[1]
     exact = n <= MOST_EXACT
     if exact:
         signs = 1.0 - 2.0 * (np.arange(1 << n)[:, None] >> np.arange(n) & 1)
     else:
         rng = np.random.default_rng([seed, _EXCHANGED])
         signs = 1.0 - 2.0 * rng.integers(0, 2, (EXCHANGES, n))
-    null = np.einsum("dn,dn->d", signs @ excess, signs)
-    return p_of_null(null, float(excess.sum()) - TIE * float(np.abs(excess).sum()), exact=exact)
+    null, observed, sizes, start = np.zeros(len(signs)), 0.0, 0.0, 0
+    for block in chain([first], blocks):
+        null += np.einsum("db,db->d", signs @ block.T, signs[:, start : start + len(block)])
+        observed, sizes = observed + float(block.sum()), sizes + float(np.abs(block).sum())
+        start += len(block)
+    return p_of_null(null, observed - TIE * sizes, exact=exact)
