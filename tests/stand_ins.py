@@ -435,6 +435,11 @@ def text_classifier(path: Path) -> None:
     tiny_tasks.folder(path)
 
 
+def sentiment_classifier(path: Path) -> None:
+    """Save the same with the classes negative and positive."""
+    tiny_tasks.folder(path, id2label={0: "negative", 1: "positive"})
+
+
 def labelled_texts(path: Path) -> None:
     """Write texts with professions and genders; files of different names have different texts."""
     every = tiny_tasks.texts(900, 21)
@@ -554,6 +559,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "minilm-nsp": next_sentence_encoder,
     "misp.txt": debiased_vectors,
     "my-classifier": text_classifier,
+    "my-sentiment-model": sentiment_classifier,
     "pairs.tsv": small_likelihood.pairs,
     "paper1_table6.csv": table_of_measures,
     "paper2_table7_clean.csv": table_of_settings,
