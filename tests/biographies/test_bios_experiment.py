@@ -285,6 +285,7 @@ def test_own_shares_and_sentences_are_used(plan: Plan) -> None:
         run(lacking)
 
 
+@pytest.mark.slow
 def test_a_split_that_is_drawn_depends_on_the_seed(plan: Plan) -> None:
     plan = replace(plan, biographies=small_bios(splits=False), strategies=("none",))
     rows = run(replace(plan, baselines=False))
@@ -303,6 +304,7 @@ def test_sample_is_reproducible_and_in_order() -> None:
     assert places == [bios.texts.index(text) for text in some.texts]
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_study_is_refused(plan: Plan) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     run(plan)

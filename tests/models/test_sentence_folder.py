@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from quick_cases import first_quick
 from hypothesis import given
 from hypothesis import strategies as st
 from sentence_models import TEXTS, encoded, load, sentence_folder
@@ -56,7 +57,7 @@ def same(found: Any, expected: Any) -> None:
 KINDS = [(), ("Normalize",), ("Dropout", "Normalize"), ("Normalize", "Dropout")]
 
 
-@pytest.mark.parametrize("kinds", KINDS, ids="-".join)
+@pytest.mark.parametrize("kinds", first_quick(KINDS), ids="-".join)
 def test_the_library_puts_out_what_is_computed_here(tmp_path: Path, kinds: tuple[str, ...]) -> None:
     folder = sentence_folder(tmp_path / "tiny", *kinds)
     model, x = vectors(folder)
@@ -136,6 +137,7 @@ def test_the_files_of_the_model_are_kept(tmp_path: Path) -> None:
     assert load(written).prompts["query"] == "Q: "
 
 
+@pytest.mark.slow
 def test_a_second_map_gets_a_folder_of_its_own(tmp_path: Path) -> None:
     folder = sentence_folder(tmp_path / "tiny", "Normalize")
     model, x = vectors(folder)

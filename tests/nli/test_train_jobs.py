@@ -321,6 +321,7 @@ def test_new_models_do_not_join_a_stack_that_is_resumed(
     assert not list(tmp_path.glob("*.checkpoint"))
 
 
+@pytest.mark.slow
 def test_the_checkpoint_of_a_finished_stack_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
