@@ -67,7 +67,7 @@ def families_of(cases: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the family of models of each case of a test, of a test over many families."""
     for name in cases[0]:
         families = [str(one[name]) for one in cases]
-        if AT_ONCE < len(set(families)) and FAMILIES.issuperset(families):
+        if len(set(families)) > AT_ONCE and FAMILIES.issuperset(families):
             return families
     return []
 

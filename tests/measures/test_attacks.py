@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from quick_cases import first_quick
 from numpy.typing import NDArray
+from quick_cases import first_quick
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quick_cases import examples
+from quick_cases import examples, first_quick
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
