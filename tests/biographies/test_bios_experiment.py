@@ -187,14 +187,11 @@ def test_processes_change_nothing(plan: Plan, tmp_path: Path, frozen: bool) -> N
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
-@pytest.mark.parametrize("cluster", ["dask", "ray"])
-def test_a_cluster_changes_nothing(
-    cluster: str, join: Callable[[str], None], plan: Plan, tmp_path: Path
-) -> None:
-    join(cluster)
+def test_a_cluster_changes_nothing(join: Callable[[str], None], plan: Plan, tmp_path: Path) -> None:
+    join("ray")
     plan = replace(plan, seeds=(0,), strategies=("none",), baselines=False)
     one = run(replace(plan, folder=tmp_path / "one"))
-    assert as_json(run(plan, Workers(2, cluster))) == as_json(one)
+    assert as_json(run(plan, Workers(2, "ray"))) == as_json(one)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from wordbias.probes.mdl import (
     online_codes_in_processes,
 )
 from wordbias.probes.train import Job, Recipe
-from wordbias.workers import BACKENDS, Workers
+from wordbias.workers import Workers
 
 
 def _noise(n: int, d: int, k: int = 2, seed: int = 0) -> tuple[Any, Any]:
@@ -295,7 +295,7 @@ def _three_classes() -> Labelled:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ["loky", "dask"])
 def test_codes_of_several_processes_are_those_of_one(
     backend: str, join: Callable[[str], None]
 ) -> None:
