@@ -61,23 +61,10 @@ def is_pickle(file: Path) -> bool:
 
 
 def read_pickle(file: Path) -> list[Any]:
-    """Return the list in a pickle.
-
-    Time and memory are at most a multiple of the size of the file, whatever it holds. This is the
-    Python unpickler of the standard library, whose memo is a dict; the C one allocates entries up
-    to the highest number that occurs. Keys of dicts are only hashed if they are plain.
-
-    Parameters
-    ----------
-    file
-        Pickle of any protocol, 0 to 5.
-
-    Raises
-    ------
-    WordbiasError
-        If it cannot be read, is no pickle, ends early, names anything to be imported, or is not
-        one list.
-    """
+    """Return the list in a pickle."""
+    # Time and memory are at most a multiple of the size of the file. This is the Python unpickler
+    # of the standard library, whose memo is a dict; the C one allocates entries up to the highest
+    # number.
     try:
         stream = io.BytesIO(file.read_bytes())
     except OSError as error:
