@@ -30,14 +30,8 @@ def singletons(documents: Sequence[Document]) -> tuple[int, int]:
 def score_rows(
     key: Sequence[Document], found: Sequence[Document], subject: str, *, draws: int, seed: int
 ) -> list[Row]:
-    """Score the documents of a system by those of a key, which are the same in the same order.
-
-    Returns
-    -------
-    list of Row
-        `conll-f1`; then recall, precision and F1 of each metric, its name as `setting`. All are in
-        percent, of sums over documents. Clusters of one mention count, in both.
-    """
+    """Score the documents of a system by those of a key, the same in the same order, in percent."""
+    # Clusters of one mention count, in both.
     tallies = np.stack(
         [tally(gold.clusters, one.clusters) for gold, one in zip(key, found, strict=True)]
     )
