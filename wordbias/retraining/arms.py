@@ -28,13 +28,7 @@ def is_random(strategy: str) -> bool:
 
 
 def with_random_changes(strategies: Iterable[str]) -> tuple[str, ...]:
-    """Return strategies, followed by the random change of each that changes something.
-
-    Raises
-    ------
-    WordbiasError
-        If none changes anything.
-    """
+    """Return strategies, followed by the random change of each that changes something."""
     asked = tuple(strategies)
     random = [f"{RANDOM}{name}" for name in asked if name != NONE and not is_random(name)]
     if not random:
