@@ -43,28 +43,9 @@ def fit_in_sequence(
     *,
     batch: int = BATCH,
 ) -> dict[str, Adapter]:
-    """Fit the subspaces of every published setting, each with its removals at earlier sites on.
-
-    Query, key and value of a layer are computed from the same vectors, and fitted together. What
-    settings have in common is fitted once, 45 times in all.
-
-    Parameters
-    ----------
-    model, tokenizer, pairs, recipe
-        As in `wordbias.contextual.fitting.fit_adapter`.
-    adapter
-        The subspaces fitted on the unmodified model: those of the first site of each setting.
-
-    Returns
-    -------
-    dict
-        For each setting an adapter with its sites, by its name.
-
-    Raises
-    ------
-    WordbiasError
-        If the pairs do not differ at a site behind a removal.
-    """
+    """Fit the subspaces of every published setting, each with its removals at earlier sites on."""
+    # Query, key and value of a layer are computed from the same vectors, and fitted together. What
+    # settings have in common is fitted once, 45 times in all.
     encoded = encode_pairs(model, tokenizer, pairs)
     where, tokens = positions(encoded, recipe.tokens), encoded.first + encoded.second
     known: dict[tuple[tuple[_Step, ...], Site], Subspace] = {}
