@@ -30,13 +30,7 @@ _ENDING = ".answers"
 
 
 class Answers:
-    """Kept answers of one encoder.
-
-    Parameters
-    ----------
-    name
-        Name of the encoder: that of a model and its address, or one that the user gives.
-    """
+    """Kept answers of one encoder."""
 
     name: str
     path: Path
@@ -48,13 +42,7 @@ class Answers:
         self.path = _folder() / f"{plain}-{digest[:16]}{_ENDING}"
 
     def get(self, texts: Sequence[str]) -> dict[int, Float32]:
-        """Return the kept vectors, by the places of their texts; none that is damaged.
-
-        Raises
-        ------
-        WordbiasError
-            If the file cannot be read.
-        """
+        """Return the kept vectors, by the places of their texts; none that is damaged."""
         if not self.path.exists():
             return {}
         found: dict[int, Float32] = {}
@@ -68,13 +56,7 @@ class Answers:
         return found
 
     def put(self, texts: Sequence[str], vectors: Float32) -> None:
-        """Keep the vectors of texts, shape ``(n, d)``.
-
-        Raises
-        ------
-        WordbiasError
-            If the file cannot be written.
-        """
+        """Keep the vectors of texts, shape ``(n, d)``."""
         rows = (
             (_key(text), np.ascontiguousarray(row, _STORED).tobytes())
             for text, row in zip(texts, vectors, strict=True)
