@@ -86,13 +86,7 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str) -> Settings:
-        """Read a name: ``L11-01110``, and also ``layer 11 (0, 1, 1, 1, 0)`` or ``+attn 11101``.
-
-        Raises
-        ------
-        WordbiasError
-            If it names no setting.
-        """
+        """Read a name: ``L11-01110``, and also ``layer 11 (0, 1, 1, 1, 0)`` or ``+attn 11101``."""
         match = _NAME.fullmatch(re.sub(r"[\s(),]", "", text).lower())
         level = _LEVEL_NAMES.get(match[1], "attn") if match else ""
         if match is None or len(match[2]) != _DIGITS[level]:
