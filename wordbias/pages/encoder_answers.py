@@ -50,33 +50,15 @@ def is_of_model(row: Found) -> bool:
 
 
 class ModelRows:
-    """The rows of one model, by measure, stage, layer and set.
-
-    Attributes
-    ----------
-    subject
-        Name of the model.
-    kind
-        ``encoder`` or ``decoder``.
-    rows
-        Its rows.
-    stages
-        Stages in their order, ``before`` first.
-    layers
-        Layers that were measured before.
-    attribute
-        Attribute of people that the audit is about.
-    units
-        Kind of words whose groups are read: ``first names`` or ``words``.
-    """
+    """The rows of one model, by measure, stage, layer and set."""
 
     subject: str
-    kind: str
-    attribute: str
-    units: str
+    kind: str  # `encoder` or `decoder`
+    attribute: str  # attribute of people that the audit is about
+    units: str  # kind of words whose groups are read: `first names` or `words`
     rows: list[Found]
-    stages: list[str]
-    layers: list[int]
+    stages: list[str]  # stages in their order, `before` first
+    layers: list[int]  # layers that were measured before
 
     def __init__(self, subject: str, rows: Iterable[Found]) -> None:
         self.subject = subject
