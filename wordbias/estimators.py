@@ -625,13 +625,7 @@ class Methods(_Pipeline):
     """A pipeline of fitted methods, which maps batches as one of them does."""
 
     def on(self, array: str | None = None) -> BatchMap:
-        """Return the fitted methods, one after the other, as a function of batches.
-
-        Parameters
-        ----------
-        array : str, optional
-            Name of the vectors' column; see ``on`` of a method.
-        """
+        """Return the fitted methods, one after the other, as a function of batches."""
         return _batch_map([method for _, method in self.steps], array)
 
     def __call__(self, batch: Any) -> Any:

@@ -28,6 +28,7 @@ def progress(what: str, total: int | None = None, unit: str = "B") -> Iterator[B
 
     In a notebook the bar is a widget; in one that is executed in batch there is none.
     """
+    # In a notebook the bar is a widget; in one that is executed in batch there is none.
     notebook = in_notebook()
     if _quiet or (notebook and not has_screen()):
         yield _Silent()  # a bar of tqdm has a lock that a killed process would leave behind
