@@ -1,9 +1,4 @@
-"""Columns of tables: files, frames, data sets and lists, which are all read here.
-
-A file is CSV, tabbed text or JSON lines, compressed or not, Parquet, or plain text, which has one
-column. In memory a table is a frame of pandas or polars, a table of pyarrow, a data set of Hugging
-Face, columns by name, or a list of texts. `open_table` yields whole rows, `read` some columns.
-"""
+"""Columns of tables: files, frames, data sets and lists, which are all read here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Correlation of two measures over embeddings or runs, and how far it can be trusted.
-
-Pearson's r or Spearman's ρ with a test; its interval, and what it is without each embedding.
-"""
+"""Correlation of two measures over embeddings or runs, and how far it can be trusted."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Training in several processes: each reads its share of every batch, the first one writes.
-
-``accelerate launch`` or ``torchrun`` starts the processes, and `accelerate` connects them. All
-start with the same parameters and average their gradients before each step, so that their steps are
-the same.
-"""
+"""Training in several processes: each reads its share of every batch, the first one writes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Settings of methods: from one class a method, what may follow its name, its help and its errors.
 
-A method is a dataclass whose fields are its settings: `wordbias.methods.settings` has the methods
-of debiasing, `wordbias.outcomes.settings` those of rewriting. The annotation and the default of a
-field, and its type and sentence in the docstring (``until : float from 0 to 1``), are all that is
-known of it. Texts are read by `wordbias.grammar`.
+The annotation and the default of a field, and its type and sentence in the docstring (``until :
+float from 0 to 1``), are all that is known of a setting.
 """
 
 from __future__ import annotations

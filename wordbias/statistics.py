@@ -1,9 +1,4 @@
-"""Confidence intervals, tests and chance levels that all measures share.
-
-Intervals are at 95 %: by the bootstrap, Wilson's of a share, Student's, and that of a normal
-estimate. Tests are the permutation test of two groups, the sign-flip test of pairs, Holm's
-correction, and the power of a t test.
-"""
+"""Confidence intervals, tests and chance levels that all measures share."""
 
 from __future__ import annotations
 

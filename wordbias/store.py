@@ -1,10 +1,8 @@
 """Results of a run in a file, from which the same call resumes after an interruption.
 
 A store is lines of JSON, one a result: its key, the settings and data that all results depend on
-(`about`), rows with their bootstrap values, arrays, and other facts. A result is appended as soon
-as it is there: a killed process loses at most the line that it is writing. What cannot be read is
-left out, and computed anew. `resumable` locks an output, says where the same call resumes, and
-removes the stores of a run that has ended.
+(`about`), rows with their bootstrap values, arrays, and other facts. A killed process loses at most
+the line that it is writing. What cannot be read is left out, and computed anew.
 """
 
 from __future__ import annotations

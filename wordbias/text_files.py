@@ -1,8 +1,4 @@
-"""Text files that are read whole or line by line, with a limit on the length of a line.
-
-A line that is too long is refused while it is read: after a few megabytes its end is searched
-before it is held in memory whole.
-"""
+"""Text files that are read whole or line by line, with a limit on the length of a line."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Pairs of texts: how data sets of them are written, and their one reader.
-
-A data set is one entry of `LAYOUTS`: its task, the names of its columns and the words of its
-labels. A file of any form that `wordbias.columns` reads is known by the names of its columns.
-"""
+"""Pairs of texts: how data sets of them are written, and their one reader."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The training loop: best epoch on dev, early stopping, checkpoints to resume from, logs.
-
-Models may be stacked: K of them, along the first axis of every parameter, are trained as one and
-evaluated separately. A checkpoint holds tensors as safetensors and settings as JSON.
-"""
+"""The training loop: best epoch on dev, early stopping, checkpoints to resume from, logs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Verdicts on values, changes and methods: the first rule of a question that holds decides.
-
-`RULES` is the only place where it is decided; the tables of `docs/verdicts.md` are made of it.
-"""
+"""Verdicts on values, changes and methods: the first rule of a question that holds decides."""
 
 from __future__ import annotations
 

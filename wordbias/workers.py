@@ -1,8 +1,4 @@
-"""Parallel jobs: in this process, in several processes, or on a Dask or Ray cluster, by joblib.
-
-A job is a pure function of one item, so that its result does not depend on where it runs. The
-cluster decides which machines it has, and what happens to a job whose machine is lost.
-"""
+"""Parallel jobs: in this process, in several processes, or on a Dask or Ray cluster, by joblib."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """The occupation experiment of Orgad et al. (2022): every strategy under every seed.
 
 A classifier is trained on data that a strategy debiased. Gender is probed in its vectors and its
-gaps are measured. Then only its last layer is trained again, on the original data, and the gaps are
-measured once more. Or a removal is put before the last layer of the classifier of the original
-data; see `wordbias.retraining.removals`. The rows of each job are a line of a file, so that an
-interrupted experiment resumes.
+gaps are measured, once more after only its last layer is trained again, on the original data. Or a
+removal is put before the last layer; see `wordbias.retraining.removals`.
 """
 
 from __future__ import annotations

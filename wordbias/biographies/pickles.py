@@ -1,9 +1,4 @@
-"""Safe reader for pickles of biographies: nothing in them is imported or called.
-
-The published scripts for the Bias in Bios data (De-Arteaga et al. 2019) write a pickle, and
-`pickle.load` runs whatever code its author put there. Here a pickle can build lists, tuples, dicts,
-texts, bytes, numbers, True, False and None, and nothing else.
-"""
+"""Safe reader for pickles of biographies: nothing in them is imported or called."""
 
 from __future__ import annotations
 

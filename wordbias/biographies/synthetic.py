@@ -1,8 +1,4 @@
-"""Synthetic biographies, on which the experiment runs without other data.
-
-They are generated from a few sentences with blanks: results on them show that the experiment works,
-and say nothing about people or about any model.
-"""
+"""Synthetic biographies: results on them say nothing about people or about any model."""
 
 from __future__ import annotations
 

@@ -191,44 +191,14 @@ def shell(
     plot: bool = True,
     rows: bool = True,
 ) -> click.Command:
-    """Make a command of a public function.
-
-    Parameters
-    ----------
-    function
-        Function marked by `wordbias.calls.public`.
-    declared
-        Options and arguments whose signature is not enough; `_shared` has those of many commands.
-    examples
-        Example calls, one per line.
-    listed
-        Text before the examples, such as the methods.
-    first
-        Parameters whose options come first.
-    shown
-        Function that shows the result. By default the report is printed, and its notes on stderr.
-        With `shown` the command has no ``--format``, unless its function or `extra` has it.
-    notes
-        Print the notes of the report on stderr; if not, the function prints them.
-    tells
-        Function that says whether this process prints the result; by default it does.
-    extra
-        Further options of the command line only, after those of the function. One named ``to`` is
-        the format of the function's call.
-    methods, takes
-        Methods whose settings ``--help METHOD`` shows, and which of them if not all.
-    python_only
-        Parameters that are no options: the shell leaves them at their defaults.
-    plot
-        The command measures: --plot writes the figure of its report.
-    rows
-        Its report has rows, which --fail-if judges.
-
-    Raises
-    ------
-    TypeError
-        If a declared parameter is not one of the function's, or one of those is not documented.
-    """
+    """Make a command of a public function."""
+    # `declared` has the options and arguments whose signature is not enough; `_shared` has those of
+    # many commands. With `shown`, which shows the result, there is no --format, unless the function
+    # or `extra` has it. Without `notes` the function prints the notes of its report itself. `tells`
+    # says whether this process prints the result. `extra` are options of the command line only; one
+    # named `to` is the format of the function's call. `takes` are the methods whose settings --help
+    # METHOD shows, if not all. `python_only` parameters are no options. With `plot` --plot writes
+    # the figure of the report, with `rows` --fail-if judges its rows.
     every = inspect.signature(function).parameters
     parameters = {name: one for name, one in every.items() if name not in python_only}
     known = _shared() | {one.name: one for one in declared}

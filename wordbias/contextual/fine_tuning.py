@@ -1,8 +1,4 @@
-"""Fine-tuning of encoders: natural language inference, or next-sentence prediction.
-
-A model with its head, or the head only, is fine-tuned on labelled pairs, from the model's name to
-its folder, with a log and a checkpoint beside the folder.
-"""
+"""Fine-tuning of encoders: natural language inference, or next-sentence prediction."""
 
 from __future__ import annotations
 

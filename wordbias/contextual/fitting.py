@@ -1,7 +1,4 @@
-"""Subspaces fitted at the sites of an encoder: the fit, its stability, and its rows and table.
-
-The differences of paired sentences are taken at every site of the unmodified model in one pass.
-"""
+"""Subspaces fitted at the sites of an encoder: the fit, its stability, and its rows and table."""
 
 from __future__ import annotations
 

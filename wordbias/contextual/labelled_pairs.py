@@ -1,8 +1,4 @@
-"""Labelled pairs of sentences: inferences, or sentences that follow each other or not.
-
-`wordbias.nli.pairs.load_pairs` reads the same inferences as tokens of an embedding; here they stay
-text, for models with a tokenizer of their own.
-"""
+"""Labelled pairs of sentences as text: inferences, or sentences that follow each other or not."""
 
 from __future__ import annotations
 

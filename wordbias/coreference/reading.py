@@ -1,8 +1,4 @@
-"""Documents with coreference from files: CoNLL-2012, CoNLL-U, PreCo's and the package's JSON lines.
-
-The form is recognised by the content. A mention that cannot be read, such as a bracket that does
-not close, is an error, or with skip_bad it is left out and counted.
-"""
+"""Documents with coreference from files: CoNLL-2012, CoNLL-U, PreCo's and JSON lines."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A coreference system's clusters, scored by those of a key: MUC, B³, CEAFφ4, CoNLL F1 and LEA.
 
-Intervals are a bootstrap over documents, and parts of a document count as documents.
+Intervals are a bootstrap over documents, and parts of a document count as documents. A file of its
+own because scoring and training share it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Documents with coreference as text: CoNLL-2012 in columns, and JSON lines.
-
-`wordbias.coreference.reading` reads both.
-"""
+"""Documents with coreference as text: CoNLL-2012 in columns, and JSON lines."""
 
 from __future__ import annotations
 

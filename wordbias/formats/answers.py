@@ -1,8 +1,7 @@
 """Vectors of texts that an encoder elsewhere has answered, kept in the cache of wordbias.
 
 An answer may have cost money: each is on the disk as soon as it has arrived, and only `clear`
-removes any. A file of SQLite holds the answers of one encoder, by the hash of the text. Processes
-may share it.
+removes any. Processes may share the file of SQLite.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The package's own files: named tensors and a JSON text in one safetensors file.
-
-The JSON text is in the metadata of the header; its key is the kind of file. Nothing in a file is
-executed: there is no pickle.
-"""
+"""The package's own files: named tensors and a JSON text in one safetensors file."""
 
 from __future__ import annotations
 

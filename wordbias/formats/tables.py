@@ -1,7 +1,4 @@
-"""Tables of text in files: plain lines, TSV, CSV or JSON lines, compressed or not; Parquet.
-
-`wordbias.columns` reads them for everybody, from files and from memory alike.
-"""
+"""Tables of text in files: plain lines, TSV, CSV or JSON lines, compressed or not; Parquet."""
 
 from __future__ import annotations
 

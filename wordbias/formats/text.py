@@ -1,7 +1,4 @@
-"""GloVe and word2vec text: one word and its values ``word v1 … vd`` a line.
-
-A file is cut into jobs of whole lines, which are parsed in several threads.
-"""
+"""GloVe and word2vec text: one word and its values ``word v1 … vd`` a line."""
 
 from __future__ import annotations
 

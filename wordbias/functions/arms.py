@@ -1,7 +1,4 @@
-"""Arms of a study as arguments: an embedding for all seeds, or a file or embedding for each.
-
-A text may say after ``@`` what is done to it: ``glove.txt@misp:dims=2``.
-"""
+"""Arms of a study as arguments: an embedding for all seeds, or a file or embedding for each."""
 
 from __future__ import annotations
 

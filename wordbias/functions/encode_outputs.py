@@ -1,7 +1,4 @@
-"""What `wordbias encode` does with an encoder without layers.
-
-It is a static model, or one that shows the vectors of texts alone: behind an endpoint, a function.
-"""
+"""What `wordbias encode` does with an encoder without layers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Labels erased from the vectors of a sentence model: `erase` with a model and texts.
-
-The sentence-transformers model encodes the texts. If its last module is Normalize, a method is
-fitted on its vectors before that. The folder is written again with the fitted map as the library's
-own Dense module.
-"""
+"""Labels erased from the vectors of a sentence model: `erase` with a model and texts."""
 
 from __future__ import annotations
 

@@ -238,20 +238,12 @@ class GNGloVe(GloVe):
 
     :math:`v_g` is computed for every batch, from the mean of word and context vectors, because
     their sum is what is saved.
-
-    Attributes
-    ----------
-    side
-        1 for a word of the first group, -1 for one of the second, otherwise 0, shape ``(n,)``.
-    neutral
-        1 for a word of neither group, otherwise 0, shape ``(n,)``.
-    pairs
-        Row numbers, shape ``(k, 2)``.
     """
 
+    # 1 for a word of the first group, -1 for one of the second, otherwise 0, shape `(n,)`
     side: Tensor
-    neutral: Tensor
-    pairs: Tensor
+    neutral: Tensor  # 1 for a word of neither group, otherwise 0, shape `(n,)`
+    pairs: Tensor  # row numbers, shape `(k, 2)`
     _v: Tensor
 
     def __init__(

@@ -1,8 +1,4 @@
-"""Evaluation of measures on panels: one panel, or several in parallel with their chance levels.
-
-The table of measures names the functions that evaluate each family; they are imported when they are
-called, and import the table, not this module.
-"""
+"""Evaluation of measures on panels: one panel, or several in parallel with their chance levels."""
 
 from __future__ import annotations
 

@@ -75,17 +75,6 @@ def indirect_bias(
 
     .. math:: w_\perp \cdot v_\perp = w \cdot v - \sum_i a_i (2 - a_i)
               \langle g_i, w \rangle \langle g_i, v \rangle
-
-    Parameters
-    ----------
-    unit_vectors
-        Vectors of the **original** embedding, shape ``(n, d)``, rows of length one.
-    queries, neighbours
-        Row numbers, shapes ``(q,)`` and ``(q, k)``.
-    subspace
-        Subspace of the original embedding, with its weights.
-    dot
-        Result of `dots`, to compute it once for several subspaces.
     """
     lost = np.sqrt(subspace.weights * (2 - subspace.weights))
     along = unit_vectors @ (subspace.basis * lost[:, None]).T.astype(np.float32)

@@ -1,7 +1,5 @@
 """Reference values: the measures of embeddings that people know, beside those of another one.
 
-`wordbias/data/reference.json` has every measure of some published embeddings, computed by this
-code with the word lists of gender and the default settings; `tools/reference_values.py` writes it.
 A value is compared with another only if measure, setting, attribute and the rule by which words are
 chosen are the same. Values that grow with the length of the vectors are not compared at all.
 """

@@ -57,22 +57,13 @@ def midb(vectors: NDArray[np.float32], subspace: Subspace) -> Midb:
 
 
 class Midb(NamedTuple):
-    """Means over a vocabulary; all are 0 where no word leans to either group.
+    """Means over a vocabulary; all are 0 where no word leans to either group."""
 
-    Attributes
-    ----------
-    signed
-        Mean of ``Σ a_i ⟨g_i, x⟩``, the value of the paper's Table 6; positive leans to the first
-        group. Changes if a ``g_i`` is flipped.
-    absolute
-        Mean of its absolute value.
-    rms
-        ``sqrt(mean Σ (a_i ⟨g_i, x⟩)²)``, which no flip can change.
-    """
-
+    # mean of `Σ a_i ⟨g_i, x⟩`, the value of the paper's Table 6; positive leans to the first group.
+    # Changes if a `g_i` is flipped.
     signed: float
-    absolute: float
-    rms: float
+    absolute: float  # mean of its absolute value
+    rms: float  # `sqrt(mean Σ (a_i ⟨g_i, x⟩)²)`, which no flip can change
 
 
 def midb_of_words(vectors: NDArray[np.float32], subspace: Subspace) -> Float:

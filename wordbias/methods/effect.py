@@ -1,7 +1,4 @@
-"""Effect of debiasing: bias before and after, how far words moved, which neighbours they kept.
-
-`effect` compares any two embeddings of the same words; `study` is one run of MISP as a whole.
-"""
+"""Effect of debiasing: bias before and after, how far words moved, which neighbours they kept."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Fitted methods on disk, with what they were fitted on: one safetensors file, no pickle.
-
-The settings stand as JSON in its header. What a file holds is checked before it is applied, and
-`Origin` recognises the vectors that it was fitted on, so that no others are transformed unawares.
-"""
+"""Fitted methods on disk, with what they were fitted on: one safetensors file, no pickle."""
 
 from __future__ import annotations
 

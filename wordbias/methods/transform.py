@@ -1,7 +1,4 @@
-"""Transforms of vectors: how they are applied, and the steps that fitted methods are made of.
-
-A step maps rows without knowing their words. It is stored by its kind and its fields.
-"""
+"""Transforms of vectors: how they are applied, and the steps that fitted methods are made of."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The table of families of encoders and decoders: their layers, linear maps and heads.
-
-`FAMILIES` has all that differs between families; a new family is one entry. What a loaded model
-says itself is not in the table: its numbers of layers and heads, and the number of tokens it reads
-(`wordbias.models.encoder`).
-
-The file is long because a family has one place: its entry, and the functions that the entry names.
-"""
+"""The table of families of encoders and decoders: their layers, linear maps and heads."""
 
 from __future__ import annotations
 

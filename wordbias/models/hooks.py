@@ -1,7 +1,4 @@
-"""Forward hooks that change the values at sites of a model, or record them.
-
-What is changed there is a subspace, which is removed, or an affine map, such as that of LEACE.
-"""
+"""Forward hooks that change the values at sites of a model, or record them."""
 
 from __future__ import annotations
 

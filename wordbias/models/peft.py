@@ -1,7 +1,4 @@
-"""Models with adapters of PEFT, such as LoRA: the model inside, and one with merged weights.
-
-Nothing of PEFT is imported: its modules are known by their methods.
-"""
+"""Models with adapters of PEFT, such as LoRA: the model inside, and one with merged weights."""
 
 from __future__ import annotations
 

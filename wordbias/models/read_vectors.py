@@ -1,9 +1,4 @@
-"""Vectors of texts that were made elsewhere, from a file, as an encoder of texts.
-
-The way there and back needs no code: `write_texts` writes the texts, and a program of any kind
-makes the vectors. They are found by their text where the file has a column of texts, else taken in
-the order of the texts.
-"""
+"""Vectors of texts that were made elsewhere, from a file, as an encoder of texts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Representations: vectors of texts from several layers of an encoder, with columns of labels.
-
-Their file is safetensors, mapped into memory when it is read; its header holds the provenance.
-"""
+"""Representations: vectors of texts from several layers of an encoder, with columns of labels."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Encoding into a file, resumed after an interruption.
 
-The vectors are in `OUT.unfinished` until the last text is encoded; then the file takes its name.
-It has the bytes that the finished file will have, with vectors of zero where a text is still to be
-encoded; `OUT.unfinished.json` holds the number of encoded texts. Memory holds one batch, whatever
-the size of the file.
+`OUT.unfinished` has the bytes that the finished file will have, with vectors of zero where a text
+is still to be encoded; `OUT.unfinished.json` holds the number of encoded texts. Memory holds one
+batch, whatever the size of the file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Modules of a sentence-transformers folder, which make a text's vector.
-
-The folder lists modules: a Transformer, its Pooling, and others, such as Dense and Normalize. They
-are read here without the library, and nothing in them is run.
-"""
+"""Modules of a sentence-transformers folder, which make a text's vector."""
 
 from __future__ import annotations
 

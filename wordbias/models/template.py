@@ -1,9 +1,4 @@
-"""Templates: a text that each text is put into before it is encoded, such as a prompt.
-
-`A text about a person: {} The profession is` makes the last token of a decoder one that has read
-both the text and what is asked about it. The chat template of an instruct model's tokenizer is a
-template, too: the text is the message of the user, and the model's answer is to begin.
-"""
+"""Templates: a text that each text is put into before it is encoded, such as a prompt."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Encoders of texts of any kind: what gives a vector for each text, and need not show more.
-
-A model on this machine or behind an endpoint, a function, an object of another library, or a file
-of vectors that were made elsewhere. `open_text_encoder` opens each. What reads layers or tokens
-needs `wordbias.models.encoder.Encoder`.
-"""
+"""Encoders of texts of any kind: what gives a vector for each text, and need not show more."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A trained NLI model in memory and as a file: safetensors, its settings as JSON in the header.
-
-Neither torch nor pickle is needed.
-"""
+"""A trained NLI model in memory and as a file: safetensors, its settings as JSON in the header."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The study of Dawkins (2021): a model per embedding and seed, its bias, and what predicts it.
-
-Models, the rows of each model and the measures of each embedding are cached in one folder: a second
-call computes only what is missing.
-"""
+"""The study of Dawkins (2021): a model per embedding and seed, its bias, and what predicts it."""
 
 from __future__ import annotations
 

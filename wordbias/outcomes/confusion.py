@@ -365,6 +365,9 @@ def rates_of(
 
     TPR = TP/(TP+FN), FPR = FP/(FP+TN), precision = TP/(TP+FP), F1 = 2·TP/(2·TP+FP+FN).
     """
+    # As in the released code of Orgad et al. (2022, bio/Trainer.py) precision is TP divided by the
+    # number of all examples, of every group and class, and F1 = 2pr/(p+r) of it. Such numbers are
+    # near 0 and cannot give the tables of the paper, which fit TP/(TP+FP), the default.
     n = positives.sum(axis=-1, keepdims=True)
     fp = called - tp
     found = {"tpr": ratio(tp, positives), "fpr": ratio(fp, n - positives)}

@@ -1,8 +1,4 @@
-"""Scrubbing: texts without the words that tell somebody's gender (De-Arteaga et al. 2019).
-
-A classifier that is trained on scrubbed biographies cannot use pronouns. The probes of Orgad et al.
-(2022) measure what it still finds, such as the women's college in a biography.
-"""
+"""Scrubbing: texts without the words that tell somebody's gender (De-Arteaga et al. 2019)."""
 
 from __future__ import annotations
 

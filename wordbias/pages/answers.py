@@ -1,7 +1,4 @@
-"""Answers of a report in plain English, built from its rows by the rules of `wordbias.verdicts`.
-
-Is it biased, does cleaning help, which method, at what cost?
-"""
+"""Answers of a report in plain English, built from its rows by the rules of `wordbias.verdicts`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Audit of embeddings before and after debiasing: every measure that needs few settings.
-
-Each part is a function of one stage, the vectors before or after a column's methods, and of a plan.
-It is a job: jobs run side by side, their results are kept on disk, and an interrupted audit resumes
-from them. A part that cannot be measured becomes a note, a column that cannot be made a row with
-the reason, and the others go on.
-"""
+"""Audit of embeddings before and after debiasing: every measure that needs few settings."""
 
 from __future__ import annotations
 

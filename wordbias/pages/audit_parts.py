@@ -1,7 +1,4 @@
-"""Parts of an audit: each measures one stage, the vectors before or those of a column.
-
-A part is a function of the stage and of the plan, and returns rows.
-"""
+"""Parts of an audit: each measures one stage, the vectors before or those of a column."""
 
 from __future__ import annotations
 

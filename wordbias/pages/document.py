@@ -1,7 +1,4 @@
-"""Documents: the rows that commands saved, with their provenance.
-
-Rows may be of any origin; they are checked on reading, and made safe to arrange and draw.
-"""
+"""Documents: the rows that commands saved, with their provenance."""
 
 from __future__ import annotations
 

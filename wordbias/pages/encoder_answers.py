@@ -1,9 +1,4 @@
-"""What an audit of a model says apart from the answers of any audit, from its rows by stated rules.
-
-Is the group of a name or word read off sentences, and where most? Do occupations follow the share
-of women, and does the pronoun that a decoder expects? What do association tests show? What next?
-`docs/audit-models.md` has the rules.
-"""
+"""What an audit of a model says, from its rows by stated rules, apart from any audit's answers."""
 
 from __future__ import annotations
 

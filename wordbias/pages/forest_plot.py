@@ -1,8 +1,4 @@
-"""A forest plot in matplotlib: each value with its interval, beside chance and the neutral value.
-
-Measures share a horizontal axis as far as their values are of about one size; the others have
-panels of their own below.
-"""
+"""A forest plot in matplotlib: each value with its interval, beside chance and neutral value."""
 
 from __future__ import annotations
 

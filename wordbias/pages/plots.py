@@ -1,8 +1,4 @@
-"""Figures in matplotlib: style, saving, and names beside points.
-
-matplotlib is imported when something is drawn; its pyplot, which may open windows, only in a
-notebook and where a program has imported it.
-"""
+"""Figures in matplotlib: style, saving, and names beside points."""
 
 from __future__ import annotations
 
@@ -103,13 +99,7 @@ def _insets(ax: Axes, lines: int, columns: int) -> list[Axes]:
 
 
 def write_figure(path: str | Path, figure: Any) -> None:
-    """Write a figure, whole or not at all, and close it where pyplot would show it.
-
-    Raises
-    ------
-    WordbiasError
-        If `check_plot` refuses the path, or the file cannot be written.
-    """
+    """Write a figure, whole or not at all, and close it where pyplot would show it."""
     check_plot(path)
     kind = Path(path).suffix[1:].lower()
     with load_matplotlib().rc_context(STYLE), warnings.catch_warnings():

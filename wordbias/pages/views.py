@@ -1,7 +1,4 @@
-"""Sections of a report: each view takes the rows that it knows, and builds sections of them.
-
-Rows that no view knows become plain tables, so that nothing that a command measured is hidden.
-"""
+"""Sections of a report: each view takes the rows that it knows, and builds sections of them."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
 """Files on the Hugging Face hub, by addresses such as ``hf://owner/name@revision/path``.
 
 huggingface_hub does every transfer: its cache, its retries, HF_TOKEN, HF_ENDPOINT, HF_HUB_CACHE and
-HF_HUB_OFFLINE mean what they mean elsewhere. An address is fetched to a path in its cache, and only
-the files that are needed are fetched.
-
-The file is long because fetching and publishing share the addresses and the sentences that they
-make of the hub's many refusals.
+HF_HUB_OFFLINE mean what they mean elsewhere. Only the files that are needed are fetched.
 """
 
 from __future__ import annotations

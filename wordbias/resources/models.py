@@ -1,8 +1,4 @@
-"""Models by name: a folder, an address such as ``hf://owner/name``, or a name on the hub.
-
-Every command that takes a model finds its folder here. A name on the hub is looked up in the cache
-first, so that a model that was fetched once works offline.
-"""
+"""Models by name: a folder, an address such as ``hf://owner/name``, or a name on the hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Names of the arms of an experiment: strategies, their random changes, and texts measured on."""
+"""Names of the arms of an experiment: strategies, their random changes, and texts measured on.
+
+A file of its own because the experiments on biographies and coreference share it.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A swapped control of StereoSet for any two groups, as enhanced StereoSet is one for gender.
-
-Words are swapped by the pairs of the groups, in the triples of two sentences. People correct what
-is proposed; the checks find what they should look at. The file has the layout of enhanced
-StereoSet, so that its S and D are measured of it.
-"""
+"""A swapped control of StereoSet for any two groups, as enhanced StereoSet is one for gender."""
 
 from __future__ import annotations
 

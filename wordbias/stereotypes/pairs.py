@@ -1,7 +1,4 @@
-"""Texts in a decoder: which is likelier? What the tests share, and pairs of one's own.
-
-A longer text is less likely, so the mean log-probability of a token is compared as well.
-"""
+"""Texts in a decoder: which is likelier? What the tests share, and pairs of one's own."""
 
 from __future__ import annotations
 

@@ -64,10 +64,7 @@ class Settings:
         about: Mapping[str, Any],
         unit: str,
     ) -> Row:
-        """Return the row of a statistic along the last axis, with its interval over items.
-
-        The same items are drawn for every model and measure, so that values can be compared.
-        """
+        """Return the row of a statistic along the last axis, with its interval over items."""
         # The same items are drawn for every model and measure: values can be compared.
         rng = np.random.default_rng(self.seed)
         samples = bootstrap(lambda rows: statistic(values[rows]), len(values), rng, self.samples)

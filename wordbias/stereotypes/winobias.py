@@ -1,7 +1,4 @@
-"""WinoBias (Zhao et al. 2018): coreference of pronouns with professions, and stereotypes.
-
-`wordbias.stereotypes.clusters` reads what systems write about the sentences.
-"""
+"""WinoBias (Zhao et al. 2018): coreference of pronouns with professions, and stereotypes."""
 
 from __future__ import annotations
 

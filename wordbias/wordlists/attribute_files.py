@@ -1,7 +1,4 @@
-"""Attribute files: finding one by name, and reading its groups, pairs, sets and subjects.
-
-`wordbias.wordlists.WordGroups.load` describes the format.
-"""
+"""Attribute files: finding one by name, and reading its groups, pairs, sets and subjects."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources.abc import Traversable

@@ -1,8 +1,4 @@
-"""Groups of words along which bias is measured: an attribute has two, religion five.
-
-`Attribute` is two groups with their pairs, `WordGroups` any number with their sets, and `WordSets`
-what debiasing over several groups is fitted on.
-"""
+"""Groups of words along which bias is measured: an attribute has two, religion five."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,8 +1,4 @@
-"""Queries: two sets of target words and two of attribute words, such as those of WEAT.
-
-The four sets of a query have different names; two that are compared share no word. Files are our
-TOML, word sets as WEFE keeps them, or queries as WEFE prints them.
-"""
+"""Queries: two sets of target words and two of attribute words, such as those of WEAT."""
 
 import json
 import os

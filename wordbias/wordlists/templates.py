@@ -1,7 +1,4 @@
-"""Words of the sentence templates, which verb goes with which object, and first names.
-
-First names are those of US births in 2020.
-"""
+"""Words of the sentence templates, which verb goes with which object, and first names."""
 
 from dataclasses import dataclass
 from functools import cache

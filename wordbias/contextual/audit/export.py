@@ -1,8 +1,4 @@
-"""A folder of a model with a projection of an audit.
-
-In a sentence-transformers folder the projection is one more module behind the pooling. In that of a
-decoder it is in the weights; where that is not exact, the folder holds an adapter.
-"""
+"""A folder of a model with a projection of an audit, as a module, in its weights, or an adapter."""
 
 from __future__ import annotations
 

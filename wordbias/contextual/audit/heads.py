@@ -1,8 +1,4 @@
-"""What an audit measures with the head of a model: preferred stereotypes, and fairness of NLI.
-
-Both are measured before and after each projection, which is applied where the layers give their
-vectors to the head. Of a decoder, preferred stereotypes are measured by likelihood.
-"""
+"""What an audit measures with the head of a model: preferred stereotypes, and fairness of NLI."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What an audit measures of an encoder or a decoder, before and after each projection.
 
-Every stage is measured on the same sentences, with the same seeds and bootstrap draws, so that the
-changes are paired. Chance is that of the model as it was given.
+Every stage has the same sentences, seeds and bootstrap draws, which makes the changes paired.
+Chance is that of the model as it was given.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Subspaces of a setting that are fitted one after another, each with those before it removed.
 
-The published subspaces are all fitted on the unmodified model. A later one may then point to what
-an earlier removal has already changed. Fitted in the order of the model's computation, each is that
-of the model in which it is removed; so every setting has subspaces of its own.
+Fitted in the order of the model's computation, each is that of the model in which it is removed;
+every setting has subspaces of its own. The published ones are all fitted on the unmodified model.
 """
 
 from __future__ import annotations

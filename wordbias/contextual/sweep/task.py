@@ -1,9 +1,4 @@
-"""A sweep on a task: what a classifier of texts predicts under every setting, in one pass.
-
-Beside the 74 settings, which are fitted to pairs of sentences, methods are fitted to labelled rows:
-the inputs of the final linear layer, of which the predictions under such a removal are linear
-algebra.
-"""
+"""A sweep on a task: what a classifier of texts predicts under every setting, in one pass."""
 
 from __future__ import annotations
 
