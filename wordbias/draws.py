@@ -286,7 +286,7 @@ def with_holm(
     rows: Sequence[Row], together: Callable[[Row], str] = lambda row: row.subject
 ) -> list[Row]:
     """Add ``p_holm`` to the rows with a ``p``, and the number of ``tests`` it is corrected for."""
-    # Tests of which `together` is equal are corrected together; by default those of one subject.
+    # Tests with equal `together` are corrected together; by default those of one subject.
     tested: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         if row.details.get("p") is not None:

@@ -17,7 +17,7 @@ class Column(NamedTuple):
     head: str  # head of the column, and the function that writes its cells
     cell: Cell
     # keys and values of the rows that stand in it, a tuple for one of several values; without any,
-    # the first of a line's rows of which the cell says something
+    # the first of a line's rows about which the cell says something
     where: Mapping[str, Any]
     # columns of one part stay beside each other if a table is too wide; those of no part stand in
     # each piece

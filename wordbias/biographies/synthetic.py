@@ -101,8 +101,8 @@ class Occupation(NamedTuple):
 
     name: str
     women: float
-    # tasks and places of work. Neighbouring occupations share some of both, so that their
-    # biographies cannot always be told apart.
+    # tasks and places of work. Neighbouring occupations share some of both: their biographies
+    # cannot always be told apart.
     work: tuple[str, ...]
     places: tuple[str, ...]
 

@@ -45,8 +45,8 @@ class Recipe:
     # aligned ones, `word`, the mean of those that differ, `cls`, or `last`. The paper does not say.
     tokens: str = "mean"
     # centre the differences, as a PCA of plain differences does. By default each pair counts with
-    # both signs, so that the mean is zero and the shift between the genders stays in: Dawkins et
-    # al. (2024) do not say which, and name Bolukbasi et al. (2016), who do so.
+    # both signs: the mean is zero and the shift between the genders stays in. Dawkins et al. (2024)
+    # do not say which, and name Bolukbasi et al. (2016), who do so.
     one_sided: bool = False
     dims: int = DIMS  # number of components to keep, at sites where a setting can use two
     seed: int = 0

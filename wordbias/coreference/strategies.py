@@ -135,7 +135,7 @@ def _is_capitalised(token: str) -> bool:
 
 
 def _others(document: Document, words: frozenset[str], seed: int) -> frozenset[str]:
-    """Draw other words of a document until they are about as many tokens as some words."""
+    """Draw other words of a document until they have about the number of tokens of some words."""
     # The draw depends on the document and the seed alone.
     tokens = [token for token in document.tokens if token.isalpha()]
     wanted = sum(token in words for token in tokens)

@@ -44,7 +44,7 @@ class Items:
 
     sets: Sequence[TextSet]
     pairs: Sequence[SentencePair] | None
-    # text of which the perplexity is measured, in windows of at most `length` tokens
+    # text whose perplexity is measured, in windows of at most `length` tokens
     text: Source | None
     settings: Settings
     length: int

@@ -143,8 +143,8 @@ def with_known_values(rows: Sequence[Row], panels: Sequence[Panel]) -> list[Row]
     """Add to rows the values of known embeddings that may be compared with theirs."""
     # An embedding is not compared with itself, also if it is an excerpt or rounded. Other
     # attributes, settings or words are not compared, nor values after debiasing in an audit, nor
-    # those that grow with the length of the vectors, nor those of which less than `COVERED` of the
-    # listed words are known.
+    # those that grow with the length of the vectors, nor those with less than `COVERED` of the
+    # listed words.
     by_name = {panel.embedding.name: panel for panel in panels}
     others = {name: _others(panel) for name, panel in by_name.items()}
     ruled = {name: _is_by_rule(panel) for name, panel in by_name.items()}

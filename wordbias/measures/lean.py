@@ -106,7 +106,7 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
     # The lean is the cosine with the axis less its mean over the neutral words, which all words
     # share. It is claimed, as `towards`, only of a word outside the middle 95 % of the neutral
     # words in the original, with an interval over redrawn pairs without 0. A last row has the share
-    # of words of known group of which it is claimed, and rightly. With centred differences no lean
+    # of words of known group with a claim, and with a right one. With centred differences no lean
     # is claimed.
     if not words:
         return []

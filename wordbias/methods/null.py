@@ -101,7 +101,7 @@ def chains_as_far(
     :math:`\|w' / \|w'\| - w / \|w\|\|` over the words, where w is the word after the chain without
     its removals. A step that only scales or shifts vectors is no removal, and both sides do it.
     Directions are drawn uniformly, or from the normal distribution with the covariance of the
-    words: the words then have that much of them as of the words' own differences.
+    words: the words then have as much of these directions as of their own differences.
     """
     _check(chain)
     part = embedding.subset(words)

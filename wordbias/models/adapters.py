@@ -466,8 +466,8 @@ def _divided(
 
 def part_of_sequence(adapter: Adapter, setting: str | None = None) -> str:
     """Say what a setting leaves on of removals that were fitted one after another."""
-    # Empty if it removes all of them, or all up to its last site, each of which was fitted on what
-    # those before it left.
+    # Empty if it removes all of them, or all up to its last site, each fitted on what those before
+    # it left.
     setting = adapter.chosen if setting is None else setting
     if not adapter.steps or setting is None or not adapter.facts.get("sequential"):
         return ""

@@ -98,8 +98,8 @@ class Settings:
     # names of the modules of a sentence-transformers folder that is followed; filled in by
     # `resolved`
     modules: tuple[str, ...] = ()
-    # text with one `{}`, in the place of which each text is encoded, or `chat`, the chat template
-    # of the tokenizer; empty without one. `resolved` writes it out.
+    # text with one `{}`, which each text replaces, or `chat`, the chat template of the tokenizer;
+    # empty without one. `resolved` writes it out.
     template: str = ""
     # the template is a chat template, which writes special tokens itself; filled in by `resolved`
     chat: bool = False

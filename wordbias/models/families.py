@@ -75,7 +75,7 @@ class Family:
     last: str = ""
     # set if the layers are groups that are called several times: the list of layers in a group
     shared: str = ""
-    # function that computes the rest of a layer after its attention, so that the last layer can be
+    # function that computes the rest of a layer after its attention: the last layer can then be
     # computed at position 0 only; None if a layer has to be run whole
     finish: RestOfLayer | None = None
     # the argument of a layer that is added to the attention scores, shape `(B, heads, T, T)`; empty
@@ -385,7 +385,7 @@ def family_of(model: Any) -> Family:
 
 
 def is_decoder(of: Family | str | Any) -> bool:
-    """Return whether a family, given by itself, by its name or by a model, is one of decoders."""
+    """Return whether a family, or that of a name or model, is one of decoders."""
     if isinstance(of, Family):
         return of.causal
     return (FAMILIES[of] if isinstance(of, str) and of in FAMILIES else family_of(of)).causal

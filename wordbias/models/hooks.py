@@ -36,9 +36,8 @@ class Intervention:
     site: Site
     # subspace to remove, or the affine map that removes, such as that of LEACE. At query, key and
     # value a subspace spans one direction of each head, a row of the basis being zero outside its
-    # head (see `of_heads`): removing the rows projects every head by itself. DeBERTa sends its
-    # relative positions through the same linear maps; they are projected too, in hooks as in folded
-    # weights.
+    # head (see `of_heads`): removing the rows projects every head alone. DeBERTa sends its relative
+    # positions through the same linear maps; they are projected too, in hooks as in folded weights.
     what: Subspace | Erasure
     hard: bool = False  # take all weights of the subspace as 1. An affine map has no weights.
 

@@ -49,7 +49,7 @@ def to_float64(x: Any) -> Any:
 
 
 def check_in_memory(model: Any, name: str) -> None:
-    """Refuse a model of which weights are offloaded, so that they cannot be read."""
+    """Refuse a model with offloaded weights, which cannot be read."""
     away = [one for one, weight in model.named_parameters() if weight.is_meta]
     if away:
         raise WordbiasError(

@@ -281,8 +281,8 @@ def pattern_of(word: str, flags: re.RegexFlag) -> re.Pattern[str]:
 
 def first_match(pattern: re.Pattern[str], text: str) -> Span | None:
     """Return the first match of a pattern without a combining mark before or behind it."""
-    # Such a mark (an accent by itself, a vowel sign of Devanagari) belongs to the word: "cafe" is
-    # not in "cafe" + U+0301.
+    # Such a mark (a single accent, a vowel sign of Devanagari) belongs to the word: "cafe" is not
+    # in "cafe" + U+0301.
     found = pattern.search(text)
     while found is not None:
         start, end = found.span()

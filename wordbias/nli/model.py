@@ -193,8 +193,8 @@ class Rows(NamedTuple):
     """Tokens of a batch as rows without padding: each model's premises, then its hypotheses."""
 
     # The feed-forward networks read rows, attention reads padded sentences. Behind the tokens of a
-    # model stand spare rows: few numbers of rows occur, for each of which oneDNN prepares its
-    # products. Padding reads a spare row; no gradient comes back from there.
+    # model stand spare rows: few numbers of rows occur, and oneDNN prepares its products for each.
+    # Padding reads a spare row; no gradient comes back from there.
 
     counts: tuple[int, ...]  # number of tokens of each model, known on the host
     premise: Side
@@ -402,7 +402,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = 
 
 
 def has_fast_products(x: Tensor) -> bool:
-    """Return whether oneDNN multiplies a tensor faster than torch does by itself."""
+    """Return whether oneDNN multiplies a tensor faster than torch does."""
     # On CPUs with AVX-512 that are not Intel's, MKL, which torch uses, computes with half of their
     # width. oneDNN's products have no public name in torch; where that name is missing, torch's own
     # are used.

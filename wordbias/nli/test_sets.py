@@ -127,7 +127,7 @@ class TestSet:
     definite: bool = False  # write "The doctor", not "A doctor"
     groups: tuple[str, str] = GENDERS  # groups of the hypotheses' fillers
     attribute: str = "gender"  # attribute that the groups differ in
-    # groups whose words say no more than "a person", so that a premise entails the hypothesis
+    # groups whose words say no more than "a person": a premise entails the hypothesis
     unmarked: Sequence[str] = ()
 
     def __len__(self) -> int:

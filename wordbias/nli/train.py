@@ -274,7 +274,7 @@ class Tokens(NamedTuple):
     flat: Tensor  # all tokens, and the offset and the number of tokens of each sentence
     start: Tensor
     length: Tensor
-    # the numbers of tokens on the host, so that a batch can be cut without waiting for a GPU
+    # the numbers of tokens on the host: a batch can be cut without waiting for a GPU
     lengths: Ints
 
     @classmethod

@@ -74,7 +74,7 @@ def copies(classes: Codes, groups: Codes, how: Balance, seed: int = 0) -> Codes:
     """Return the number of copies of each example, (n,), in the balanced data."""
     # Subsampling keeps of each group the number of the smallest, drawn without replacement.
     # Oversampling keeps all, and draws with replacement from a smaller group until it is as large
-    # as the largest. A group of which a class has no example cannot be balanced: subsampling leaves
+    # as the largest. A group without an example in a class cannot be balanced: subsampling leaves
     # nothing of that class; oversampling leaves that group empty and the others as they are.
     rng = np.random.default_rng(seed)
     taken = np.full(len(classes), how == "oversample", np.intp)

@@ -145,8 +145,8 @@ class Confusion:
         """Yield samples of a classifier that treats the groups alike, in blocks as `resampled`."""
         # The groups are permuted where they are exchangeable: among the examples of one class; with
         # units among those of one unit and class, such as the two sentences of a pair, and, of
-        # units of one group such as persons, among whole units of the same classes. Every group has
-        # as many examples of each class as here. Nothing is yielded if that can change nothing.
+        # units of one group such as persons, among whole units of the same classes. Every group
+        # keeps its number of examples of each class. Nothing is yielded if that can change nothing.
         cells = Cells.of(self.counts[None])
         every = np.sort(self.cells) if self.units is None else self.cells
         group, pair = np.divmod(every, cells.whole)

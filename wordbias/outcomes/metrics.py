@@ -279,8 +279,8 @@ def along_positions(positions: Values) -> Distance:
     """Return the Wasserstein-1 distance of classes on a line, as published."""
     # The released code takes the numbers of the classes in alphabetical order as positions: the
     # cost of a mistake depends on spelling. Values come from POT (ot.wasserstein_1d) where it is
-    # installed; without it, and for the draws of intervals, of which it would take 90 times as
-    # long, from the closed form: the area between the cumulative shares, equal to 1e-13.
+    # installed; without it, and for the draws of intervals, where it is 90 times slower, from the
+    # closed form: the area between the cumulative shares, equal to 1e-13.
     steps, has_pot = np.diff(positions), find_spec("ot") is not None
 
     def distance(p: Values, q: Values) -> Values:

@@ -94,8 +94,8 @@ def in_case_of(word: str, other: str) -> str:
 def name_pairs() -> Mapping[str, str]:
     """Return first names in pairs of about equal frequency, each the other's counterpart."""
     # The most frequent female name is paired with the most frequent male one, the second with the
-    # second, and so on; names of which less than a share of `CERTAIN` of the bearers are of one
-    # sex, and those left over, are in no pair.
+    # second, and so on; names with less than a share of `CERTAIN` of bearers of one sex, and those
+    # left over, are in no pair.
     female = [name for name, share in names().items() if share >= CERTAIN]
     male = [name for name, share in names().items() if share <= 1 - CERTAIN]
     pairs = list(zip(female, male, strict=False))

@@ -147,9 +147,9 @@ def _held_out(stage: Stage, plan: Plan) -> list[Row]:
 def _unfitted(before: Panel) -> tuple[Biased, HeldOut]:
     """Return words that lean most and that no method was fitted to, and what probes read."""
     # INLP and LEACE learn from the words that lean most, but for the 30 % that each holds out, and
-    # the other methods from words of the attribute. Of these and of all that carry it by
-    # definition, some of which methods do not change, none is read. With other settings, or after
-    # another method, INLP and LEACE may learn from other words.
+    # the other methods from words of the attribute. None of these is read, nor any that carries it
+    # by definition, which methods may not change. With other settings, or after another method,
+    # INLP and LEACE may learn from other words.
     chosen, attribute = before.most_biased(WORDS), before.attribute
     fitted = listed_words(attribute)
     for classes in {len(attribute.groups), default_classes(attribute)}:  # of LEACE, and of INLP

@@ -102,7 +102,7 @@ class Grid:
     pictures: Sequence[Markup] = ()  # one for each line, or none
     # a shade, 0 to 9 or None, for each cell but the first of a line; empty: no shading
     shades: Sequence[Sequence[int | None]] = ()
-    stacked: bool = True  # show each line as a block on a phone; else the table scrolls by itself
+    stacked: bool = True  # show each line as a block on a phone; else the table scrolls alone
     folded: bool = False  # fold the table, which says no more than a picture above it
     legend: Markup | None = None
 

@@ -80,8 +80,8 @@ class Column:
 
     def fitted_to(self, panel: Panel) -> tuple[Chain, Embedding]:
         """Fit the methods and apply them, with the panel's settings of the subspace."""
-        # MISP and MHD have as many components as MIDB, and are centred if that is; a setting after
-        # the name of a method goes before.
+        # MISP and MHD have the number of components of MIDB, and are centred if that is; a setting
+        # after the name of a method goes before.
         before, attribute, seed = panel.embedding, panel.attribute, panel.seed
         subspace = {"dims": panel.dims, "centre": panel.centre}
         if self.drawn:

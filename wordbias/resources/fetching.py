@@ -78,7 +78,7 @@ class DamagedArchive(WordbiasError):
 
 
 def fetch(resources: Sequence[Resource], options: FetchOptions | None = None) -> Iterator[Fetched]:
-    """Yield each resource that is not available yet as soon as it is fetched."""
+    """Fetch the resources that are not available yet; yield each as soon as it is there."""
     # An archive of several is downloaded once. An interrupted call leaves complete resources and a
     # partial download that the next call resumes.
     groups = dict.fromkeys(resource.group for resource in resources)

@@ -278,8 +278,9 @@ def _value(row: Row) -> float:
 
 def within(rows: Sequence[Row]) -> Iterator[Row]:
     """Yield one compression within classes for each run, from those of its classes."""
-    # The code of the genders of all people whose class is known takes as many bits as those of the
-    # classes together: it is the harmonic mean of their compressions by number of examples.
+    # The code of the genders of all people whose class is known takes the bits of those of the
+    # classes together. Its compression is therefore the harmonic mean of theirs, weighted by
+    # examples.
     groups: dict[tuple[str, str, str, int], list[Row]] = {}
     for row in rows:
         about = row.details

@@ -257,7 +257,7 @@ def _by_strategy(
     columns: Sequence[tuple[str, str, str]] = (),
 ) -> list[Table]:
     """Return a table of metrics by strategy."""
-    # Metrics of which nothing is defined are left out, and named below.
+    # Metrics without any defined value are left out, and named below.
     columns = columns or [(name, name, OWN) for name in found.runs.strategies]
     made = [
         (label, [found.cell(metric, name, stage, view) for _, name, view in columns])

@@ -80,7 +80,7 @@ class BBQQuestion:
     template: str
     id: str
     condition: str  # `AMBIGUOUS` or `DISAMBIGUATED`
-    # the question asks for a bad property, so that naming the stereotyped group is biased
+    # the question asks for a bad property: naming the stereotyped group is biased
     negative: bool
     context: str
     question: str

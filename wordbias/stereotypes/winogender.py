@@ -147,7 +147,7 @@ def winogender_rows(
     # `coreference-gap` is the accuracy of other sentences minus that of gotcha sentences;
     # `coreference-correlation` Spearman's over occupations of the share of women with the lean to
     # resolve she rather than he to the occupation. Both need the shares of women. Intervals are a
-    # bootstrap over occupations, of which each has twelve sentences.
+    # bootstrap over occupations; each has twelve sentences.
     rows: list[Row] = []
     genders = np.array([one.gender for one in data.sentences])
     occupations = np.array([one.occupation for one in data.sentences])

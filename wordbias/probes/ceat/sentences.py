@@ -44,9 +44,10 @@ class Scanner:
     """Scanner that finds many words in a text, each of one word or several (`New York`)."""
 
     # A word is found where no letter, digit or underscore is before or behind it, nor an accent
-    # that is a character by itself: "he" is not in "teacher", but is in "he's". A word written with
-    # a capital (Bill, NASA) is found only so; one without (bill) in any case. A text's words are
-    # looked up in a table of all words, which costs the same for three words as for three hundred.
+    # that is a character of its own: "he" is not in "teacher", but is in "he's". A word written
+    # with a capital (Bill, NASA) is found only so; one without (bill) in any case. A text's words
+    # are looked up in a table of all words, which costs the same for three words as for three
+    # hundred.
 
     def __init__(self, words: Iterable[str]) -> None:
         self._patterns: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
