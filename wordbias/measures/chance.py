@@ -71,8 +71,8 @@ class Null:
     axis: Float | None  # difference of two random words, `(d,)`
     pairs: tuple[Float, Float] | None
     spanned: Direction | None  # random subspace in place of one from a file, with its side
-    # weights of the subspace where it is the direction, `(k,)`: those of the true one: all else is
-    # the same. None leaves those of its own fit, as in redrawn lists.
+    # weights of the subspace where it is the direction, `(k,)`: those of the true one, and all else
+    # is the same. None leaves those of its own fit, as in redrawn lists.
     weights: Float | None = None
 
     @cached_property

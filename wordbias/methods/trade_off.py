@@ -50,7 +50,8 @@ def trade_off_rows(rows: Sequence[Row]) -> list[Row]:
     # their chance level, or for WEAT p < .05 and an interval without the neutral value. MIDB is not
     # among them: misp, mhd and leace lower it by construction. `kept` is the smallest share kept of
     # similarity, analogies and neighbours, of a model of `COSTS`. `pareto` is true if neither
-    # another column nor the original is better in one of the two and at least equal in the other.
+    # another column nor the original is better in one of the two and at least equal in the other. A
+    # control never is.
     subjects = dict.fromkeys(row.subject for row in rows)
     return [
         row

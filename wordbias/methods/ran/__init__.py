@@ -62,11 +62,12 @@ def fit(
     as_published: bool = False,
 ) -> Fitted:
     """Fit RAN-Debias: repel, attract and neutralise each word of V_d (see `ran.optimise`)."""
-    # The authors' own V_d is not available. As in their code, λ2 weights the neutralisation too,
-    # which is |X·g| in place of the paper's |cos(X, g)|; all words are brought to length one, and
-    # every word takes the vector that Adam ends with. By default every word keeps its own length:
-    # inner products between words inside and outside V_d keep their meaning. It keeps its own
-    # vector if the objective is not lower at the end, because it was nearly neutral before.
+    # The authors' own V_d is not available. As published, which is their code, λ2 weights the
+    # neutralisation too, which is |X·g| in place of the paper's |cos(X, g)|; all words are brought
+    # to length one, and every word takes the vector that Adam ends with. By default every word
+    # keeps its own length: inner products between words inside and outside V_d keep their meaning.
+    # It keeps its own vector if the objective is not lower at the end, because it was nearly
+    # neutral before.
     settings = {
         "words": str(words) if isinstance(words, (str, Path)) else words and list(words),
         "iterations": iterations, "learning_rate": learning_rate, "lambdas": list(lambdas),
