@@ -75,23 +75,11 @@ def score_rows(
     draws: int = SAMPLES,
     seed: int = 0,
 ) -> list[Row]:
-    """Measure how much scores depend on the group of the person, over all and in parts.
-
-    Parameters
-    ----------
-    scores
-        Score of each sentence, shape ``(pairs, 2, contexts)``.
-    draws
-        Number of bootstrap samples; 0 for no intervals.
-
-    Returns
-    -------
-    list of Row
-        ``score-gap``, the mean difference, and ``score-shift``, the mean size of the difference of
-        two persons of different groups, with `chance`, that of two of one group. Intervals draw
-        pairs of persons and contexts again, crossed. Of a part without two pairs of one kind the
-        shift is left out.
-    """
+    """Measure how much scores, (pairs, 2, contexts), depend on the group, over all and in parts."""
+    # `score-gap` is the mean difference, `score-shift` the mean size of the difference of two
+    # persons of different groups, with `chance`, that of two of one group. Intervals draw pairs of
+    # persons and contexts again, crossed. Of a part without two pairs of one kind the shift is left
+    # out.
     rows = []
     kinds = np.array(comparison.kinds)
     for part in parts_of(comparison, contexts):
@@ -127,33 +115,14 @@ def _named(row: Row, samples: Float, items: str) -> Row:
 
 
 def resampled_gap(gap: Float, pairs: Float, contexts: Float) -> Float:
-    """Return mean differences of samples of pairs and contexts, shape ``(draws,)``.
-
-    Parameters
-    ----------
-    gap
-        Differences, shape ``(n, m)``.
-    pairs, contexts
-        How often each is drawn, shapes ``(draws, n)`` and ``(draws, m)``.
-    """
+    """Return mean differences, (draws,), of drawn pairs (draws, n) and contexts (draws, m)."""
     with blas_threads(1):  # so that the last bit does not depend on where it is computed
         found: Float = np.einsum("dn,dn->d", pairs, contexts @ gap.T) / gap.size
     return found
 
 
 def sizes_between(some: Float, scores: Float) -> tuple[Float, Float]:
-    """Return sizes of differences of two pairs' persons, of different groups and of one.
-
-    Parameters
-    ----------
-    some, scores
-        Shapes ``(b, 2, m)`` and ``(n, 2, m)``.
-
-    Returns
-    -------
-    between, within : ndarray
-        Shape ``(b, n, m)``.
-    """
+    """Return sizes, (b, n, m), of differences of two pairs' persons, between groups and within."""
 
     def size(a: int, b: int) -> Float:
         found: Float = np.abs(some[:, None, a] - scores[:, b])
@@ -165,26 +134,14 @@ def sizes_between(some: Float, scores: Float) -> tuple[Float, Float]:
 def mean_sizes(
     scores: Float, kinds: NDArray[Any], pairs: Float, contexts: Float
 ) -> tuple[Float, Float]:
-    r"""Return the means of `sizes_between` every two drawn pairs of one kind, and drawn contexts.
+    r"""Return means of `sizes_between` every two drawn pairs of one kind, and drawn contexts.
 
-    A pair that is drawn twice is not compared with itself. Memory grows with the pairs, not with
-    their square: with sorted values :math:`z_k` and :math:`A_k, B_k` of `w` drawn persons of each
-    group up to :math:`z_k`,
+    Memory grows with the pairs, not with their square: with sorted values :math:`z_k`, and
+    :math:`A_k, B_k` of `w` drawn persons of each group up to :math:`z_k`,
 
     .. math:: \sum_{ij} |x_i - y_j| = \sum_k (z_{k+1} - z_k) (A_k (w - B_k) + B_k (w - A_k)).
-
-    Parameters
-    ----------
-    scores, kinds
-        Shapes ``(n, 2, m)`` and ``(n,)``.
-    pairs, contexts
-        How often each is drawn, shapes ``(draws, n)`` and ``(draws, m)``.
-
-    Returns
-    -------
-    between, within : ndarray
-        Shape ``(draws,)``; nan where no two pairs of one kind are drawn.
     """
+    # A pair that is drawn twice is not compared with itself. nan where no two are left.
     between, within, weights = np.zeros((3, len(pairs)))
     for kind in dict.fromkeys(kinds.tolist()):
         drawn_pairs, of_kind = pairs[:, kinds == kind], scores[kinds == kind]
@@ -250,16 +207,10 @@ def _excess(scores: Float, kinds: NDArray[Any]) -> Iterator[Float]:
 
 
 def exchanged_p(excess: Iterable[Float], seed: int = 0) -> float:
-    r"""Return p of the excess between groups when the persons of pairs change places at random.
+    r"""Return p of the excess M, (n, n), when the persons of pairs change places at random.
 
-    An exchange in one of two pairs makes the persons of different groups those of one, so that the
+    An exchange in one of two pairs makes the persons of different groups those of one: the
     statistic of signs :math:`\epsilon` is :math:`\sum_{ij} \epsilon_i \epsilon_j M_{ij}`.
-
-    Parameters
-    ----------
-    excess
-        M, what the sizes between groups are above those within, shape ``(n, n)``, or blocks of its
-        rows in order.
     """
     blocks = (np.atleast_2d(block) for block in excess)
     first = next(blocks)
