@@ -120,14 +120,6 @@ def test_json_lists_the_written_files(cli: Run, tmp_path: Path) -> None:
     }
 
 
-def test_building_again_gives_the_same_bytes(cli: Run, tmp_path: Path) -> None:
-    contents = []
-    for _ in range(2):
-        assert cli("mab-eval", "--set", "explicit", "--write", tmp_path).code == 0
-        contents.append((tmp_path / "explicit.csv").read_bytes())
-    assert contents[0] == contents[1]
-
-
 @pytest.mark.usefixtures("all_premises")
 @pytest.mark.parametrize("flag", [[], ["--as-published"]])
 def test_published_lists_and_articles(
@@ -391,15 +383,16 @@ def test_pairs_of_no_chosen_set_are_noted(cli: Run, tmp_path: Path) -> None:
     assert cli("mab-eval", "--predictions", path, "-q").err == ""
 
 
-@pytest.mark.usefixtures("all_premises")
 def test_missing_pairs_are_refused(refused: Refused, tmp_path: Path) -> None:
-    path = tmp_path / "p.csv"
-    write_predictions(path, build("explicit"))
+    path, explicit = tmp_path / "p.csv", build("explicit")
+    write_predictions(path, explicit)
     said = refused("mab-eval", "--predictions", path, "--set", "all")
-    assert "lacks 62,976 of the 62,976 pairs of the set occupations; the first is" in said
+    n = f"{len(build('occupations')):,}"
+    assert f"lacks {n} of the {n} pairs of the set occupations; the first is" in said
     path.write_text(path.read_text(encoding="utf-8").replace("gentleman", "gent"))
     said = refused("mab-eval", "--predictions", path)
-    assert "lacks 1,968 of the 15,744 pairs of the set explicit; the first is" in said
+    parts = f"lacks {len(explicit) // 8:,} of the {len(explicit):,} pairs of the set explicit"
+    assert f"{parts}; the first is" in said
     assert "A gentleman " in said
 
 

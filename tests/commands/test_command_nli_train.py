@@ -267,9 +267,13 @@ def test_ctrl_c_stops_all_processes_with_one_line(
 @pytest.mark.parametrize(
     ("which", "content", "said"),
     [
-        ("--train", "neutral\ta\tb\nnuetral\ta\tb\n", "line 2: unknown label 'nuetral'"),
-        ("--dev", "neutral\ta\tb\nneutral\ta\n", "line 2: expected the columns label, premise"),
-        ("--test", "", "holds no labelled pair"),
+        ("--train", "neutral\ta\tb\nnuetral\ta\tb\n", "bad.tsv: line 2: unknown label 'nuetral'"),
+        (
+            "--dev",
+            "neutral\ta\tb\nneutral\ta\n",
+            "bad.tsv: line 2: expected the columns",
+        ),
+        ("--test", "", "bad.tsv: holds no labelled pair"),
         ("--train", "entailment\ta\tb\n" * 3, "all 3 pairs to train on are labelled entailment"),
     ],
 )
