@@ -375,17 +375,18 @@ def test_the_words_of_the_sample_are_labelled_rightly(cli: Run) -> None:
 
 
 @pytest.mark.slow
-def test_measure_says_of_components_what_misp_says(cli: Run) -> None:
-    for option in ([], ["--centre"]):
+def test_measure_says_of_components_what_misp_says(cli: Run, vocab: Path) -> None:
+    for option in ((), ("--centre",)):
+        more = ("--vocab", vocab, "--no-chance", *option)
         notes = [
-            cli(*command, *option).err
+            cli(*command, *more).err
             for command in (("misp", "--details"), ("measure", "--only", "midb"))
         ]
         assert notes[0] == notes[1] != ""
-        brief = cli("misp", *option).err  # without --details no note on noisy signs
+        brief = cli("misp", *more).err  # without --details no note on noisy signs
         noisy = "is noise (bootstrap stability below"
         assert brief.splitlines() == [one for one in notes[0].splitlines() if noisy not in one]
-    assert "note:" not in cli("measure", "--only", "direct-bias").err
+    assert "note:" not in cli("measure", "--only", "direct-bias", "--no-chance").err
     assert "these components hold 22%" in cli("measure", "--words", "nurse", "--centre").err
 
 
@@ -509,9 +510,8 @@ def test_the_seed_moves_the_intervals(rows: Run, file: Path) -> None:
 
 @pytest.mark.slow
 def test_one_thread_and_two_agree(rows: Run, file: Path, questions: Path) -> None:
-    one, two = (
-        rows(file, "--only", LINEAR, "--sembias", questions, "--threads", n) for n in (1, 2)
-    )
+    call = (file, "--only", LINEAR, "--sembias", questions, "--no-chance")
+    one, two = (rows(*call, "--threads", n) for n in (1, 2))
     for a, b in zip(one, two, strict=True):
         assert a["value"] == pytest.approx(b["value"], abs=1e-12)
 
@@ -628,7 +628,7 @@ def test_redrawn_word_lists_add_intervals_and_change_nothing_else(
     assert cli("misp", file, "-o", clean, "--no-chance", "-q").code == 0
     call = ("measure", file, clean, "--only", "midb,direct-bias,same,weat", "--no-chance", "-q")
     alone = cli(*call, "--format", "json")
-    done = cli(*call, "--seed-lists", 20, "--format", "json")
+    done = cli(*call, "--seed-lists", 6, "--format", "json")
     assert (done.code, alone.code) == (0, 0), done.err
     rows = json.loads(done.out)["rows"]
     own = ("lists", "change")
@@ -640,11 +640,11 @@ def test_redrawn_word_lists_add_intervals_and_change_nothing_else(
         if row["measure"] == "weat":
             assert "lists_draws" not in row
             continue
-        assert row["lists_draws"] == 20
+        assert row["lists_draws"] == 6
         assert row["lists_low"] < row["lists_high"]
         assert ("change_from" in row) == (row["subject"] != first)
-    table = cli(*call, "--seed-lists", 20)
-    assert "95 % interval over word lists, 20 redraws" in table.out
+    table = cli(*call, "--seed-lists", 6)
+    assert "95 % interval over word lists, 6 redraws" in table.out
     assert f"less {first}" in table.out
     assert max(map(len, table.out.splitlines())) <= 100
 
