@@ -17,9 +17,9 @@ import pytest
 import stand_ins
 from numpy.typing import NDArray
 
-from wordbias import Embedding, WordbiasError
+from wordbias import Embedding
 from wordbias.contextual.nli_fairness import fairness_rows
-from wordbias.data import nli_sample_path, sample_path
+from wordbias.data import nli_sample_path
 from wordbias.functions import nli_models
 from wordbias.nli.files import Model, shapes
 from wordbias.nli.hugging_face import Classifier
@@ -103,21 +103,6 @@ def test_three_sets_are_written(cli: Run, tmp_path: Path) -> None:
         assert tuple(header) == COLUMNS
         assert len(rows) == len({row[0] for row in rows}) == size
         assert f"{size:,}" in done.out
-
-
-def test_json_lists_the_written_files(cli: Run, tmp_path: Path) -> None:
-    done = cli("mab-eval", "--set", "parity", "--write", tmp_path, "--format", "json")
-    (row,) = json.loads(done.out)["rows"]
-    assert row == {
-        "subject": "parity",
-        "measure": "pairs",
-        "value": 10_824,
-        "attribute": "gender",
-        "set": "parity",
-        "units": 164 * 33,
-        "words": 2,
-        "file": str(tmp_path / "parity.csv"),
-    }
 
 
 @pytest.mark.usefixtures("all_premises")
@@ -206,17 +191,6 @@ def test_the_rows_are_the_librarys(
 
 
 @pytest.mark.slow
-def test_one_set_or_all(found: Callable[..., dict[str, Any]], model: Path) -> None:
-    def settings(*arguments: object) -> list[str]:
-        rows = found(model, "--draws", 50, *arguments)["rows"]
-        return list(dict.fromkeys(row["setting"] for row in rows))
-
-    assert settings() == ["nouns", "pronouns"]
-    assert settings("--set", "names") == ["names"]
-    assert settings("--set", "all") == ["nouns", "pronouns", "occupations", "names"]
-
-
-@pytest.mark.slow
 def test_p_as_published(found: Callable[..., dict[str, Any]], model: Path) -> None:
     ours, published = (
         [row for row in found(model, "--set", "occupations", *flag)["rows"] if "p" in row]
@@ -269,44 +243,38 @@ def test_a_model_of_other_vectors_is_noted(cli: Run, model: Path, tmp_path: Path
     assert str(path) in said
 
 
-def test_an_embedding_without_the_words_is_refused(
-    refused: Refused, model: Path, sample: Embedding, tmp_path: Path
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            "MODEL --embedding few.safetensors",
+            "few lacks 2 of 9 words that the set explicit asks about (lady, She)",
+        ),
+        ("other.nli.safetensors", "trained on glove50 of 50 dimensions, sample has 100"),
+        ("cut.safetensors", "cut.safetensors: cannot be read as an NLI model"),
+        ("gone.safetensors", "gone.safetensors: cannot be read as an NLI model"),
+        ("glove.txt", "; vectors are given by --embedding"),
+        ("MODEL --embedding nowhere.txt", "nowhere.txt"),
+    ],
+)
+def test_models_and_vectors_that_cannot_be_used(
+    refused: Refused,
+    model: Path,
+    sample: Embedding,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: str,
+    message: str,
 ) -> None:
-    path = tmp_path / "few.safetensors"
-    sample.subset([word for word in sample.words if word not in ("she", "lady")]).save(path)
-    said = refused("mab-eval", model, "--embedding", path)
-    assert "few lacks 2 of 9 words that the set explicit asks about (lady, She)" in said
-
-
-def test_a_model_of_other_dimensions_is_refused(
-    refused: Refused, model: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "other.nli.safetensors"
-    random_model(dim=50, embedding={"name": "glove50"}).save(other)
-    said = refused("mab-eval", other)
-    assert "trained on glove50 of 50 dimensions, sample has 100" in said
-    assert "wordbias nli-train" in said
-
-
-@pytest.mark.parametrize("what", ["cut", "vectors", "text", "gone"])
-def test_a_damaged_model_is_refused(
-    refused: Refused, model: Path, tmp_path: Path, what: str
-) -> None:
-    path = tmp_path / "bad.safetensors"
-    content = {
-        "cut": model.read_bytes()[:-100],
-        "vectors": sample_path().read_bytes(),
-        "text": b"a 0.1 0.2\n",
-    }
-    if what in content:
-        path.write_bytes(content[what])
-    said = refused("mab-eval", path)
-    assert str(path) in said
-    assert "NLI model" in said
-
-
-def test_an_embedding_that_is_not_there(refused: Refused, model: Path) -> None:
-    assert "nowhere.txt" in refused("mab-eval", model, "--embedding", "nowhere.txt")
+    monkeypatch.chdir(tmp_path)
+    if "few" in given:
+        kept = [word for word in sample.words if word not in ("she", "lady")]
+        sample.subset(kept).save("few.safetensors")
+    random_model(dim=50, embedding={"name": "glove50"}).save("other.nli.safetensors")
+    Path("cut.safetensors").write_bytes(model.read_bytes()[:-100])
+    Path("glove.txt").write_bytes(b"a 0.1 0.2\n")
+    words = [model if word == "MODEL" else word for word in given.split()]
+    assert message in refused("mab-eval", *words)
 
 
 @pytest.mark.slow
@@ -432,23 +400,6 @@ def test_a_hugging_face_model(
     done = cli("mab-eval", "someone/mnli", "--device", "cpu")
     assert asked[-1] == ("someone/mnli", {"labels": None, "device": "cpu"})
     assert "of the Hugging Face model someone/mnli." in " ".join(done.out.split())
-
-
-def test_a_hugging_face_model_that_cannot_be_used_is_one_line(
-    refused: Refused, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def load(name: str, **options: Any) -> Any:
-        raise WordbiasError(f"{name}: a label order that cannot be determined")
-
-    monkeypatch.setattr(Classifier, "load", load)
-    said = refused("mab-eval", "m")
-    assert said == "wordbias: m: a label order that cannot be determined"
-
-
-def test_vectors_given_as_a_model_are_told_their_place(refused: Refused, tmp_path: Path) -> None:
-    path = tmp_path / "glove.txt"
-    path.write_text("a 0.1 0.2\n", encoding="utf-8")
-    assert "; vectors are given by --embedding" in refused("mab-eval", path)
 
 
 def test_predictions_for_the_set_parity(

@@ -49,27 +49,12 @@ def page(cli: Run, tmp_path: Path) -> Callable[..., str]:
     return make
 
 
-def test_rows_of_an_association_test(saved: Run, page: Run) -> None:
-    text = page(saved("weat", "--query", "weat7", "--draws", 10))
-    assert '<section id="weat">' in text
-    assert "math/arts × male/female" in text
-    assert "1.281" in text
-
-
 @pytest.mark.slow
 def test_rows_of_misp_have_their_components_and_stages(saved: Run, page: Run) -> None:
     text = page(saved("misp"))
     assert "MIDB spectrum of sample" in text
     assert "after, refitted" in text
     assert "no interval to judge by" in text
-
-
-@pytest.mark.slow
-def test_single_words_are_kept(saved: Run, page: Run) -> None:
-    text = page(saved("measure", "--words", "nurse,boss"))
-    assert '<section id="rows">' in text
-    assert "nurse" in text
-    assert "boss" in text
 
 
 def test_measures_without_a_picture_get_a_plain_table(

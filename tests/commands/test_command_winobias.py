@@ -13,7 +13,6 @@ import pytest
 import small_winobias
 import tiny_encoders
 
-from wordbias.reports import FORMATS
 from wordbias.stereotypes.winobias import load_winobias
 
 Run = Callable[..., Any]
@@ -37,14 +36,6 @@ def found(tmp_path: Path, folder: Path) -> Path:
         lines.append(json.dumps({"sentence": one.text, "clusters": clusters}))
     path.write_text("\n".join(lines))
     return path
-
-
-def test_alone_it_says_what_is_there(cli: Run, folder: Path) -> None:
-    done = cli("winobias", folder)
-    assert (done.code, done.err) == (0, "")
-    assert f"WinoBias in {folder}: 24 sentences." in " ".join(done.out.split())
-    assert "5 professions." in done.out
-    assert sum(line.split()[:1] in (["pro"], ["anti"]) for line in done.out.splitlines()) == 8
 
 
 def test_it_scores_clusters(cli: Run, folder: Path, found: Path) -> None:
@@ -73,13 +64,6 @@ def test_rows_for_machines(cli: Run, folder: Path, found: Path) -> None:
     assert rows["tpr-gap", "nurse", None]["value"] == 1
     assert rows["tpr-gap", "sheriff", None]["value"] == -1
     assert result["inputs"]["clusters"]["sha256"]
-
-
-@pytest.mark.parametrize("to", FORMATS)
-def test_every_format(cli: Run, folder: Path, found: Path, to: str) -> None:
-    done = cli("winobias", folder, "--clusters", found, "--draws", 5, "--format", to)
-    assert done.code == 0
-    assert done.out
 
 
 def test_shares_beside_the_sentences_are_found(
