@@ -129,6 +129,7 @@ def test_sentences_go_out_and_come_back(cli: Run, folder: Path, tmp_path: Path) 
     assert json.loads(scored.out.splitlines()[0])["measure"] == "conll-f1"
 
 
+@pytest.mark.slow
 def test_masked_sentences_are_encoded_and_probed(cli: Run, folder: Path, tmp_path: Path) -> None:
     masked, vectors = tmp_path / "masked.tsv", tmp_path / "masked.st"
     done = cli("winobias", folder, "--masked", masked, "--mask", "[MASK]")
@@ -145,23 +146,6 @@ def test_masked_sentences_are_encoded_and_probed(cli: Run, folder: Path, tmp_pat
     done = cli("probe", vectors, *probe, "--format", "json", "--fractions", "50,100")
     assert done.code == 0
     assert json.loads(done.out)["rows"][0]["measure"] == "compression"
-
-
-@pytest.mark.slow
-def test_real_sentences(cli: Run, shared_data: Path, tmp_path: Path) -> None:
-    folder = shared_data / "winobias"
-    path = tmp_path / "found.json"
-    sentences = load_winobias(folder)
-    path.write_text(json.dumps({one.text: one.gold for one in sentences}))
-    done = cli("winobias", folder, "--clusters", path, "--draws", 0, "--format", "json")
-    report = json.loads(done.out)
-    rows = report["rows"]
-    assert str(folder) in report["inputs"]["shares"]["path"]
-    for row in rows:
-        if row["measure"] == "conll-f1":
-            assert row["value"] == pytest.approx(100)
-    correlated = [r for r in rows if r["set"] == "pearson"]
-    assert {row["reason"] for row in correlated} == {"the gap is the same in every class"}
 
 
 def test_what_is_wrong_is_one_line(
