@@ -414,6 +414,24 @@ def test_another_attribute(rows: Run, cli: Run, file: Path, age: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_table_of_two_has_a_line_a_measure(
+    cli: Run, saved: Run, few: Embedding, questions: Path
+) -> None:
+    """Also where one of them has no direction."""
+    g = Subspace.from_direction(few["she"].astype(float) - few["he"])
+    gone = saved("gone.bin", g.remove(few.vectors.astype(float), hard=True))
+    done = cli("measure", saved("full.bin"), gone, "--sembias", questions, "--only", LINEAR)
+    table, _, by_chance = done.out.partition("\nBy chance\n")
+    assert re.search(r"SemBias, none \(all\) .* \d\.\d{3} \(", by_chance)
+    lines = [line for line in table.splitlines() if re.match("  (SemBias|GIPE|direct)", line)]
+    assert len(lines) == len({re.split("  +", line.strip())[0] for line in lines}) == 2 + 6 + 3
+    for line in lines:
+        if "direct bias (PCA)" not in line:
+            assert line.count("–") == 1
+        assert re.search(" (0|0.5|lower|higher)$", line)
+
+
+@pytest.mark.slow
 def test_one_thread_and_two_agree(rows: Run, file: Path, questions: Path) -> None:
     call = (file, "--only", LINEAR, "--sembias", questions, "--no-chance")
     one, two = (rows(*call, "--threads", n) for n in (1, 2))

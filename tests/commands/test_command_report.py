@@ -57,6 +57,14 @@ def test_rows_of_misp_have_their_components_and_stages(saved: Run, page: Run) ->
     assert "no interval to judge by" in text
 
 
+@pytest.mark.slow
+def test_single_words_are_kept(saved: Run, page: Run) -> None:
+    text = page(saved("measure", "--words", "nurse,boss"))
+    assert '<section id="rows">' in text
+    assert "nurse" in text
+    assert "boss" in text
+
+
 def test_measures_without_a_picture_get_a_plain_table(
     saved: Run, page: Run, tmp_path: Path
 ) -> None:

@@ -132,10 +132,14 @@ def test_an_adapter_is_on_while_the_model_predicts(
 
 
 def test_another_head_than_that_of_the_fit_is_refused(job_adapter: Path) -> None:
-    other = (tiny_heads.model("bert", "SequenceClassification", 2), tiny_heads.tokenizer())
+    other = (
+        tiny_heads.model("bert", "SequenceClassification", 2, hidden_size=64),
+        tiny_heads.tokenizer(),
+    )
     adapter = wb.load(job_adapter).setting("SENT-0")
     with pytest.raises(WordbiasError, match="was fitted on another model"):
         wb.predict(other, ["a cup ."], adapter=adapter)
+    assert wb.predict(other, ["a cup ."], adapter=adapter, force=True).predicted
 
 
 def test_texts_without_words_are_dropped(cli: Callable[..., Any], folder: Path) -> None:
