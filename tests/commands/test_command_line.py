@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,13 @@ import pytest
 import wordbias
 from wordbias import Attribute, Embedding, __version__
 from wordbias import errors as optional
+from wordbias.calls import public
 from wordbias.cli import SECTIONS
-from wordbias.commands.shell import note, shell
+from wordbias.commands.shell import argument, note, shell
 from wordbias.docstrings import docstring_of
 from wordbias.errors import WordbiasError
+from wordbias.reports import Report
+from wordbias.results import Row
 from wordbias.wordlists import Templates, common_names
 
 Run = Callable[..., Any]
@@ -93,6 +96,51 @@ def test_a_parameter_that_is_no_option_is_documented() -> None:
 def test_a_parameter_that_the_function_lacks_is_refused() -> None:
     with pytest.raises(TypeError, match=r"cache: not its parameters \['none'\]"):
         shell(wordbias.cache, examples="wordbias cache", python_only=("none",))
+
+
+def test_a_command_calls_its_function_with_what_is_typed_and_shows_its_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """So that what a function returns need not be tested again as what its command prints."""
+    given: list[object] = []
+
+    @public
+    def made(data: str, *more: str, dims: int = 4, groups: object = None, chance: bool = True,
+             setting: Sequence[str] = ()) -> Report:  # fmt: skip
+        """Measure.
+
+        Parameters
+        ----------
+        data : str
+            File.
+        more : str
+            Files.
+        dims : int
+            Number.
+        groups : str
+            Groups.
+        chance : bool
+            Chance.
+        setting : sequence of str
+            Settings.
+        """
+        given[:] = [data, more, dims, groups, chance, setting]
+        return Report("made", rows=[Row("a", "midb", 0.25, {"low": 0.0})], notes=["few words"])
+
+    command = shell(made, argument("data"), argument("more", many=True), examples="wordbias made")
+    for words, values in (
+        (["x"], ["x", (), 4, None, True, ()]),
+        (["x", "y", "z", "--dims", "2", "--groups", "age", "--no-chance", "--setting", "a",
+          "--setting", "b"], ["x", ("y", "z"), 2, "age", False, ["a", "b"]]),
+    ):  # fmt: skip
+        for to in ("json", "table"):
+            command.main([*words, "--format", to], standalone_mode=False)
+            assert given == values
+            said, typed = capsys.readouterr(), list(given)
+            called = made(*values[:1], *values[1], **dict(zip(
+                ("dims", "groups", "chance", "setting"), values[2:], strict=True)))  # fmt: skip
+            assert (given, said.out.strip()) == (typed, called.render(to).strip())
+            assert said.err == "note: few words\n"
 
 
 def test_version(cli: Run) -> None:
