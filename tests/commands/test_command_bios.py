@@ -272,6 +272,7 @@ def test_bad_input(cli: Cli, encoder: str, tmp_path: Path) -> None:
     assert not (tmp_path / "study").exists()
 
 
+@pytest.mark.slow
 def test_a_class_that_a_limit_leaves_empty(cli: Cli, encoder: str, tmp_path: Path) -> None:
     """It has no share of women, which JSON could not say."""
     texts = [f"text {i} works" for i in range(60)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 
 import wordbias as wb
 from wordbias import Attribute, Embedding, correlation
+from wordbias.methods.words import listed_words
 
 Run = Callable[..., Any]
 
@@ -46,17 +45,12 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three small embeddings of the sample's words, and words to measure on."""
-    from wordbias import Embedding
-
     folder = tmp_path_factory.mktemp("made")
     sample = Embedding.sample()
+    sample = sample.subset([*sample.words[:1500], *sorted(listed_words(Attribute.load()))])
     for i, scale in enumerate((0.0, 0.3, 0.6)):
         noise = np.random.default_rng(i).normal(size=sample.vectors.shape) * scale
-        lines = (
-            f"{word} " + " ".join(f"{x:.5f}" for x in row)
-            for word, row in zip(sample.words, sample.vectors + noise, strict=True)
-        )
-        (folder / f"e{i}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        sample.with_vectors(sample.vectors + noise).save(folder / f"e{i}.txt")
     (folder / "vocab").write_text("doctor\nnurse\nengineer\nteacher\nboss\nmaid\n")
     return folder
 
@@ -147,21 +141,6 @@ def test_ten_pairs_are_shown_in_detail_and_those_of_a_chosen_measure(
     assert all("4" in line.split()[:3] for line in lines)
 
 
-def test_every_format_has_the_same_values(cli: Run, table: Path) -> None:
-    said = {
-        to: cli("compare", table, "--format", to).out
-        for to in ("json", "jsonl", "csv", "md", "latex", "table")
-    }
-    rows = json.loads(said["json"])["rows"]
-    assert [json.loads(line) for line in said["jsonl"].splitlines()] == rows
-    values = [float(row["value"]) for row in csv.DictReader(io.StringIO(said["csv"]))]
-    assert values == [row["value"] for row in rows]
-    for to in ("md", "latex", "table"):
-        assert all(f"{value:.3f}" in said[to] for value in values)
-    assert said["md"].count("\n|") == 5 + 2 * 3  # and two tables of the pair of four embeddings
-    assert r"\begin{tabular}{lrrr}" in said["latex"]
-
-
 @pytest.mark.slow
 def test_many_measures_are_numbered_and_fit(
     of_many: wb.Report, monkeypatch: pytest.MonkeyPatch
@@ -179,14 +158,13 @@ def test_many_measures_are_numbered_and_fit(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("to", ["json", "jsonl", "csv"])
-def test_what_misp_prints_can_be_compared(cli: Run, made: Path, tmp_path: Path, to: str) -> None:
+def test_what_misp_prints_can_be_compared(cli: Run, made: Path, tmp_path: Path) -> None:
     given, want = [], {}
     for i in range(3):
         arguments = ("misp", made / f"e{i}.txt", "--vocab", made / "vocab", "-q", "--no-cache")
-        done = cli(*arguments, "--format", to)
+        done = cli(*arguments, "--format", "csv")
         assert done.code == 0
-        given.append(tmp_path / f"{i}.{to}")
+        given.append(tmp_path / f"{i}.csv")
         given[-1].write_text(done.out, encoding="utf-8")
         rows = json.loads(cli(*arguments, "--format", "json").out)["rows"]
         want[i] = {(r["measure"], r.get("stage"), r.get("reference")): r["value"] for r in rows}

@@ -105,15 +105,13 @@ def test_a_command_calls_its_function_with_what_is_typed_and_shows_its_report(
     given: list[object] = []
 
     @public
-    def made(data: str, *more: str, dims: int = 4, groups: object = None, chance: bool = True,
+    def made(*data: str, dims: int = 4, groups: object = None, chance: bool = True,
              setting: Sequence[str] = ()) -> Report:  # fmt: skip
         """Measure.
 
         Parameters
         ----------
         data : str
-            File.
-        more : str
             Files.
         dims : int
             Number.
@@ -124,22 +122,24 @@ def test_a_command_calls_its_function_with_what_is_typed_and_shows_its_report(
         setting : sequence of str
             Settings.
         """
-        given[:] = [data, more, dims, groups, chance, setting]
+        given[:] = [data, dims, groups, chance, setting]
         return Report("made", rows=[Row("a", "midb", 0.25, {"low": 0.0})], notes=["few words"])
 
-    command = shell(made, argument("data"), argument("more", many=True), examples="wordbias made")
+    command = shell(made, argument("data", many=True), examples="wordbias made")
+    typed = ("y", "z", "--dims", "2", "--groups", "age", "--no-chance")
+    settings = ("--setting", "a", "--setting", "b")
     for words, values in (
-        (["x"], ["x", (), 4, None, True, ()]),
-        (["x", "y", "z", "--dims", "2", "--groups", "age", "--no-chance", "--setting", "a",
-          "--setting", "b"], ["x", ("y", "z"), 2, "age", False, ["a", "b"]]),
-    ):  # fmt: skip
+        (("x",), [("x",), 4, None, True, ()]),
+        ((*typed, *settings), [("y", "z"), 2, "age", False, ["a", "b"]]),
+    ):
         for to in ("json", "table"):
             command.main([*words, "--format", to], standalone_mode=False)
+            said = capsys.readouterr()
             assert given == values
-            said, typed = capsys.readouterr(), list(given)
-            called = made(*values[:1], *values[1], **dict(zip(
-                ("dims", "groups", "chance", "setting"), values[2:], strict=True)))  # fmt: skip
-            assert (given, said.out.strip()) == (typed, called.render(to).strip())
+            data, *others = values
+            names = ("dims", "groups", "chance", "setting")
+            called = made(*data, **dict(zip(names, others, strict=True)))
+            assert said.out.strip() == called.render(to).strip()
             assert said.err == "note: few words\n"
 
 

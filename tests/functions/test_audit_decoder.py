@@ -142,7 +142,7 @@ def test_the_expected_pronoun_is_that_of_the_logits(
     assert gap.details["people"] == pytest.approx(people.mean(), abs=1e-4)
 
 
-@pytest.mark.parametrize("stage", ["before", "hard"])
+@pytest.mark.parametrize("stage", first_quick(["before", "hard"]))
 def test_perplexity_is_that_of_the_logits(page: Page, loaded: tuple[Any, Any], stage: str) -> None:
     from wordbias.contextual.audit.texts import AuditTexts
 
@@ -285,7 +285,8 @@ def test_the_written_decoder_has_the_figures_of_the_column(
     assert again.code == 1
 
 
-@pytest.mark.parametrize("method", first_quick(["leace", "tokens@1", "concept-scrubbing"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["leace", "tokens@1", "concept-scrubbing"])
 def test_what_is_not_exact_in_weights_is_written_as_an_adapter(
     folder: Path, tmp_path: Path, loaded: tuple[Any, Any], method: str
 ) -> None:
