@@ -209,28 +209,17 @@ def test_where_there_is_nothing_to_choose_nothing_is_written(
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (["--by", "lean", "--dims", 2], "No such option"),
-        (["--by", "lean", "--keep", 1.5], "1.5 is not in the range"),
-        (["--keep", 0.9], "Missing option '--by'"),
-        (["--by", "bias"], "--by=bias: expected one of midb-abs, midb-rms, "),
+        (["misp", "--by", "lean", "--dims", 2], "No such option"),
+        (["misp", "--by", "lean", "--keep", 1.5], "1.5 is not in the range"),
+        (["misp", "--keep", 0.9], "Missing option '--by'"),
+        (["misp", "--by", "bias"], "--by=bias: expected one of midb-abs, midb-rms, "),
+        (["misp:dims=x hard", "--by", "lean"], "dims: expected a whole number"),
     ],
 )
 def test_what_does_not_go_together_is_refused(cli: Run, call: list[object], said: str) -> None:
-    done = cli("choose", "misp", *call)
+    done = cli("choose", *call)
     assert done.code == 2
     assert said in done.err
-
-
-def test_a_wrong_setting_is_wrong_usage(cli: Run) -> None:
-    done = cli("choose", "misp:dims=x hard", "--by", "midb-abs")
-    assert (done.code, "dims: expected a whole number" in done.err) == (2, True)
-
-
-def test_without_methods_debias_says_how_to_go_on(cli: Run) -> None:
-    done = cli("debias")
-    assert done.code == 2
-    assert "METHODS: name at least one of misp, mhd, " in done.err
-    assert "or let wordbias choose find one" in done.err
 
 
 def test_groups_of_more_than_two_are_refused(cli: Run) -> None:

@@ -46,7 +46,7 @@ def few() -> Embedding:
     """The frequent words of the sample, and those that are listed."""
     sample = Embedding.sample()
     listed = sorted(listed_words(Attribute.load()) | WordSets.load().specific)
-    return sample.subset([*sample.words[:2500], *listed, "nurse", "engineer", "elderly"])
+    return sample.subset([*sample.words[:800], *listed, "doctor", "nurse", "engineer", "elderly"])
 
 
 def _rounding(embedding: Embedding) -> float:
@@ -108,16 +108,10 @@ def test_words_that_are_left_alone_are_counted(
     assert row["n"] == len(few)
 
 
-@pytest.mark.slow
-def test_a_chain_is_one_after_the_other(cli: Run, text: Path, tmp_path: Path) -> None:
-    both, first, second = (tmp_path / f"{i}.txt" for i in range(3))
-    assert cli("debias", "hard,misp", text, "-o", both).code == 0
-    assert cli("debias", "hard", text, "-o", first).code == 0
-    assert cli("debias", "misp", first, "-o", second).code == 0
-    np.testing.assert_allclose(wb.load(both).vectors, wb.load(second).vectors, atol=1e-6)
-    other = tmp_path / "other.txt"
-    assert cli("debias", "misp,hard", text, "-o", other).code == 0
-    assert not np.allclose(wb.load(other).vectors, wb.load(both).vectors, atol=1e-3)
+def test_a_chain_is_one_after_the_other(few: Embedding) -> None:
+    both, first = fit_chain("hard,misp", few)[1], fit_chain("hard", few)[1]
+    np.testing.assert_array_equal(both.vectors, fit_chain("misp", first)[1].vectors)
+    assert not np.allclose(both.vectors, fit_chain("misp,hard", few)[1].vectors, atol=1e-3)
 
 
 def test_the_chain_is_recorded(cli: Run, text: Path, tmp_path: Path) -> None:
@@ -167,9 +161,6 @@ def test_measuring_before_and_after(cli: Run, text: Path) -> None:
     rows = [row for row in json.loads(done.out)["rows"] if row["measure"] == "midb-rms"]
     assert [row["subject"] for row in rows] == ["few", "few.mhd"]
     assert rows[1]["value"] < rows[0]["value"]
-    table = cli("debias", "mhd", text, "--measure", "--only", "midb").out
-    assert "few.mhd" in table
-    assert "RMS of components" in table
 
 
 def _gn_glove(few: Embedding, path: Path) -> Embedding:
@@ -239,8 +230,6 @@ def test_a_transform_belongs_to_its_vectors(
     ("arguments", "code", "said"),
     [
         (["hardd"], 2, "did you mean hard?"),
-        (["hard,"], 2, "expected the name of a method, at character"),
-        (["hard:alpha=3"], 2, "hard takes direction, equalise, as-published; found 'alpha'"),
         (["hard", "--alpha", "3"], 2, "No such option"),
         (["misp:dims=0"], 2, "dims: expected a whole number from 1 on, found '0'"),
         (["misp:weights=2"], 1, "expected 4 weights"),
@@ -249,11 +238,11 @@ def test_a_transform_belongs_to_its_vectors(
         (["multi-hard:sets=none.toml"], 1, "none.toml"),
         (["oscar:concept=none.txt"], 1, "none.txt"),
         (["hard", "--save-transform", "no/such/f.safetensors"], 1, "does not exist"),
-        (["hard", "--measure", "--only", "magic"], 2, "measure 'magic'"),
-        ([], 2, "METHODS: name at least one of misp, mhd, "),
-        (["hard", "--only", "midb"], 2, "--only is for --measure"),
+        ([], 2, "or let wordbias choose find one"),
         (["hard", "--strict-vocab"], 2, "--strict-vocab is for --measure"),
-        (["multi-hard:sets=a.toml", "--groups", "b.toml"], 2, "not both"),
+        (["misp:center"], 2, "as-published"),
+        (["misp:centred"], 2, "as-published"),
+        (["leace:as-published"], 2, "as-published"),
     ],
 )
 def test_bad_calls_are_one_clear_line(cli: Run, arguments: list[str], code: int, said: str) -> None:
@@ -348,24 +337,21 @@ def test_methods_are_known_by_either_spelling(few: Embedding) -> None:
         fit_chain([], few)
 
 
-def test_misp_says_what_its_components_describe(cli: Run) -> None:
-    done = cli("debias", "misp:as-published")
+def test_misp_says_what_was_removed_and_what_its_components_describe(cli: Run) -> None:
+    done, usual = cli("debias", "misp:as-published"), cli("debias", "misp").out
     assert "difference-in-span" in done.out
     assert "these components hold 22% of the difference" in done.err
-    assert "not centred" in cli("debias", "misp").out
-
-
-def test_what_was_removed_is_the_first_line(cli: Run) -> None:
+    assert "not centred" in usual
     said = "misp: the means of the groups come 20.3% nearer to each other (36.5% of the"
-    assert cli("debias", "misp").out.startswith(said)
+    assert usual.startswith(said)
 
 
 def test_one_method_of_a_chain_can_be_as_published(few: Embedding) -> None:
-    chain, done = fit_chain("misp:as-published,inlp:rounds=2", few)
+    chain, done = fit_chain("misp:as-published,inlp:rounds=2:per-class=100", few)
     assert [part.settings["as_published"] for part in chain.parts] == [True, False]
     assert [part.centred for part in chain.parts] == [True, None]
     first = fit_chain("misp:centre", few)[1]
-    again = fit_chain("inlp:rounds=2", first)[1]
+    again = fit_chain("inlp:rounds=2:per-class=100", first)[1]
     np.testing.assert_array_equal(again.vectors, done.vectors)
 
 
@@ -377,12 +363,6 @@ def test_centred_and_not_centred_are_not_mixed(few: Embedding, tmp_path: Path) -
     save_chain(path, Chain(tuple(parts)), Origin.of(few))
     with pytest.raises(WordbiasError, match="one method has centred differences"):
         load_chain(path)
-
-
-@pytest.mark.parametrize("name", ["misp:center", "misp:centred", "leace:as-published"])
-def test_another_variant_of_a_method_is_refused(cli: Run, name: str) -> None:
-    done = cli("debias", name)
-    assert (done.code, "as-published" in done.err) == (2, True)
 
 
 def test_apply_says_that_differences_were_centred(cli: Run, text: Path, tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,19 +37,6 @@ def loaded(folder: Path) -> Any:
 
 def values(report: Any) -> list[Any]:
     return [(row.measure, row.value, dict(row.details)) for row in report]
-
-
-def test_the_rows_of_the_command_line(
-    cli: Callable[..., Any], folder: Path, tmp_path: Path
-) -> None:
-    report = likelihood(folder / "nsp", data=folder / "gsss.csv", top=0.5, output=tmp_path / "a")
-    given = ("--data", folder / "gsss.csv", "--top", 0.5, "-o", tmp_path / "b")
-    done = cli("likelihood", folder / "nsp", *given, "--format", "json")
-    found = json.loads(done.out)
-    assert report.to_dict()["rows"] == found["rows"]
-    assert report.arguments.keys() == found["arguments"].keys()
-    assert report.notes == found["notes"]
-    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
 
 
 def test_loaded_models_frames_and_adapters(folder: Path, loaded: Any, tmp_path: Path) -> None:
