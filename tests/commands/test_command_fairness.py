@@ -62,30 +62,10 @@ def _values(result: dict[str, Any]) -> dict[tuple[str, str], Any]:
     return {(row["measure"], row["set"]): row["value"] for row in result["rows"]}
 
 
-def test_it_prints_gaps_and_distances(cli: Run, predictions: Path) -> None:
-    done = cli("fairness", predictions, *NAMES)
-    assert (done.code, done.err) == (0, "")
-    for label in ("TPR gap", "F1 gap", "independence", "separation", "sufficiency", "Accuracy"):
-        assert label in done.out
-    assert "Classes" not in done.out
-    assert all(len(line) <= 100 for line in done.out.splitlines())
-    text = " ".join(done.out.split())
-    assert f"Group fairness of {predictions}: 400 predictions, 4 classes, F − M." in text
-    assert "precision is TP/(TP+FP). Shares for P are of the evaluated examples." in text
-    assert "P should use the shares of the training data" in text
-
-
 def test_the_numbers_are_those_of_the_library(found: Run) -> None:
     rows = fairness_rows(Confusion.of(*zip(*_examples(), strict=True)), "x")  # type: ignore[arg-type]
     expected = {(row.measure, row.details["set"]): row.value for row in rows}
     assert _values(found()) == expected
-
-
-def test_classes_are_shown_when_asked_for(cli: Run, predictions: Path) -> None:
-    done = cli("fairness", predictions, *NAMES, "--by-class", "--draws", 0)
-    table = done.out.partition("Classes")[2]
-    assert all(name in table for name in CLASSES)
-    assert all(len(line) <= 100 for line in done.out.splitlines())
 
 
 def test_columns_have_usual_names(cli: Run, tmp_path: Path) -> None:
@@ -245,21 +225,6 @@ def test_missing_files_are_named(refused: Refused, predictions: Path, tmp_path: 
     assert f"{nowhere}: cannot be read" in refused("fairness", nowhere, *NAMES)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--train", "a", "--shares", "b"),
-        ("--share-column", "a"),
-        ("--costs", "a", "--distance", "positions"),
-        ("--distance", "kl"),
-        ("--draws", "-1"),
-    ],
-)
-def test_wrong_usage(cli: Run, predictions: Path, arguments: tuple[str, ...]) -> None:
-    assert cli("fairness", predictions, *arguments).code == 2
-    assert cli("fairness").code == 2
-
-
 @pytest.mark.slow
 def test_it_needs_none_of_the_heavy_libraries(predictions: Path) -> None:
     arguments = ["fairness", str(predictions), *NAMES, "--format", "jsonl"]
@@ -276,22 +241,16 @@ def test_it_needs_none_of_the_heavy_libraries(predictions: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ("--labels", "y", "--predicted", "y", "--sensitive", "z"),
-            "--labels and --predicted both name",
-        ),
-        (
-            ("--labels", "y", "--predicted", "r", "--sensitive", "y"),
-            "--labels and --sensitive both name",
-        ),
-        (
-            ("--labels", "y", "--predicted", "z", "--sensitive", "z"),
-            "--predicted and --sensitive both name",
-        ),
+        ((*NAMES, "--predicted", "y"), "--labels and --predicted both name"),
+        ((*NAMES, "--sensitive", "y"), "--labels and --sensitive both name"),
+        ((*NAMES, "--predicted", "z"), "--predicted and --sensitive both name"),
         (("--predicted", "label"), "--labels and --predicted both name the column 'label'"),
+        ((*NAMES, "--train", "a", "--shares", "b"), "choose one of --train and --shares"),
+        ((*NAMES, "--share-column", "a"), "--share-column"),
+        ((*NAMES, "--costs", "a", "--distance", "positions"), "--costs"),
     ],
 )
-def test_one_column_is_not_two(
+def test_what_does_not_go_together_is_wrong_usage(
     cli: Run, predictions: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     """A classifier would be perfect, or a group its class."""

@@ -170,6 +170,7 @@ def test_it_runs_from_a_checkout(start: list[str]) -> None:
     assert done.stdout.startswith("Usage: wordbias ")
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_failure() -> None:
     command = f"{sys.executable} -m wordbias lists --format json | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
@@ -178,6 +179,7 @@ def test_a_reader_that_stops_early_is_no_failure() -> None:
     assert (done.stdout.splitlines(), done.stderr) == (["{", "0"], "")
 
 
+@pytest.mark.slow
 def test_an_interruption_after_the_end_is_not_heard() -> None:
     code = (
         "import atexit, os, signal, sys\n"
@@ -404,6 +406,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [None, "cp1252"])
 def test_on_windows_what_goes_to_a_file_is_utf_8_unless_another_encoding_is_chosen(
     chosen: str | None, tmp_path: Path
