@@ -257,23 +257,6 @@ def test_lists_of_an_attribute(cli: Run, tmp_path: Path) -> None:
     assert rows["group old"]["first"] == "old, aged, elderly"
 
 
-@pytest.mark.parametrize("columns", [80, 100])
-def test_the_table_of_lists_fits_the_terminal(
-    cli: Run, monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    assert max(map(len, cli("lists").out.splitlines())) <= columns
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"), [(["--lists", "nowhere"], 1), (["--format", "xml"], 2), (["x"], 2)]
-)
-def test_lists_that_are_not_there(cli: Run, arguments: list[str], code: int) -> None:
-    done = cli("lists", *arguments)
-    assert (done.code, done.out) == (code, "")
-    assert done.err
-
-
 def test_no_control_character_of_a_file_reaches_the_terminal(cli: Run, tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     evil = "\x1b[2Jnurse\u202e"
@@ -325,16 +308,6 @@ def test_notes_are_broken_between_words_on_a_terminal_only(
     assert len(lines) > 1
     assert max(map(len, lines)) <= 80
     assert " ".join(lines) == f"note: {text}".rstrip()
-
-
-@pytest.mark.parametrize("arguments", [["fetch"], ["lists"]])
-def test_tables_fit_80_columns_and_nothing_is_cut(
-    cli: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    text = cli(*arguments).out
-    assert max(map(len, text.splitlines())) <= 80
-    assert "…" not in text
 
 
 needs_shell = pytest.mark.skipif(sys.platform == "win32", reason="needs a shell that closes files")

@@ -182,15 +182,20 @@ def test_cleaned_files_are_columns_of_the_common_words(small: Embedding, tmp_pat
     assert any(f"sample: {len(lacking)} of {n:,} words are left out" in note for note in page.notes)
     assert any(f"cleaned: 1 of {len(cleaned):,} words are left out" in note for note in page.notes)
     assert list(page.inputs) == ["sample", "after: cleaned", "after: sample"]
+    page.save(tmp_path / "page.html")
+    assert "“cleaned”, “sample” are your own files" in (tmp_path / "page.html").read_text("utf-8")
 
 
 @pytest.mark.slow
 def test_draws_are_columns_like_any_other(small: Embedding, tmp_path: Path) -> None:
     """Each is what the other commands measure of the same removal, and has a paired change."""
     given: dict[str, Any] = {"skip": SKIP, "chance": False}
-    page = audit(small, methods=["misp null:2", wb.Hard(), "lists:1"], **given)
+    methods = ["misp null:2", "hard,misp", wb.Hard(), "lists:1"]
+    page = audit(small, methods=methods, **given)
     rows = {row.details["stage"]: row for row in page["midb-abs"]}
-    assert list(rows) == ["before", "misp", "hard", "null-0", "null-1", "lists-0"]
+    assert list(rows) == ["before", "misp", "hard,misp", "hard", "null-0", "null-1", "lists-0"]
+    chain = rows["hard,misp"].details
+    assert (chain["debiased"], chain["column"]) == ("hard,misp", "method")
     for kind in ("null", "lists"):
         drawn = drawn_arm(kind, {0: small, 1: small}, 2)
         for draw in range(2 if kind == "null" else 1):

@@ -131,13 +131,6 @@ def test_groups_of_any_number(folder: Path, patched: None, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_function(vectors: Any, own: Page) -> None:
-    with pytest.warns(UserWarning, match="is sent"):
-        page = audit({"planted": Documents(vectors).embed_documents}, methods=METHODS)
-    check_same(page, own)
-
-
-@pytest.mark.slow
 def test_an_endpoint(vectors: Any, own: Page, cli: Cli, tmp_path: Path) -> None:
     """Twice, of which the second call asks nothing."""
     with embedding_server.serving(Documents(vectors).embed_documents) as server:

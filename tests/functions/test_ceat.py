@@ -162,5 +162,8 @@ def test_a_model_needs_sentences(model: Path, sentences: list[str]) -> None:
         ceat(model, query=STIMULI)
     with pytest.raises(WordbiasError, match="per_word=: expected a whole number from 1 on"):
         ceat(model, sentences=sentences, query=STIMULI, per_word=0)
+    table = {"premise": sentences, "label": sentences}
+    with pytest.raises(WordbiasError, match="which column holds the sentences"):
+        ceat(model, sentences=table, query=STIMULI)  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match=r"sentences: row 1: expected a text, found 3"):
         ceat(model, sentences=[3], query=STIMULI)  # type: ignore[list-item]

@@ -37,6 +37,7 @@ def test_without_names_it_is_the_list_of_the_command(cli: Run) -> None:
     typed = json.loads(cli("fetch", "--format", "json").out)
     assert [row.to_dict() for row in found] == typed["rows"]
     assert "about=True" in found.closing[0]
+    assert max(map(len, found.render("table", 80).splitlines())) <= 80
 
 
 def test_what_is_fetched_is_a_path_with_a_report(server: Server) -> None:
