@@ -163,34 +163,6 @@ def test_measuring_before_and_after(cli: Run, text: Path) -> None:
     assert rows[1]["value"] < rows[0]["value"]
 
 
-def _gn_glove(few: Embedding, path: Path) -> Embedding:
-    """Ordinary vectors with a last coordinate as GN-GloVe has it."""
-    gender = Attribute.load()
-    last = np.random.default_rng(0).normal(0, 0.05, len(few))
-    for sign, side in ((1, 0), (-1, 1)):
-        rows = few.rows([pair[side] for pair in (*gender.pairs, *gender.equalise)])[0]
-        last[rows] += sign
-    made = Embedding(few.words, np.column_stack([few.vectors, last]), "gn")
-    made.save(path)
-    return made
-
-
-@pytest.mark.slow
-def test_gn_glove_is_split(cli: Run, few: Embedding, tmp_path: Path) -> None:
-    source, fitted = tmp_path / "gn.vec", tmp_path / "f.safetensors"
-    vectors = _gn_glove(few, source).vectors
-    zeroed, dropped, again = (tmp_path / name for name in ("zero.vec", "drop.vec", "again.vec"))
-    assert cli("debias", "gn-glove", source, "-o", zeroed).code == 0
-    done = cli("debias", "gn-glove:drop-last", source, "-o", dropped, "--save-transform", fitted)
-    assert done.code == 0, done.err
-    np.testing.assert_array_equal(wb.load(zeroed).vectors[:, :-1], vectors[:, :-1])
-    assert (wb.load(zeroed).vectors[:, -1] == 0).all()
-    np.testing.assert_array_equal(wb.load(dropped).vectors, vectors[:, :-1])
-    assert dropped.read_text(encoding="utf-8").startswith(f"{len(few)} 100\n")
-    assert cli("apply", fitted, source, "-o", again).code == 0
-    assert again.read_bytes() == dropped.read_bytes()
-
-
 def test_ordinary_vectors_are_no_gn_glove(cli: Run, text: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.txt"
     done = cli("debias", "gn-glove", text, "-o", out)
@@ -207,23 +179,6 @@ def test_applied_twice_changes_nothing_and_fails(cli: Run, text: Path, tmp_path:
     assert done.code == 1
     assert "changed no word of o" in done.err
     assert not twice.exists()
-
-
-@pytest.mark.slow
-def test_a_transform_belongs_to_its_vectors(
-    cli: Run, few: Embedding, text: Path, tmp_path: Path
-) -> None:
-    fitted, out = tmp_path / "f.safetensors", tmp_path / "out.txt"
-    assert cli("debias", "misp", text, "--save-transform", fitted).code == 0
-    few.with_vectors(few.vectors[:, ::-1]).save(tmp_path / "other.txt")
-    Embedding(few.words, few.vectors[:, :50]).save(tmp_path / "half.txt")
-    other = cli("apply", fitted, tmp_path / "other.txt", "-o", out)
-    half = cli("apply", fitted, tmp_path / "half.txt", "-o", out)
-    assert (other.code, half.code) == (1, 1)
-    assert "fitted on other vectors than other" in other.err
-    assert "100 dimensions; half has 50" in half.err
-    assert not out.exists()
-    assert cli("apply", fitted, tmp_path / "other.txt", "-o", out, "--force").code == 0
 
 
 @pytest.mark.parametrize(

@@ -252,29 +252,6 @@ def test_items_with_two_blanks_are_named(cli: Cli, masked: str, stereoset: Path)
     assert "holds no item to score: all that the model could score have more than one" in done.err
 
 
-def test_what_is_wrong_in_a_part_matters_where_it_is_scored(
-    cli: Cli, masked: str, both: str, stereoset: Path
-) -> None:
-    change(stereoset, lambda data: data["intersentence"][0].pop("target"))
-    done = cli("likelihood", masked, "--data", stereoset, "--format", "json")
-    assert done.code == 0, done.err
-    done = cli("likelihood", both, "--data", stereoset)
-    assert (done.code, done.out) == (1, "")
-    assert "is not StereoSet's JSON (KeyError('target'))" in done.err
-
-
-def test_crows_pairs(cli: Cli, masked: str, crows: Path, tmp_path: Path) -> None:
-    out = tmp_path / "pairs.csv"
-    done = cli("likelihood", masked, "--data", crows, "--format", "json", "-o", out)
-    assert done.code == 0
-    rows = {row["subset"]: row for row in json.loads(done.out)["rows"]}
-    with out.open(newline="") as file:
-        records = list(csv.DictReader(file))
-    more = [float(one["score more"]) > float(one["score less"]) for one in records]
-    assert rows["all"]["value"] == np.mean(more)
-    assert rows["stereo"]["value"] == more[0]
-
-
 def sentence_adapter(name: str, path: Path) -> Path:
     """Fit by hand: the one direction between the two outputs of the head."""
     from wordbias.models.adapters import Adapter
@@ -406,26 +383,6 @@ def test_several_data_sets(cli: Cli, both: str, gsss: Path, stereoset: Path, cro
     heads = ["BertForNextSentencePrediction", "BertForMaskedLM"]
     assert together["inputs"]["model"]["heads"] == heads
     assert [key for key in together["inputs"] if key != "model"] == ["data 1", "data 2", "data 3"]
-
-
-def test_rows_that_form_no_triple(cli: Cli, both: str, gsss: Path) -> None:
-    gsss.write_text("".join(gsss.read_text().splitlines(keepends=True)[:-1]))
-    done = cli("likelihood", both, "--data", gsss)
-    assert done.code == 1
-    assert "context_id 3 (line 8): is no triple: it has 0 rows with the label unrelated" in done.err
-
-
-@pytest.mark.slow
-def test_as_a_process(forked: Callable[..., Any], both: str, gsss: Path) -> None:
-    done = forked("likelihood", both, "--data", gsss, "--format", "jsonl", "--threads", 1)
-    assert done.code == 0
-    assert {json.loads(line)["measure"] for line in done.out.splitlines()} == {
-        "ss",
-        "strength",
-        "opposite-strength",
-        "distance",
-        "mean-strength",
-    }
 
 
 def test_nothing_is_written_over_what_is_read(cli: Cli, both: str, gsss: Path) -> None:
