@@ -52,7 +52,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The 1,000 most frequent words of the sample, and those the attributes list."""
     sample = Embedding.sample()
     listed = [w.lower() for n in ATTRIBUTES for g in WordGroups.load(n).members for w in g]
-    words = dict.fromkeys([*sample.words[:1000], *(w for w in listed if w in sample)])
+    words = dict.fromkeys([*sample.words[:1000], "table", *(w for w in listed if w in sample)])
     path = tmp_path_factory.mktemp("small") / "small.txt"
     sample.subset(list(words)).save(str(path))
     return path

@@ -98,28 +98,6 @@ def test_rows(cli: Run, table: Path) -> None:
     assert found["seed"] == 0
 
 
-def test_how_far_each_correlation_can_be_trusted(cli: Run, table: Path) -> None:
-    said = cli("compare", table).out
-    lines = said.split("r with 95 % intervals, and ρ\n")[1].splitlines()
-    assert lines[0].split() == ["r", "Fisher", "bootstrap", "ρ"]
-    assert lines[1].startswith("  MIDB – E (dev, test)")  # the others have three embeddings
-    (pair,) = (
-        row
-        for row in json.loads(cli("compare", table, "--format", "json").out)["rows"]
-        if row["n"] == 4
-    )
-    assert f"{pair['low']:.3f} to {pair['high']:.3f}" in lines[1]
-    assert f"{pair['bootstrap_low']:.3f} to {pair['bootstrap_high']:.3f}" in lines[1]
-    left = said.split("r with one embedding left out\n")[1].splitlines()
-    assert left[1].split()[-2:] == [pair["driver"], f"{pair['without_driver']:.3f}"]
-    chosen = " ".join(cli("compare", table, "--x", "MIDB", "--y", "E").out.split())
-    assert f"95 % {pair['low']:.3f} to {pair['high']:.3f}, n = 4" in chosen
-    seeded = json.loads(cli("compare", table, "--format", "json", "--seed", 1).out)["rows"]
-    assert [row["value"] for row in seeded] == [
-        row["value"] for row in json.loads(cli("compare", table, "--format", "json").out)["rows"]
-    ]
-
-
 @pytest.fixture(scope="module")
 def of_many(wide: Path) -> wb.Report:
     """Return the correlations of 24 measures, whose intervals no test reads."""
