@@ -12,7 +12,6 @@ import pytest
 
 import wordbias as wb
 from wordbias import Attribute, Embedding, correlation
-from wordbias.methods.words import listed_words
 
 Run = Callable[..., Any]
 
@@ -40,19 +39,6 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [f"e{i}," + ",".join(map(str, rng.normal(size=24))) for i in range(6)]
     path.write_text("\n".join([f"emb,{heads}", *lines]), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three small embeddings of the sample's words, and words to measure on."""
-    folder = tmp_path_factory.mktemp("made")
-    sample = Embedding.sample()
-    sample = sample.subset([*sample.words[:1500], *sorted(listed_words(Attribute.load()))])
-    for i, scale in enumerate((0.0, 0.3, 0.6)):
-        noise = np.random.default_rng(i).normal(size=sample.vectors.shape) * scale
-        sample.with_vectors(sample.vectors + noise).save(folder / f"e{i}.txt")
-    (folder / "vocab").write_text("doctor\nnurse\nengineer\nteacher\nboss\nmaid\n")
-    return folder
 
 
 def _error(done: Any, code: int = 1) -> str:
@@ -136,29 +122,23 @@ def test_many_measures_are_numbered_and_fit(
 
 
 @pytest.mark.slow
-def test_what_misp_prints_can_be_compared(cli: Run, made: Path, tmp_path: Path) -> None:
-    given, want = [], {}
-    for i in range(3):
-        arguments = ("misp", made / f"e{i}.txt", "--vocab", made / "vocab", "-q", "--no-cache")
-        done = cli(*arguments, "--format", "csv")
-        assert done.code == 0
-        given.append(tmp_path / f"{i}.csv")
-        given[-1].write_text(done.out, encoding="utf-8")
-        rows = json.loads(cli(*arguments, "--format", "json").out)["rows"]
-        want[i] = {(r["measure"], r.get("stage"), r.get("reference")): r["value"] for r in rows}
-    done = cli("compare", *given, "--format", "json", "--only", "midb,direct-bias")
-    assert done.code == 0
-    found = json.loads(done.out)["rows"]
-    names = {row["x"] for row in found} | {row["y"] for row in found}
+def test_what_misp_says_can_be_compared(three: list[Path], tmp_path: Path) -> None:
+    """As CSV, whose rows of different stages have names of their own."""
+    files, reports = [tmp_path / f"{i}.csv" for i in range(3)], [wb.misp(one) for one in three]
+    for file, made in zip(files, reports, strict=True):
+        made.report.save(file)
+    found = wb.compare(*files, only=["midb", "direct-bias"])
+    names = {row.details[end] for row in found for end in ("x", "y")}
     stages = ["before", "after, before", "after, self"]
     assert names == {f"{name} ({stage})" for name in ("midb", "direct-bias") for stage in stages}
-    keys = ("midb", "before", None), ("direct-bias", "after", "self")
-    x, y = ([want[i][key] for i in range(3)] for key in keys)
-    (got,) = (
-        row["value"]
-        for row in found
-        if (row["x"], row["y"]) == ("midb (before)", "direct-bias (after, self)")
-    )
+
+    def values(measure: str, **which: str) -> list[Any]:
+        rows = [row for made in reports for row in made.report[measure]]
+        return [row.value for row in rows if which.items() <= row.details.items()]
+
+    x, y = values("midb", stage="before"), values("direct-bias", stage="after", reference="self")
+    ends = ("midb (before)", "direct-bias (after, self)")
+    (got,) = (row.value for row in found if (row.details["x"], row.details["y"]) == ends)
     assert got == pytest.approx(np.corrcoef(x, y)[0, 1])
 
 

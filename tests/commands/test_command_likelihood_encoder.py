@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_likelihood
 import small_winobias
 
 torch = pytest.importorskip("torch")
@@ -114,13 +115,8 @@ def stereoset(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def crows(tmp_path: Path) -> Path:
-    path = tmp_path / "crows.csv"
-    path.write_text(
-        ",sent_more,sent_less,stereo_antistereo,bias_type\n"
-        "0,The woman cooked tea.,The man cooked tea.,stereo,gender\n"
-        "1,The man was kind.,The woman was kind.,antistereo,gender\n"
-    )
-    return path
+    small_likelihood.crows_pairs(tmp_path / "crows.csv")
+    return tmp_path / "crows.csv"
 
 
 @cache

@@ -456,9 +456,7 @@ def test_bad_arguments_of_a_model(
         probe(**{**usual, "setting": "tokens@2", **QUICK, **given})
 
 
-def test_options_of_a_model_without_texts(
-    cli: Callable[..., Any], folder: Path, adapter: Adapter, stored: Path
-) -> None:
+def test_options_of_a_model_without_texts(folder: Path, adapter: Adapter) -> None:
     x, y = np.random.default_rng(0).normal(size=(60, 4)), GENDER
     for given in (
         {"adapter": adapter}, {"setting": "tokens@2"}, {"force": True}, {"pooling": "mean"},
@@ -468,9 +466,6 @@ def test_options_of_a_model_without_texts(
             probe(x, y, **QUICK, **given)
     with pytest.raises(UsageError, match="is a model, whose vectors are of texts: give them with"):
         probe(folder, "gender")
-    done = cli("probe", folder, "--labels", "gender", "--adapter", stored)
-    assert (done.code, done.out) == (2, "")
-    assert "--adapter is for a model with --texts" in done.err
 
 
 # ceat
