@@ -214,16 +214,6 @@ def test_weat_says_what_does_not_fit(cli: Run, arguments: list[str], message: st
     assert "Traceback" not in done.err
 
 
-def test_lists_shows_any_attribute_and_which_there_are(cli: Run) -> None:
-    done = cli("lists", "--groups", "religion")
-    for said in ("group hindu", "wider sets", *ATTRIBUTES):
-        assert said in done.out
-    rows = _rows(cli("lists", "--groups", "age", "--format", "json").out)
-    found = {row["measure"]: row["value"] for row in rows if row["subject"] == "age"}
-    assert found["group young"] == len(Attribute.load("age").members[0])
-    assert found["definitional pairs"] == len(Attribute.load("age").pairs)
-
-
 def _german() -> Embedding:
     """Vectors in which German female and male words lie on two sides, and one stereotype."""
     gender, rng = Attribute.load("gender-de"), np.random.default_rng(0)

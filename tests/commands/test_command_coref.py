@@ -101,15 +101,6 @@ def test_a_finished_model_is_not_trained_again(cli: Cli, folder: Path, tmp_path:
 
 
 @pytest.mark.slow
-def test_as_a_process(forked: Cli, folder: Path, tmp_path: Path) -> None:
-    """Nothing but the tables on stdout, nothing at all on stderr."""
-    done = forked(*given(folder, tmp_path / "o", "--threads", 1))
-    assert done.code == 0, done.err
-    assert done.err == ""
-    assert "Coreference on dev, percent" in done.out
-
-
-@pytest.mark.slow
 def test_a_killed_training_ends_with_the_same_bytes(cli: Cli, folder: Path, tmp_path: Path) -> None:
     """Killed in an epoch after the first, and interrupted in a later one."""
     more = ("--epochs", 6, "--lr", 1e-3, "--threads", 1)

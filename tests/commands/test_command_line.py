@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import inspect
-import io
 import json
 import os
 import re
@@ -20,7 +18,7 @@ import numpy as np
 import pytest
 
 import wordbias
-from wordbias import Attribute, Embedding, __version__
+from wordbias import Embedding, __version__
 from wordbias import errors as optional
 from wordbias.calls import public
 from wordbias.cli import SECTIONS
@@ -29,7 +27,7 @@ from wordbias.docstrings import docstring_of
 from wordbias.errors import WordbiasError
 from wordbias.reports import Report
 from wordbias.results import Row
-from wordbias.wordlists import Templates, common_names
+from wordbias.wordlists import common_names
 
 Run = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
@@ -221,19 +219,6 @@ def test_a_missing_extra_names_the_line_that_installs_it(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lists_are_counted(cli: Run) -> None:
-    done = cli("lists", "--format", "json")
-    assert (done.code, done.err) == (0, "")
-    rows = {(row["subject"], row["measure"]): row for row in json.loads(done.out)["rows"]}
-    gender = Attribute.load()
-    for group, words in zip(gender.groups, gender.members, strict=True):
-        assert rows["gender", f"group {group}"]["value"] == len(words) == 100
-    assert rows["gender", "definitional pairs"]["value"] == len(gender.pairs)
-    assert rows["gender", "specific words"]["value"] == len(gender.specific)
-    for name, size in Templates.load(None).sizes().items():
-        assert rows["templates", f"size-{name}"]["value"] == size
-
-
 def test_the_published_lists_give_the_published_sizes(cli: Run, shared_data: Path) -> None:
     """Dev et al. (2020) and Dawkins (2021): 1968, 15744, 62976, 125952 and 1936512 pairs."""
     done = cli("lists", "--lists", shared_data / "dev2020", "--format", "json")
@@ -246,15 +231,6 @@ def test_the_published_lists_give_the_published_sizes(cli: Run, shared_data: Pat
         "names": 125_952,
         "dev": 1_936_512,
     }
-
-
-def test_lists_of_an_attribute(cli: Run, tmp_path: Path) -> None:
-    path = tmp_path / "age.toml"
-    path.write_text('[groups]\nyoung = ["young", "youth"]\nold = ["old", "aged", "elderly"]\n')
-    done = cli("lists", "--groups", path, "--format", "csv")
-    rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(done.out))}
-    assert (rows["group young"]["value"], rows["group old"]["value"]) == ("2", "3")
-    assert rows["group old"]["first"] == "old, aged, elderly"
 
 
 def test_no_control_character_of_a_file_reaches_the_terminal(cli: Run, tmp_path: Path) -> None:
