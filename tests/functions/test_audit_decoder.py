@@ -350,10 +350,7 @@ def test_enhanced_stereoset_is_for_a_next_sentence_head(
     [
         (("--methods", "tokens@9"), "tokens@9: the model has the layers 1 to 2"),
         (("--methods", "tokens@2..1"), "expected the first layer and then the last"),
-        (("--methods", "mips"), "--methods: 'mips': expected leace, inlp, misp"),
         (("--skip", "weat"), "expected some of probe, untrained, seat, ceat, pronouns, likelihood"),
-        (("--stereoset", "nosuch.csv"), "nosuch.csv"),
-        (("--dims", "3"), "--dims is for vectors"),
     ],
 )
 def test_what_does_not_fit_a_decoder_is_refused_in_one_line(

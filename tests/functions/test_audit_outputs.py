@@ -173,7 +173,6 @@ class Refusing:
             r"acts inside a model, and Refusing gives vectors of texts alone",
         ),
         ({"methods": "concept-scrubbing"}, "acts inside a model"),
-        ({"methods": "hrad"}, "'hrad'"),
         ({"export": "x"}, r"^export= needs the model itself"),
         ({"stereoset": "x.json"}, r"^stereoset= needs the model itself"),
         ({"snli": "x.jsonl"}, r"^snli= needs the model itself"),
