@@ -7,8 +7,13 @@ from itertools import compress
 from typing import Any
 
 import pytest
+import tiny_decoders
+import tiny_encoders
 from hypothesis import settings
 
+FAMILIES = frozenset((*tiny_encoders.FAMILIES, *tiny_decoders.FAMILIES))
+AT_ONCE = 3
+"""How many families of models a test tries in the quick run; the next test takes the next ones."""
 EXAMPLES = 25
 """What hypothesis draws in the quick run where a test names no number; the whole run draws 100."""
 
@@ -56,3 +61,20 @@ def each_once(combinations: Sequence[Mapping[str, Any]], names: Sequence[str]) -
         if missing := set(all_values) - occurring:
             raise ValueError(f"each_once: {name} never is {', '.join(sorted(missing))}")
     return taken
+
+
+def families_of(cases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the family of models of each case of a test, of a test over many families."""
+    for name in cases[0]:
+        families = [str(one[name]) for one in cases]
+        if len(set(families)) > AT_ONCE and FAMILIES.issuperset(families):
+            return families
+    return []
+
+
+def some_families(families: Sequence[str], turn: int) -> list[bool]:
+    """Say which cases are taken: those of the families whose turn it is."""
+    names = list(dict.fromkeys(families))
+    first = turn * AT_ONCE
+    taken = {names[number % len(names)] for number in range(first, first + AT_ONCE)}
+    return [family in taken for family in families]

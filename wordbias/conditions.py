@@ -326,8 +326,10 @@ def _is_asked(condition: Condition, row: Row) -> bool:
 
     A correlation, which has the name of the gaps, is asked for by its key.
     """
+    if row.measure != condition.measure:
+        return False
     found, where = flat(row.to_dict()), condition.where
-    if row.measure != condition.measure or (found.get("set") == CORRELATION and "set" not in where):
+    if found.get("set") == CORRELATION and "set" not in where:
         return False
     return all(_is(found.get(key), wanted) for key, wanted in where.items())
 
