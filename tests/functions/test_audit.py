@@ -238,8 +238,6 @@ def test_nothing_is_left_in_the_cache(
     monkeypatch.setenv("WORDBIAS_CACHE", str(tmp_path))
     audit(small, methods="misp", skip=SKIP, chance=False)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-    with wb.config(cache=False):
-        audit(small, methods="none", skip=SKIP, chance=False)
 
 
 @pytest.mark.slow

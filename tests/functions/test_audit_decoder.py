@@ -48,7 +48,7 @@ def audited(folder: Path, methods: list[str]) -> Page:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model_sentences, "NAMES", NAMES)
         torch.set_num_threads(1)
-        found = audit(folder, methods=methods, skip="probe,untrained,ceat")
+        found = audit(folder, methods=methods, skip="probe,untrained,seat,ceat")
     assert isinstance(found, Page)
     return found
 

@@ -190,7 +190,6 @@ def test_the_report_is_json_with_the_rows_that_are_promised() -> None:
     for to in ("json", "csv", "md", "latex", "table"):
         assert "linear" in report.render(to)
     assert "Linear erasure does not stop non-linear classifiers" in str(report)
-    assert report.plot() is not None
 
 
 def test_a_readable_label_is_called_readable() -> None:

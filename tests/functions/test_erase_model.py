@@ -280,6 +280,7 @@ def test_a_loaded_model_is_not_changed(folder: Path, tmp_path: Path) -> None:
     assert len(found.model) == len(loaded) + 1
 
 
+@pytest.mark.slow
 def test_prompts_of_queries_and_documents_are_used(tmp_path: Path) -> None:
     prompts = {"query": "she ", "passage": "the surgeon "}
     folder = sentence_folder(tmp_path / "tiny", "Normalize", prompts=prompts)
