@@ -63,21 +63,15 @@ def test_every_command_has_help_with_examples(cli: Run, command: str) -> None:
     assert max(map(len, done.out.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_has_help(command: str) -> None:
-    module = importlib.import_module(f"wordbias.commands.{command.replace('-', '_')}")
-    for parameter in module.command.params:
-        assert parameter.param_type_name == "argument" or parameter.help
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_number_between_bounds_is_a_number(command: str) -> None:
-    module = importlib.import_module(f"wordbias.commands.{command.replace('-', '_')}")
-    ranges = [p.type for p in module.command.params if isinstance(p.type, click.FloatRange)]
-    for kind in ranges:
-        for text in ("nan", "inf", "-inf"):
-            with pytest.raises(click.BadParameter):
-                kind.convert(text, None, None)
+def test_every_option_has_help_and_a_number_between_bounds_is_a_number() -> None:
+    for name in COMMANDS:
+        module = importlib.import_module(f"wordbias.commands.{name.replace('-', '_')}")
+        for one in module.command.params:
+            assert one.param_type_name == "argument" or one.help, (name, one.name)
+            if isinstance(one.type, click.FloatRange):
+                for text in ("nan", "inf", "-inf"):
+                    with pytest.raises(click.BadParameter):
+                        one.type.convert(text, None, None)
 
 
 def test_a_parameter_that_is_no_option_is_documented() -> None:
