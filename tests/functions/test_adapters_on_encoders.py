@@ -405,7 +405,7 @@ def test_the_answer_is_yes_where_only_a_non_linear_probe_reads_it(tokenizer: Any
 
 @pytest.mark.parametrize("whole", first_quick([False, True]))
 def test_the_answer_is_no_where_nothing_is_left(tokenizer: Any, whole: bool) -> None:
-    """The whole run asks with MDL too, of a removal that leaves it, and of labels that are noise."""
+    """The whole run asks with MDL, of a removal that leaves it, and of labels that are noise."""
     rng = np.random.default_rng(0)
     others = [word for word in sorted(tokenizer.get_vocab()) if word.isalpha()]
     signs = {word: (1.0 if i % 2 else -1.0) for i, word in enumerate(others)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,16 @@ def few() -> Embedding:
     return sample.subset([*sample.words[:1000], *listed, "nurse"]).renamed("few")
 
 
+@pytest.fixture(scope="module")
+def written(few: Embedding, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("few") / "few.txt"
+    few.save(path)
+    return path
+
+
 @pytest.fixture
-def text(few: Embedding, tmp_path: Path) -> Path:
-    few.save(tmp_path / "few.txt")
-    return tmp_path / "few.txt"
+def text(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(written, tmp_path))
 
 
 def _rows(made: Embedding) -> Any:
