@@ -208,7 +208,7 @@ def test_bad_input(cli: Cli, encoder: str, tmp_path: Path) -> None:
     assert "figure.txt" in said("--plot", tmp_path / "figure.txt")
     assert "is both --data and -o" in said("--data", data, "-o", data)
     assert "no such folder" in said("--data", data, "--model", tmp_path / "none")
-    assert "; use cpu" in said("--data", data, "--device", "abacus")
+    assert "; use cpu" in said("--device", "abacus")
     assert "cannot be made, the folder" in said("-o", tmp_path / "no" / "study")
     assert not (tmp_path / "no").exists()
     assert not (tmp_path / "study").exists()
