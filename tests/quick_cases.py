@@ -36,14 +36,10 @@ def first_quick(cases: Iterable[Any]) -> list[Any]:
 
 
 def each_once(combinations: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[bool]:
-    """Say which combinations are taken so that each value of some names occurs.
+    """Say which combinations are taken for each value of some names to occur.
 
-    Of all other names every combination is taken, and these names' values in turn.
-
-    Raises
-    ------
-    ValueError
-        If the others have too few combinations for that: take the first case then, or all.
+    Of all other names every combination is taken, and these names' values in turn. If the others
+    have too few combinations for that it is an error: take the first case then, or all.
     """
     values = {name: list(dict.fromkeys(str(one[name]) for one in combinations)) for name in names}
     seen: dict[tuple[str, ...], int] = {}
