@@ -163,7 +163,8 @@ def versions_of(
     # gendered words.
     template = is_template(texts)
     codes = {name: g for g, words in enumerate(names.values()) for name in words}
-    known = [_pattern_of(codes).findall(text) for text in texts]
+    pattern = _pattern_of(codes)
+    known = [pattern.findall(text) for text in texts]
     if template:
         _check_places(texts, sets.groups, where)
         found: dict[int, str | None] = dict.fromkeys(range(len(texts)))
