@@ -27,6 +27,7 @@ from wordbias.store import Store, resumable
 
 Vectors = np.memmap[Any, np.dtype[np.float32]]
 SAVE_SECONDS = 5.0
+_OF_RESULTS = (".json", ".jsonl", ".html", ".md")
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,13 @@ def check_target(path: str | Path) -> Path:
     Raises
     ------
     WordbiasError
-        If it cannot be written, or it is there and holds no representations.
+        If it cannot be written, has a suffix of results, or is there and holds no representations.
     """
+    if Path(path).suffix.lower() in _OF_RESULTS:
+        raise WordbiasError(
+            f"{path}: --output writes vectors, and the results are printed; expected a name such as "
+            f"{Path(path).with_suffix('.safetensors').name}"
+        )
     check_writable(path)
     target = Path(os.path.realpath(path))
     for file in (target, _unfinished(target)):
