@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from forks import Forked
 from hypothesis import HealthCheck, settings
-from quick_cases import EXAMPLES, each_once
+from quick_cases import EXAMPLES, each_once, families_of, some_families
 
 from wordbias import Embedding, devices, progress, text_files
 from wordbias.cli import run
@@ -46,17 +46,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Make combinations slow that the quick run need not try: see the marker `each_once`."""
+    """Make cases slow that the quick run need not try: see `each_once` and `some_families`."""
     tests: dict[str, list[Any]] = {}
     for item in items:
-        if item.get_closest_marker("each_once"):
+        if hasattr(item, "callspec"):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    turn = 0
     for several in tests.values():
-        names = several[0].get_closest_marker("each_once").args
-        for item, quick in zip(
-            several, each_once([one.callspec.params for one in several], names), strict=True
-        ):
-            if not quick:
+        cases = [one.callspec.params for one in several]
+        if marker := several[0].get_closest_marker("each_once"):
+            quick = each_once(cases, marker.args)
+        elif families := families_of(cases):
+            quick, turn = some_families(families, turn), turn + 1
+        else:
+            continue
+        for item, is_quick in zip(several, quick, strict=True):
+            if not is_quick:
                 item.add_marker(pytest.mark.slow)
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_tasks
 from encoder_folders import make_encoder
 from tiny_encoders import FAMILIES, build, make_tokenizer, words_of
 
+import wordbias as wb
 from wordbias.models.sentence_pairs import sentence_pairs
 
 
@@ -55,3 +57,17 @@ def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], 
         return made[family]
 
     return find
+
+
+@pytest.fixture(scope="session")
+def job_classifier(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the folder of a tiny classifier of occupations, which is not to be changed."""
+    return tiny_tasks.folder(tmp_path_factory.mktemp("classifier") / "model")
+
+
+@pytest.fixture(scope="session")
+def job_adapter(job_classifier: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of the removals that `project` fits to it."""
+    path = tmp_path_factory.mktemp("adapter") / "a.st"
+    wb.project(job_classifier, output=path)
+    return path

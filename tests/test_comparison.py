@@ -193,6 +193,7 @@ def test_spearman_is_scipys_and_pearson_of_ranks(seed: int) -> None:
         assert pair.r == pytest.approx(_by_hand(*ranks))
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

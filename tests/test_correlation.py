@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quick_cases import examples
+from quick_cases import examples, first_quick
 from scipy import stats
 from scipy.stats import spearmanr
 
@@ -31,7 +31,7 @@ def _rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize("n", [3, 5, 7])
+@pytest.mark.parametrize("n", [3, 5, pytest.param(7, marks=pytest.mark.slow)])
 def test_the_exact_p_of_spearman_is_scipys(n: int) -> None:
     x = _rng(n).normal(size=n)
     y = np.round(x + _rng(n + 1).normal(size=n), 1)
@@ -69,6 +69,7 @@ def test_a_line_has_an_interval_without_width_and_ranks_that_agree_have_none() -
     assert fisher_interval(0.5, 3) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
 def test_fishers_interval_covers_the_truth_as_often_as_it_says(method: str) -> None:
     """Of normal values Spearman's ρ is 6/π arcsin(r/2); both are covered by 95 % of intervals."""
@@ -130,7 +131,7 @@ def test_each_pair_is_left_out_once(method: str, seed: int) -> None:
     assert found.driver == np.abs(np.array(want) - peer(x, y).statistic).argmax()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", first_quick(range(8)))
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
 def test_the_bootstrap_over_embeddings_is_scipys_with_every_seed(
     method: str, seed: int, scipys: dict[str, np.ndarray]
@@ -187,6 +188,7 @@ def test_three_pairs_leave_two_which_always_agree() -> None:
     assert robustness(np.arange(3.0), np.array([1.0, 3, 2]), "pearson") is None
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(1e-200, 1e200))
 @settings(max_examples=20, deadline=None)
 def test_units_change_nothing(seed: int, scale: float) -> None:

@@ -101,6 +101,7 @@ def test_rows_of_a_measure_keep_their_sets() -> None:
                      ("sample", "1", 3), ("sample@misp", "1", 3)]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_it_resumes_and_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output, arms = tmp_path / "lean.jsonl", {"a": Embedding.sample(), "b": "@misp"}
     whole = Experiment(arms, lean, seeds=range(3)).run()

@@ -54,6 +54,7 @@ def test_an_encoder_by_address_by_name_and_by_folder_gives_the_same_vectors(
         assert found.about["model"] == name
 
 
+@pytest.mark.slow
 def test_an_encoder_with_random_weights_is_that_of_the_folder(
     hub: Hub, folder: Callable[[str], Path]
 ) -> None:
@@ -63,6 +64,7 @@ def test_an_encoder_with_random_weights_is_that_of_the_folder(
     assert same_vectors(a, b)
 
 
+@pytest.mark.slow
 def test_a_model_of_sentence_transformers_is_read_with_its_modules(
     hub: Hub, folder: Callable[[str], Path]
 ) -> None:
@@ -134,6 +136,7 @@ def test_an_audit_knows_a_model_from_vectors(
     assert model_among("hf://me/glove") is None
 
 
+@pytest.mark.slow
 def test_offline_a_model_that_was_fetched_is_loaded(
     hub: Hub, folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,6 +87,7 @@ def test_a_setting_does_what_it_says(few: Embedding) -> None:
     assert [part.settings["dims"] for part in chain.parts] == [2, 3]
 
 
+@pytest.mark.slow
 def test_a_seed_of_a_method_goes_before_that_of_the_call(few: Embedding) -> None:
     own, others = Configured("leace", {"random_state": 3}), Configured("leace")
     seeds = [fit_methods([own, others], few, seed=5)[0].parts[i].settings["seed"] for i in (0, 1)]

@@ -312,6 +312,7 @@ def shards(folder: Path, count: int = 3) -> list[Path]:
     return files
 
 
+@pytest.mark.slow
 def test_a_folder_is_written_side_by_side_and_resumed(tmp_path: Path) -> None:
     files = shards(tmp_path / "in")
     rows, output = open_rows(tmp_path / "in"), tmp_path / "out"

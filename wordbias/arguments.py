@@ -1,7 +1,4 @@
-"""Checks of the arguments of public functions, against their annotations and by hand.
-
-The command line checks types by its options; a caller in Python can pass anything.
-"""
+"""Checks of the arguments of public functions, against their annotations and by hand."""
 
 from __future__ import annotations
 
@@ -30,25 +27,8 @@ _REFUSED = object()
 def accepted(
     name: str, annotation: str, value: object, namespace: Mapping[str, Any], called: str = ""
 ) -> Any:
-    """Check an argument against its annotation; return it with plain Python numbers and lists.
-
-    An annotation with another type, such as a class, allows everything: the function itself
-    refuses values that it cannot use.
-
-    Parameters
-    ----------
-    name, annotation, value
-        The argument.
-    namespace
-        Global names of the function's module, which the annotation uses.
-    called
-        Name of the argument in a message, by default that in Python.
-
-    Raises
-    ------
-    UsageError
-        If the value does not fit; the message has the argument, the expected and the given value.
-    """
+    """Check an argument against its annotation; return it with plain Python numbers and lists."""
+    # An annotation with another type, such as a class, allows everything.
     if name == "device" and isinstance(value, str) and value == AUTO:
         return None  # the default, for every check of what is given
     kinds = _members(_evaluated(annotation, dict(namespace)))
@@ -71,19 +51,7 @@ def accepted(
 
 
 def refuse_odd(called: str, value: object) -> None:
-    """Refuse an argument that no function can use, whatever its annotation.
-
-    Parameters
-    ----------
-    called
-        Name of the argument in a message.
-
-    Raises
-    ------
-    UsageError
-        For an array with hidden values or without a dimension, an empty mapping, and a list or
-        mapping that contains itself.
-    """
+    """Refuse an argument that no function can use, whatever its annotation."""
     few = value if isinstance(value, (list, tuple)) and len(value) <= _FEW else ()
     for one in (value, *few):
         if hasattr(one, "mask") and hasattr(one, "filled"):
@@ -114,13 +82,7 @@ def _contains_itself(value: Any, above: tuple[int, ...]) -> bool:
 
 
 def named_file(path: object) -> str:
-    """Return the text of a path.
-
-    Raises
-    ------
-    WordbiasError
-        If it is no path, or not a possible file name.
-    """
+    """Return the text of a path."""
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str):
         raise WordbiasError(f"expected a path, got {_shown(path)}")
@@ -284,26 +246,14 @@ def comma_separated(text: str) -> list[str]:
 
 
 def path_named(option: str, given: object) -> str:
-    """Return a path or name, and refuse anything else.
-
-    Raises
-    ------
-    WordbiasError
-        If it is something else; the message names the option as it is typed.
-    """
+    """Return a path or name, and refuse anything else."""
     if isinstance(given, (str, os.PathLike)):
         return os.fspath(given)
     raise WordbiasError(f"{option}: expected a path or a name, got {type(given).__name__}")
 
 
 def check_choice(option: str, value: str | None, known: Sequence[str]) -> None:
-    """Refuse a value that is not one of the known ones; None means not given.
-
-    Raises
-    ------
-    UsageError
-        If it is another value; the message names the option as it is typed, and the values.
-    """
+    """Refuse a value that is not one of the known ones; None means not given."""
     if value is not None and value not in known:
         raise UsageError(f"{option}: expected one of {', '.join(known)}, got {value!r}")
 
@@ -311,18 +261,7 @@ def check_choice(option: str, value: str | None, known: Sequence[str]) -> None:
 def check_number(
     option: str, value: float | None, low: float, high: float = float("inf"), *, above: bool = False
 ) -> None:
-    """Refuse a number outside its range, and nan; None means not given.
-
-    Parameters
-    ----------
-    above
-        Exclude the lowest value itself.
-
-    Raises
-    ------
-    UsageError
-        If it is outside; the message names the option as it is typed, and the range.
-    """
+    """Refuse a number outside its range, open at `low` if `above`, and nan; None is not given."""
     if value is None or (low < value <= high) or (value == low and not above):
         return
     least = f"above {low:g}" if above else f"of at least {low:g}"
@@ -331,13 +270,7 @@ def check_number(
 
 
 def seeds_of(given: int | Sequence[int], option: str = "--seed") -> list[int]:
-    """Return one seed or several as a list.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
-    """
+    """Return one seed or several as a list."""
     found = list(given) if isinstance(given, Iterable) else [given]
     if not found:
         raise UsageError(f"{option}: expected one at least")

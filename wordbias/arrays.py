@@ -15,18 +15,7 @@ ROWS = 8192
 
 
 def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
-    """Return values as an array; refuse texts, also those of digits, which numpy would convert.
-
-    Parameters
-    ----------
-    what
-        Name of the values in a message.
-
-    Raises
-    ------
-    WordbiasError
-        If a value is a text.
-    """
+    """Return values as an array; refuse texts, also those of digits, which numpy would convert."""
     x = np.asarray(values)
     held = x.flat if x.dtype == object else x.flat[:1] if x.dtype.kind in "SUT" else ()
     text = next((one for one in held if isinstance(one, (str, bytes))), None)
@@ -39,13 +28,7 @@ def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def frozen(values: ArrayLike) -> NDArray[np.float64]:
-    """Return a read-only float64 array: a copy, unless it is one already.
-
-    Raises
-    ------
-    WordbiasError
-        For complex numbers, and texts.
-    """
+    """Return a read-only float64 array: a copy, unless it is one already."""
     x = numbers(values, "values")
     if x.dtype.kind == "c":
         raise WordbiasError(f"expected real numbers, got {x.dtype}")
@@ -66,10 +49,8 @@ def matrix(vectors: ArrayLike) -> NDArray[np.float64]:
 
 
 def aligned(x: NDArray[Any]) -> NDArray[Any]:
-    """Return a C-contiguous array that is aligned in memory: a copy, unless it is one already.
-
-    Data from a network may lie at any address, where numpy is many times slower.
-    """
+    """Return a C-contiguous array that is aligned in memory: a copy, unless it is one already."""
+    # Data from a network may lie at any address, where numpy is many times slower.
     return np.require(x, requirements=["C", "A"])
 
 
@@ -108,11 +89,8 @@ def normalise(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def like(values: Any, x: Any) -> Any:
-    """Return an array or tensor in the library, dtype and device of `x`.
-
-    For an array of integers the result is float64. An array that fits is returned without a copy.
-    Tensors are recognised by their methods, without importing torch.
-    """
+    """Return an array or tensor in the library, dtype and device of `x`; for integers float64."""
+    # Tensors are recognised by their methods, without importing torch.
     if hasattr(x, "new_tensor"):
         # a copy, because torch refuses read-only arrays
         return values.to(x) if hasattr(values, "new_tensor") else x.new_tensor(values.copy())

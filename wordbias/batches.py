@@ -1,8 +1,6 @@
 """Fitted methods on batches of rows: arrays, Arrow tables, data frames, mappings of columns.
 
-Engines such as Ray, Spark, Dask and Hugging Face datasets call a function with a batch, and choose
-its size. `map_rows` gives a row the same bytes in whatever batch it comes; `BatchMap` is that
-function. A process that only calls it loads numpy, and neither scikit-learn nor torch.
+A process that only calls `BatchMap` loads numpy, and neither scikit-learn nor torch.
 """
 
 from __future__ import annotations
@@ -37,31 +35,10 @@ _FLOATS = ("float16", "float32", "float64")
 
 
 def map_rows(fitted: Callable[[Any], Any], x: Floats) -> Floats:
-    """Map rows; the result of a row does not depend on the other rows.
-
-    BLAS rounds a row of a product by its place among the rows, and by the number of threads. So
-    each row is a product of its own, ``(1, d)`` by ``(d, k)``, in float64 and on one BLAS thread.
-    The steps get exactly 256 rows at a time, the last ones filled up with zeros.
-
-    Parameters
-    ----------
-    fitted
-        Fitted method, or its steps: called with an array ``(…, d)``, it maps each row.
-    x
-        Rows of shape ``(n, d)``, float16, float32 or float64. They are not changed.
-
-    Returns
-    -------
-    array of shape (n, k)
-        A new array of the type of `x`. With one numpy on one kind of processor, a row has the same
-        bytes whatever its batch, its place, the process and the thread. Another BLAS may round
-        float64 otherwise. Float32 is the float64 result rounded, and float16 that of float32.
-
-    Raises
-    ------
-    WordbiasError
-        If `x` has another shape or type.
-    """
+    """Map rows (n, d) to (n, k); a row has the same bytes in any batch, process and thread."""
+    # BLAS rounds a row of a product by its place among the rows, and by the number of threads. So
+    # each row is a product of its own, (1, d) by (d, k), in float64 and on one BLAS thread. The
+    # steps get exactly 256 rows at a time, the last ones filled up with zeros.
     _refuse_other(x)
     block, out = np.zeros((ROWS, 1, x.shape[1])), x
     between = np.result_type(x.dtype, np.float32)
@@ -85,10 +62,10 @@ def _refuse_other(x: NDArray[Any]) -> None:
 
 
 class _Callers:
-    """Number of calls of `map_rows` that run now, in all threads, and the limit that they share.
+    """Number of calls of `map_rows` that run now, in all threads, and the limit that they share."""
 
-    BLAS has one number of threads for the process: the first call limits it, the last restores it.
-    """
+    # BLAS has one number of threads for the process: the first call limits it, the last restores
+    # it.
 
     def __init__(self) -> None:
         self.lock, self.count, self.limit = threading.Lock(), 0, ExitStack()
@@ -140,19 +117,6 @@ class BatchMap:
     The vectors are a column of lists of floats, all of one length and none missing, or a run of
     float columns whose names count up (``dim_0``, ``dim_1``, …). `map_rows` says how they are
     mapped, and which bytes are guaranteed. The batch is not changed.
-
-    Parameters
-    ----------
-    name
-        Name of the method.
-    steps
-        Steps of the method, or of several methods one after the other.
-    dim
-        Number of values of a vector.
-    origin
-        Name of the vectors that it was fitted on.
-    array
-        Name of the vectors' column, or of the first of a run; by default the only one there is.
     """
 
     name: str
@@ -162,14 +126,7 @@ class BatchMap:
     array: str | None = None
 
     def __call__(self, batch: Any) -> Any:
-        """Return a batch of the same kind with the vectors mapped.
-
-        Raises
-        ------
-        WordbiasError
-            If the batch is of no known kind, its vectors are not found, have other dimensions, or
-            one is missing or not finite.
-        """
+        """Return a batch of the same kind with the vectors mapped."""
         with python_messages():
             x, put = open_batch(batch, self.array)
             _refuse_other(x)
@@ -197,26 +154,8 @@ Opened = tuple[Floats, Callable[[Floats], Any]]
 
 
 def open_batch(batch: Any, array: str | None = None) -> Opened:
-    """Return the vectors of a batch, and how others are put in their place.
-
-    Parameters
-    ----------
-    batch
-        An array, a pyarrow Table or RecordBatch, a pandas DataFrame, or a mapping of columns.
-    array
-        Name of the vectors' column, or of the first of a run; by default the only one there is.
-
-    Returns
-    -------
-    vectors, put
-        Vectors of shape ``(n, d)``; of a batch without rows, which may not tell it, `d` may be 0.
-        ``put(x)`` returns a new batch with vectors of the same shape.
-
-    Raises
-    ------
-    WordbiasError
-        See `BatchMap`.
-    """
+    """Return the vectors (n, d) of a batch, and `put(x)`, which returns a new batch with others."""
+    # A batch without rows may not tell d, which is then 0.
     pyarrow, pandas = sys.modules.get("pyarrow"), sys.modules.get("pandas")
     if isinstance(batch, np.ndarray):
         return batch, lambda x: x
@@ -241,13 +180,7 @@ def open_batch(batch: Any, array: str | None = None) -> Opened:
 
 
 def column_of(batch: Any, name: str) -> list[Any]:
-    """Return the values of another column of a batch, such as labels.
-
-    Raises
-    ------
-    WordbiasError
-        If it has no such column.
-    """
+    """Return the values of another column of a batch, such as labels."""
     names = () if isinstance(batch, np.ndarray) else getattr(batch, "column_names", batch)
     if name not in names:
         raise WordbiasError(

@@ -1,8 +1,7 @@
 """Calls of public functions: their arguments, and the spelling of options in messages.
 
-Every command of the command line is a public function of the same name. Messages name an argument
-as the command line spells it, ``--only``; for a caller in Python, `public` changes that to
-``only=``, so that each message is written once.
+Messages spell options as the command line does, ``--only``; for a caller in Python `public` changes
+that to ``only=``.
 """
 
 from __future__ import annotations
@@ -78,54 +77,28 @@ class WordbiasWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Typed:
-    """A call from the command line.
+    """A call from the command line."""
 
-    Attributes
-    ----------
-    given
-        Names of the arguments that were typed, rather than left at their defaults.
-    spelled
-        Name of each argument on the command line.
-    note
-        Function that shows one line on the terminal.
-    format
-        The ``--format`` of a command that writes a page.
-    """
-
+    # names of the arguments that were typed, rather than left at their defaults
     given: frozenset[str]
-    spelled: Mapping[str, str]
-    note: Note
-    format: str | None = None
+    spelled: Mapping[str, str]  # name of each argument on the command line
+    note: Note  # function that shows one line on the terminal
+    format: str | None = None  # the `--format` of a command that writes a page
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a public function.
+    """One call of a public function."""
 
-    Attributes
-    ----------
-    command
-        Name of the function as a command, such as ``mab-eval``.
-    arguments
-        Values of the arguments by name, as stored in a report.
-    given
-        Names of the arguments that the caller gave.
-    note
-        Function that shows one line on the terminal; None for a call from Python.
-    flags
-        Names of the arguments that are true or false.
-    format
-        The ``--format`` of a command that writes a page.
-    config
-        Settings of `wordbias.config` that differ from the defaults.
-    """
-
-    command: str = ""
+    command: str = ""  # name of the function as a command, such as `mab-eval`
+    # values of the arguments by name, as stored in a report
     arguments: Mapping[str, object] = field(default_factory=dict)
-    given: frozenset[str] = frozenset()
+    given: frozenset[str] = frozenset()  # names of the arguments that the caller gave
+    # function that shows one line on the terminal; None for a call from Python
     note: Note | None = None
-    flags: frozenset[str] = frozenset()
-    format: str | None = None
+    flags: frozenset[str] = frozenset()  # names of the arguments that are true or false
+    format: str | None = None  # the `--format` of a command that writes a page
+    # settings of `wordbias.config` that differ from the defaults
     config: Mapping[str, object] = field(default_factory=dict)
 
     def spelled(self, text: str) -> str:
@@ -150,21 +123,13 @@ def is_given(name: str) -> bool:
 
 
 def typed_setting(name: str) -> Any:
-    """Return a setting of `wordbias.config` that was typed for this command, else None.
-
-    One that Python has in force is for all calls, so no function refuses it.
-    """
+    """Return a setting of `wordbias.config` that was typed for this command, else None."""
+    # One that Python has in force is for all calls, so no function refuses it.
     return getattr(current_config(), name) if name in _call.get().given else None
 
 
 def refuse_given(names: Iterable[str], reason: str, remedy: str = "leave it out") -> None:
-    """Refuse arguments that would do nothing; `reason` is the rest of the sentence about one.
-
-    Raises
-    ------
-    UsageError
-        Naming the first that was given.
-    """
+    """Refuse arguments that would do nothing; `reason` is the rest of the sentence about one."""
     for name in names:
         if is_given(name):
             no = "no-" * (current().arguments.get(name) is False)
@@ -172,15 +137,7 @@ def refuse_given(names: Iterable[str], reason: str, remedy: str = "leave it out"
 
 
 def note(text: str, *, reported: bool = False) -> None:
-    """Show a message before the report: a line on stderr, or a warning in Python.
-
-    Parameters
-    ----------
-    text
-        The message.
-    reported
-        True if the report has the message too; then there is no warning in Python.
-    """
+    """Show a message before the report: a line on stderr; unless `reported`, a Python warning."""
     call, text = _call.get(), without_secrets(text)
     if call.note is not None:
         call.note(text)
@@ -210,13 +167,7 @@ def typed(
 
 @contextmanager
 def python_messages(*flags: str) -> Iterator[None]:
-    """Spell the options in an error as Python's arguments; for methods of public objects.
-
-    Parameters
-    ----------
-    flags
-        Arguments of the method that are true or false.
-    """
+    """Spell the options in an error as Python's arguments; for methods of public objects."""
     try:
         yield
     except WordbiasError as error:
@@ -228,19 +179,7 @@ def python_messages(*flags: str) -> Iterator[None]:
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a public function: check its arguments, and record them for its report.
-
-    Parameters
-    ----------
-    function
-        Returns a `wordbias.results.Report`, or an object with one as its `report`.
-
-    Raises
-    ------
-    WordbiasError
-        On a call, if an argument is an empty text, as from a script whose variable is not set. Also
-        the errors of the function, with options spelled as Python's arguments for a caller there.
-    """
+    """Decorate a public function: check its arguments, and record them for its report."""
     signature = inspect.signature(function)
     defaults = {
         name: () if one.kind is one.VAR_POSITIONAL else one.default
@@ -380,10 +319,7 @@ def _same(value: object, default: object) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return an argument as stored in a report: numbers, texts and lists; the repr of an object.
-
-    A list of many values is stored as its length.
-    """
+    """Return an argument as stored in a report: plain, the length of a long list, or the repr."""
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, os.PathLike):
@@ -411,17 +347,9 @@ def path_of(source: object) -> str | None:
 
 
 def in_python(text: str, flags: Collection[str] = ()) -> str:
-    """Spell the options of a message as Python's arguments: ``--only`` as ``only=``.
-
-    ``--skip=gipe`` becomes ``skip="gipe"``, ``--groups age:a,b`` becomes ``groups="age:a,b"``, and
-    ``wordbias fetch men`` becomes ``wb.fetch("men")``. Other commands in a message, such as
-    ``wordbias nli-train``, are not changed.
-
-    Parameters
-    ----------
-    flags
-        Arguments that are true or false: ``--holm`` becomes ``holm=True``.
-    """
+    """Spell the options of a message as Python's arguments: ``--only`` as ``only=``."""
+    # --skip=gipe becomes skip="gipe", of a flag --holm becomes holm=True, and wordbias fetch men
+    # becomes wb.fetch("men"). Other commands, such as wordbias nli-train, are not changed.
 
     def spelled(found: re.Match[str]) -> str:
         option, value = found["option"], found["value"]

@@ -1,7 +1,5 @@
 """Cells of tables of values: how a value, an interval, a change, p and chance are written.
 
-Values have three decimals, or one figure and a power of ten where they would read 0. Ends of an
-interval and of a range have three decimals and ``to`` between them, in brackets behind a value.
 Only this module knows under which keys a row has them. A kind is what an interval is made of:
 ``""`` for the words or items of the value itself, ``change``, ``chance``, ``lists``, ….
 """

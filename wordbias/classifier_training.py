@@ -1,7 +1,4 @@
-"""Training of a classifier of texts: AdamW with a schedule, batches of texts of like length.
-
-Fine-tuning of encoders and the occupation experiment both train by `train_classifier`.
-"""
+"""Training of a classifier of texts: AdamW with a schedule, batches of texts of like length."""
 
 from __future__ import annotations
 
@@ -29,44 +26,24 @@ _POOL = 50
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of the training of a classifier.
-
-    Attributes
-    ----------
-    rate
-        Highest learning rate of AdamW; it rises linearly over the share `warmup` of all steps, then
-        falls linearly to zero.
-    decay
-        Weight decay, of matrices only.
-    clip
-        Norm to which gradients are clipped.
-    every
-        Approximate number of steps between evaluations on dev, after which a checkpoint is written.
-    head_only
-        Freeze the encoder; its outputs are computed once.
-    half
-        Use bfloat16 in matrix products.
-    """
+    """Settings of the training of a classifier."""
 
     epochs: int = 3
     batch: int = 32
+    # highest learning rate of AdamW; it rises linearly over the share `warmup` of all steps, then
+    # falls linearly to zero
     rate: float = 2e-5
     warmup: float = 0.06
-    decay: float = 0.01
-    clip: float = 1.0
+    decay: float = 0.01  # weight decay, of matrices only
+    clip: float = 1.0  # norm to which gradients are clipped
+    # approximate number of steps between evaluations on dev, after which a checkpoint is written
     every: int = 1000
-    head_only: bool = False
-    half: bool = False
+    head_only: bool = False  # freeze the encoder; its outputs are computed once
+    half: bool = False  # use bfloat16 in matrix products
     seed: int = 0
 
     def with_changes(self, **changes: Any) -> Recipe:
-        """Return a recipe with other settings; None leaves a setting as it is.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such setting.
-        """
+        """Return a recipe with other settings; None leaves a setting as it is."""
         known = {one.name for one in fields(self)}
         if unknown := set(changes) - known:
             raise WordbiasError(f"no setting {unknown.pop()!r}; there are {', '.join(known)}")
@@ -90,21 +67,11 @@ class Examples(Protocol):
 
 @dataclass(frozen=True)
 class Tuned:
-    """Result of a training.
+    """Result of a training."""
 
-    Attributes
-    ----------
-    accuracy
-        Accuracy of the best parameters on dev.
-    round
-        Number of their round, from 1.
-    rounds
-        Division of the training into rounds.
-    """
-
-    accuracy: float
-    round: int
-    rounds: Rounds
+    accuracy: float  # accuracy of the best parameters on dev
+    round: int  # number of their round, from 1
+    rounds: Rounds  # division of the training into rounds
 
 
 def train_classifier(
@@ -120,30 +87,9 @@ def train_classifier(
     processes: Processes = SINGLE,
     what: str = "training",
 ) -> Tuned:
-    """Train a classifier in place; it ends with the parameters that were best on dev.
-
-    Parameters
-    ----------
-    data, dev
-        Training data, and the data that choose the best parameters.
-    recipe
-        Settings; the seed decides the order of the batches and dropout.
-    plain
-        Constant rate, no clipping, decay of all parameters.
-    checkpoint
-        File written after each evaluation on dev, and resumed from if it exists. It is not removed.
-    log
-        File that gets a line of JSON each round.
-    about
-        Settings that a checkpoint must agree in.
-    processes
-        Processes that train the model together. The first writes checkpoint and log.
-
-    Raises
-    ------
-    WordbiasError
-        If the loss is not finite, or the checkpoint is of another training.
-    """
+    """Train a classifier in place; it ends with the parameters that were best on dev."""
+    # The checkpoint is resumed from if it exists, and not removed. Of several processes the first
+    # writes it and the log.
     device = model.tensors[0].device
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         rounds = Rounds.of(len(data.lengths), recipe)
@@ -251,21 +197,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Rounds:
-    """Division of a training into rounds of equally many steps, each with an evaluation on dev.
+    """Division of a training into rounds of equally many steps, each with an evaluation on dev."""
 
-    Attributes
-    ----------
-    batches
-        Number of batches in an epoch.
-    rounds
-        Number of rounds.
-    steps
-        Number of steps in a round.
-    """
-
-    batches: int
-    rounds: int
-    steps: int
+    batches: int  # number of batches in an epoch
+    rounds: int  # number of rounds
+    steps: int  # number of steps in a round
 
     @classmethod
     def of(cls, pairs: int, recipe: Recipe) -> Rounds:
@@ -290,20 +226,7 @@ def schedule(step: int, total: int, warmup: float) -> float:
 
 
 def bucketed(lengths: Places, size: int, rng: np.random.Generator) -> list[Places]:
-    """Divide texts at random into batches of like length.
-
-    Parameters
-    ----------
-    lengths
-        Lengths of the texts, shape ``(n,)``.
-    size
-        Size of a batch; one is smaller if it does not divide `n`.
-
-    Returns
-    -------
-    list
-        Indices of the texts in each batch, the batches in random order.
-    """
+    """Return the places of texts in batches of like length, the batches in random order."""
     order = rng.permutation(len(lengths))
     found: list[Places] = []
     for start in range(0, len(order), size * _POOL):
@@ -330,11 +253,9 @@ def adamw(
     plain: bool = False,
     processes: Processes = SINGLE,
 ) -> torch.optim.Optimizer:
-    """Return AdamW that clips gradients and lets only matrices decay, not biases and norms.
-
-    If `plain`, all parameters decay, and gradients are not clipped. Gradients of several processes
-    are averaged before they are clipped.
-    """
+    """Return AdamW that clips gradients and lets only matrices decay, not biases and norms."""
+    # If `plain`, all parameters decay, and gradients are not clipped. Gradients of several
+    # processes are averaged before they are clipped.
     flat_decay = recipe.decay if plain else 0.0
     groups = decaying(parameters, recipe.decay, flat_decay)
     optimizer = torch.optim.AdamW(groups, lr=recipe.rate, fused=True)

@@ -210,20 +210,16 @@ def main() -> None:
 
 
 def silence_libraries() -> None:
-    """Turn off the log messages and warnings of libraries on stderr.
-
-    Warnings requested by ``-W`` or ``PYTHONWARNINGS`` are shown.
-    """
+    """Turn off the log messages and warnings of libraries on stderr."""
+    # Warnings requested by -W or PYTHONWARNINGS are shown.
     logging.disable(logging.CRITICAL)
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
 
 
 def _open_closed_streams() -> None:
-    """Replace the standard streams that the caller closed, such as by ``>&-``, by the null device.
-
-    Otherwise a file that is opened later would get the number of a closed stream, and its output.
-    """
+    """Replace the standard streams that the caller closed (``>&-``) by the null device."""
+    # Otherwise a file that is opened later would get the number of a closed stream, and its output.
     while (handle := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(handle, True)
     os.close(handle)

@@ -1,9 +1,4 @@
-"""Columns of tables: files, frames, data sets and lists, which are all read here.
-
-A file is CSV, tabbed text or JSON lines, compressed or not, Parquet, or plain text, which has one
-column. In memory a table is a frame of pandas or polars, a table of pyarrow, a data set of Hugging
-Face, columns by name, or a list of texts. `open_table` yields whole rows, `read` some columns.
-"""
+"""Columns of tables: files, frames, data sets and lists, which are all read here."""
 
 from __future__ import annotations
 
@@ -55,18 +50,10 @@ TableLike = str | os.PathLike[str] | Mapping[str, Any] | Frame
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One value for every row: a label, a word, a split.
+    """One value for every row: a label, a word, a split."""
 
-    Attributes
-    ----------
-    codes
-        Places in `values`, shape ``(n,)``, int32.
-    values
-        The distinct values, sorted.
-    """
-
-    codes: NDArray[np.int32]
-    values: tuple[str, ...]
+    codes: NDArray[np.int32]  # places in `values`, shape `(n,)`, int32
+    values: tuple[str, ...]  # the distinct values, sorted
 
     @classmethod
     def of(cls, values: Iterable[object]) -> Column:
@@ -82,15 +69,7 @@ class Column:
 
 
 class LazyColumns(Mapping[str, Column]):
-    """Columns by name, each read when it is asked for.
-
-    Parameters
-    ----------
-    names
-        Names of the columns.
-    read
-        Function that reads one.
-    """
+    """Columns by name, each read when it is asked for."""
 
     def __init__(self, names: Sequence[str], read: Callable[[str], Column]) -> None:
         self._names, self._read = tuple(names), read
@@ -129,41 +108,16 @@ def blank_cells(column: Column) -> NDArray[np.bool_]:
 
 
 class Table(NamedTuple):
-    """Opened rows of a table.
-
-    Attributes
-    ----------
-    name
-        Name in messages.
-    lines
-        The rows.
-    plain
-        Reason why there is only one column; empty if there are columns.
-    unit
-        What the number of a row counts: ``line`` or ``row``.
-    """
+    """Opened rows of a table."""
 
     name: str
-    lines: Iterator[Line]
-    plain: str = ""
-    unit: str = "line"
+    lines: Iterator[Line]  # the rows
+    plain: str = ""  # reason why there is only one column; empty if there are columns
+    unit: str = "line"  # what the number of a row counts: `line` or `row`
 
 
 def open_table(source: TableLike | Iterable[object], name: str = "the table") -> Table:
-    """Open a file (see `wordbias.formats.tables.read_lines`), or columns or texts in memory.
-
-    Parameters
-    ----------
-    source
-        A file, columns, or texts such as a list or a series of pandas.
-    name
-        Name in messages, if it is no file.
-
-    Raises
-    ------
-    WordbiasError
-        If it is something else, or its columns have different lengths.
-    """
+    """Open a file, or columns or texts in memory, such as a list or a series of pandas."""
     if isinstance(source, (str, os.PathLike)):
         file = _file(source, name)
         has_columns = kind_of(file) != "plain" or is_parquet(file)
@@ -209,13 +163,7 @@ def is_table(given: object) -> TypeGuard[TableLike]:
 def columns_in_memory(
     source: object, name: str, choose: Choose | None = None
 ) -> dict[str, list[str | None]] | None:
-    """Return columns in memory as text, None for what is missing; None if it has no columns.
-
-    Raises
-    ------
-    WordbiasError
-        If they have different lengths, a column is no list, or a wanted one is missing.
-    """
+    """Return columns in memory as text, None for what is missing; None if it has no columns."""
     known = _names_of(source, name)
     if known is None:
         return None
@@ -289,26 +237,7 @@ def choose_column(
     what: str = "the texts",
     option: str = "--text-column",
 ) -> str:
-    """Return the name of a column: the asked one, by name or number from 1, else a usual one.
-
-    Parameters
-    ----------
-    name
-        Name of the table in messages.
-    usual
-        Names by default, the first before the others.
-    only
-        Take an only column under any name.
-    what
-        What it holds, for messages.
-    option
-        The option that names it.
-
-    Raises
-    ------
-    WordbiasError
-        If the column is not clear, or not there.
-    """
+    """Return the name of a column: the asked one, by name or number from 1, else a usual one."""
     if asked is None:
         whole = names if only and len(names) == 1 else ()
         known = [one for one in (*usual, *whole) if one in names]
@@ -333,31 +262,15 @@ def choose_column(
 
 @dataclass
 class BadRows:
-    """Rows that cannot be used: dropped and counted, or the first of them is an error.
-
-    Attributes
-    ----------
-    name
-        Name of the table in messages.
-    skip
-        Drop such rows; None where a command has no option for it.
-    count, first
-        Number of dropped rows, and what is wrong with the first.
-    """
+    """Rows that cannot be used: dropped and counted, or the first of them is an error."""
 
     name: str
-    skip: bool | None = None
-    count: int = 0
+    skip: bool | None = None  # drop such rows; None where a command has no option for it
+    count: int = 0  # number of dropped rows, and what is wrong with the first
     first: str = ""
 
     def add(self, where: str, problem: str) -> None:
-        """Count a row, or refuse it.
-
-        Raises
-        ------
-        WordbiasError
-            If such rows are not to be dropped.
-        """
+        """Count a row, or refuse it."""
         reason = f"{where}: {problem}"
         if not self.skip:
             drop = "" if self.skip is None else ", or drop such rows with --skip-bad"
@@ -377,26 +290,13 @@ class BadRows:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Some columns of a table, as texts.
-
-    Attributes
-    ----------
-    name
-        File, or the name of a table in memory.
-    cells
-        Cells by the name of the column.
-    numbers
-        Line or row of each.
-    unit
-        What these count: ``line`` or ``row``.
-    dropped, problem
-        Number of rows that were left out because they cannot be used, and the first reason.
-    """
+    """Some columns of a table, as texts."""
 
     name: str
     cells: Mapping[str, Sequence[str]] = field(repr=False)
-    numbers: Sequence[int] = field(repr=False)
-    unit: str = "line"
+    numbers: Sequence[int] = field(repr=False)  # line or row of each
+    unit: str = "line"  # what these count: `line` or `row`
+    # number of rows that were left out because they cannot be used, and the first reason
     dropped: int = 0
     problem: str = ""
 
@@ -425,22 +325,7 @@ def picked(
     kind: str | None = None,
     digest: Digest | None = None,
 ) -> tuple[str, str, Iterator[Picked]]:
-    """Open some columns of a table: its name, the unit of its numbers, and its rows.
-
-    Parameters
-    ----------
-    source
-        A file, or its text; columns in memory.
-    name
-        Name in messages, if it is no file.
-    kind, digest
-        See `wordbias.formats.tables.pick_cells`.
-
-    Raises
-    ------
-    WordbiasError
-        If it cannot be read, or has no such columns.
-    """
+    """Open some columns of a table: its name, the unit of its numbers, and its rows."""
     if isinstance(source, Source):
         return source.path, "line", pick_cells(source, choose, kind)
     if isinstance(source, (str, os.PathLike)):
@@ -474,32 +359,9 @@ def read(
     name: str = "the table",
     kind: str | None = None,
 ) -> Columns:
-    """Read some columns of a table.
-
-    Parameters
-    ----------
-    source
-        A file, or its text; columns in memory.
-    columns
-        Names of the columns; or for the name of each in the result its possible names.
-    optional
-        Columns that may be missing; they are then not in the result.
-    blank
-        Columns whose cells may be empty.
-    unnamed, ragged, strip
-        See `wordbias.formats.tables.Wanted`.
-    skip_bad
-        Leave out rows that cannot be used, and count them; None where there is no such option.
-    name
-        Name in messages, if it is no file.
-    kind
-        See `wordbias.formats.tables.pick_cells`.
-
-    Raises
-    ------
-    WordbiasError
-        If it cannot be read, has no such columns or no rows, or a row cannot be used.
-    """
+    """Read some columns of a table."""
+    # `columns` may give for each name in the result its possible names. Columns of `optional` may
+    # be missing, cells of `blank` empty. `skip_bad` is None where there is no such option.
     if not isinstance(columns, Mapping):
         columns = {one: (one,) for one in columns}
     wanted = Wanted(columns, optional, unnamed, ragged, strip)

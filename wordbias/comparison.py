@@ -1,7 +1,4 @@
-"""Comparison of many embeddings: a table of their measures, and the measures' correlations.
-
-As in Dawkins (2021), Tables 5 and 6.
-"""
+"""Comparison of embeddings: their measures and correlations (Dawkins 2021, Tables 5 and 6)."""
 
 from __future__ import annotations
 
@@ -34,18 +31,11 @@ _SETTING = re.compile(r"\[.*?\]")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Table of embeddings × measures.
-
-    Attributes
-    ----------
-    subjects, measures
-        Names of the rows and of the columns.
-    values
-        Shape ``(subjects, measures)``; nan for a value that is undefined or missing.
-    """
+    """Table of embeddings × measures."""
 
     subjects: Sequence[str]
     measures: Sequence[str]
+    # shape `(subjects, measures)`; nan for a value that is undefined or missing
     values: NDArray[np.float64]
 
     def find(self, name: str) -> list[int]:
@@ -80,25 +70,9 @@ class Comparison:
 
 
 def joined(sources: Sequence[Source]) -> Comparison:
-    """Put results into one table; the same embedding in several files becomes one row.
-
-    Parameters
-    ----------
-    sources
-        JSON, JSONL or CSV rows as the commands print them, or CSV tables whose first column names
-        the embeddings and whose other columns are measures, NA where undefined. Rows about a
-        single word, component or layer are left out. Columns from rows have names such as
-        ``gipe[θ=0.03]`` or ``midb (after, self)``: measure, setting, stage, reference and set. The
-        original embedding is part of a name only if one embedding was compared with several
-        originals, because the columns of different originals must otherwise be the same.
-
-    Raises
-    ------
-    WordbiasError
-        If there are two values for one embedding and measure, or it is along the centred subspace
-        for one embedding and along the uncentred one for another. A value that is undefined in one
-        file may be defined in another.
-    """
+    """Put results into one table; the same embedding in several files becomes one row."""
+    # Rows about a single word, component or layer are left out. The original embedding is part of a
+    # column's name only if one embedding was compared with several originals.
     _refuse_mixed_centring(sources)
     several = _compared_with_several(sources)
     placed: dict[tuple[str, str], tuple[float | None, str]] = {}
@@ -210,28 +184,9 @@ class Correlations:
 
 
 def correlations(table: Comparison, method: str = "pearson") -> Correlations:
-    """Correlate every two measures over the embeddings that have both (pairwise deletion).
-
-    Parameters
-    ----------
-    table
-        At least three embeddings and two measures.
-    method
-        "pearson", as in the paper, or "spearman".
-
-    Returns
-    -------
-    Correlations
-        With two-sided p values, not corrected for the number of pairs. Pearson's are exact if the
-        measures are normal. Spearman's are exact, over all permutations, for fewer than eight
-        embeddings, else the t approximation of scipy.stats.
-
-    Raises
-    ------
-    WordbiasError
-        If there are too few embeddings or measures, or a measure is the same for all embeddings. A
-        measure that is constant only among the embeddings of a pair makes that pair undefined.
-    """
+    """Correlate every two measures over the embeddings that have both (pairwise deletion)."""
+    # Two-sided p, not corrected for the number of pairs: Pearson's exact if the measures are
+    # normal, Spearman's exact below eight embeddings, else the t approximation of scipy.stats.
     if method not in METHODS:
         raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
     _check_enough(table)
@@ -253,30 +208,9 @@ def correlation_row(
     method: str,
     seed: int = 0,
 ) -> Row:
-    """Return a correlation as a row, with how far it can be trusted.
-
-    Parameters
-    ----------
-    pair
-        Correlation of two measures.
-    columns
-        Values of both, shape ``(subjects,)`` each; nan where there is none.
-    subjects
-        Names of the embeddings.
-    method
-        Method of the correlation.
-    seed
-        Seed of the bootstrap over embeddings.
-
-    Returns
-    -------
-    Row
-        With ``low`` and ``high`` (Fisher), ``bootstrap_low`` and ``bootstrap_high``, and the other
-        coefficient with its p (``spearman``, ``spearman_p``; ``pearson``, ``pearson_p``).
-        ``without_low`` and ``without_high`` are the range with one embedding left out. ``driver``
-        is the embedding whose absence changes it most, ``without_driver`` the value then. With
-        three embeddings only the other coefficient.
-    """
+    """Return a correlation as a row: intervals, the other coefficient, one embedding left out."""
+    # `driver` is the embedding whose absence changes it most. With three embeddings there is only
+    # the other coefficient.
     about: dict[str, Any] = {"x": pair.x, "y": pair.y, "n": pair.n, "p": pair.p, "method": method}
     about["neutral"] = 0.0
     subject = f"{pair.x} – {pair.y}"

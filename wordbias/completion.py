@@ -1,8 +1,4 @@
-"""Shell completion of ``wordbias``, without importing a command, which would load numpy.
-
-The options of the commands are in ``completion.json``, which ``python tools/write_tables.py``
-writes from the commands themselves.
-"""
+"""Shell completion of ``wordbias``, from ``completion.json``, without importing a command."""
 
 from __future__ import annotations
 

@@ -62,26 +62,14 @@ _OPERATOR = re.compile(r"[<>=!]+")
 
 
 class Condition(NamedTuple):
-    """A condition; see the grammar above.
-
-    Attributes
-    ----------
-    measure, where
-        Name of the measure, and the keys with their values, as text, that narrow its rows.
-    part
-        The value, or the end of its interval, that is compared: ``""``, ``low`` or ``high``.
-    operator, limit
-        The comparison.
-    change
-        The change is compared, or the end of its interval.
-    """
+    """A condition; see the grammar above."""
 
     measure: str
     where: Mapping[str, str]
-    part: str
+    part: str  # the value, or the end of its interval, that is compared: `""`, `low` or `high`
     operator: str
     limit: float
-    change: bool
+    change: bool  # the change is compared, or the end of its interval
 
     def __str__(self) -> str:
         """Return the condition as `parse` reads it."""
@@ -105,13 +93,7 @@ def _marked(text: str) -> str:
 
 
 def parse(text: str) -> Condition:
-    """Read a condition.
-
-    Raises
-    ------
-    UsageError
-        With the place of what is not expected, and the form.
-    """
+    """Read a condition."""
     return _Reader(text).condition()
 
 
@@ -197,13 +179,7 @@ class _Reader:
 
 
 def baseline_rows(baseline: object, conditions: Iterable[str]) -> Sequence[Row] | None:
-    """Return the rows of a baseline: of a report, or of a file of results.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, or no condition is about a change.
-    """
+    """Return the rows of a baseline: of a report, or of a file of results."""
     if baseline is None:
         return None
     if not any(parse(text).change for text in conditions):
@@ -219,27 +195,13 @@ def baseline_rows(baseline: object, conditions: Iterable[str]) -> Sequence[Row] 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a condition.
-
-    Attributes
-    ----------
-    condition
-        The condition as it was typed.
-    status
-        Passed, failed, or error: it could not be asked.
-    said
-        The value with its interval and what it is of, or the error; one line.
-    row
-        The row that decided; None after an error.
-    value, low, high
-        The value, or the change, and its interval.
-    """
+    """What became of a condition."""
 
     condition: str
-    status: Status
-    said: str
-    row: Row | None = None
-    value: float | None = None
+    status: Status  # passed, failed, or error: it could not be asked
+    said: str  # the value with its interval and what it is of, or the error; one line
+    row: Row | None = None  # the row that decided; None after an error
+    value: float | None = None  # the value, or the change, and its interval
     low: float | None = None
     high: float | None = None
 
@@ -247,21 +209,7 @@ class Outcome:
 def judge(
     text: str, rows: Sequence[Row], baseline: Sequence[Row] | None = None, *, holds: bool = False
 ) -> Outcome:
-    """Judge a condition on rows.
-
-    Parameters
-    ----------
-    baseline
-        Rows that changes are counted from; by default those inside the result are taken.
-    holds
-        The condition must hold for every row; by default it fails if it is met by one.
-
-    Raises
-    ------
-    UsageError
-        If the condition cannot be read, no row has the measure or the keys, or the baseline lacks
-        such a row.
-    """
+    """Judge a condition on rows: each must meet it if it `holds`, else it fails if one does."""
     condition = parse(text)
     chosen = _chosen(condition, rows)
     if condition.change:
@@ -322,12 +270,11 @@ def _chosen(condition: Condition, rows: Sequence[Row]) -> list[Row]:
 
 
 def _is_asked(condition: Condition, row: Row) -> bool:
-    """Return whether a condition is about a row: its measure and its keys.
-
-    A correlation, which has the name of the gaps, is asked for by its key.
-    """
+    """Return whether a row has a condition's measure and keys; a correlation needs its key."""
+    if row.measure != condition.measure:
+        return False
     found, where = flat(row.to_dict()), condition.where
-    if row.measure != condition.measure or (found.get("set") == CORRELATION and "set" not in where):
+    if found.get("set") == CORRELATION and "set" not in where:
         return False
     return all(_is(found.get(key), wanted) for key, wanted in where.items())
 
@@ -354,10 +301,8 @@ def _changed(
     rows: Sequence[Row],
     baseline: Sequence[Row] | None,
 ) -> list[Row]:
-    """Return rows with their changes from a baseline, over seeds as their mean.
-
-    A row that only one of the two has is refused, and an undefined one is not left out of a mean.
-    """
+    """Return rows with their changes from a baseline, over seeds as their mean."""
+    # A row that only one of the two has is refused, and an undefined one is not left out of a mean.
     name = condition.measure
     if baseline is None:
         if not any(CHANGE in row.details for row in chosen):

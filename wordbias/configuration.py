@@ -77,13 +77,7 @@ _waiting = threading.local()
 
 
 def current_config() -> Config:
-    """Return the settings that hold here.
-
-    Raises
-    ------
-    WordbiasError
-        If allow_pickle was set for the whole process.
-    """
+    """Return the settings that hold here."""
     if getattr(_waiting, "one", None) is not None:
         _waiting.one = None
         raise WordbiasError(
@@ -286,10 +280,7 @@ def in_worker(given: Config) -> Iterator[None]:
 
 
 def uses(*names: str) -> Callable[[F], F]:
-    """Declare the settings that a public function uses in addition to those of every function.
-
-    Its docstring names them too.
-    """
+    """Declare the settings that a public function uses in addition to those of every function."""
     unknown = {*names} - {one.name for one in fields(Config)}
     if unknown:
         raise TypeError(f"no such settings: {sorted(unknown)}")

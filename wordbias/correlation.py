@@ -1,7 +1,4 @@
-"""Correlation of two measures over embeddings or runs, and how far it can be trusted.
-
-Pearson's r or Spearman's ρ with a test; its interval, and what it is without each embedding.
-"""
+"""Correlation of two measures over embeddings or runs, and how far it can be trusted."""
 
 from __future__ import annotations
 
@@ -43,22 +40,13 @@ class Correlation(NamedTuple):
 
 
 class Robustness(NamedTuple):
-    """Interval of a correlation, and what it is without each pair.
+    """Interval of a correlation, and what it is without each pair."""
 
-    Attributes
-    ----------
-    bootstrap
-        Interval at 95 % over pairs that are drawn again, which need not be normal. It is too
-        narrow for few pairs. Draws in which a side has a single value are left out; None if all do.
-    without
-        Coefficient without each pair, shape ``(n,)``; nan where it is undefined.
-    driver
-        Pair whose absence changes the coefficient most, or leaves it undefined.
-    """
-
+    # interval at 95 % over pairs that are drawn again, which need not be normal. It is too narrow
+    # for few pairs. Draws in which a side has a single value are left out; None if all do.
     bootstrap: Interval | None
-    without: Array
-    driver: int
+    without: Array  # coefficient without each pair, shape `(n,)`; nan where it is undefined
+    driver: int  # pair whose absence changes the coefficient most, or leaves it undefined
 
 
 def correlation(x: tuple[str, Array], y: tuple[str, Array], method: str) -> Correlation:
@@ -88,10 +76,8 @@ def _scaled(values: Array) -> Array:
 
 
 def exact_spearman_p(x: Array, y: Array) -> float:
-    """Return the two-sided p of ρ: the share of all orders of `y` that correlate as much.
-
-    For few pairs only. The t approximation gives 0 where ρ is 1.
-    """
+    """Return the two-sided p of ρ: the share of all orders of `y` that correlate as much."""
+    # For few pairs only. The t approximation gives 0 where ρ is 1.
     from scipy.stats import rankdata
 
     centred = [ranks - ranks.mean() for ranks in (rankdata(x), rankdata(y))]
@@ -100,16 +86,11 @@ def exact_spearman_p(x: Array, y: Array) -> float:
 
 
 def fisher_interval(r: float, n: int, method: str = "pearson") -> Interval | None:
-    r"""Return the 95 % interval of a correlation of `n` pairs (Fisher 1921).
+    """Return the 95 % interval of a correlation of `n` pairs (Fisher 1921); None below four pairs.
 
     artanh r is nearly normal, with the variance :math:`1/(n-3)` for Pearson's r of normal values
-    and :math:`(1+r^2/2)/(n-3)` for Spearman's (Bonett and Wright 2000).
-
-    Returns
-    -------
-    Interval or None
-        None for fewer than four pairs, and where Spearman's ρ is 1 or −1: ranks of few pairs agree
-        fully by chance.
+    and :math:`(1+r^2/2)/(n-3)` for Spearman's (Bonett and Wright 2000). None also where Spearman's
+    ρ is 1 or −1: ranks of few pairs agree fully by chance.
     """
     if n < 4 or (method == "spearman" and abs(r) == 1):
         return None
@@ -121,22 +102,8 @@ def fisher_interval(r: float, n: int, method: str = "pearson") -> Interval | Non
 
 
 def robustness(x: Array, y: Array, method: str, seed: int = 0) -> Robustness | None:
-    """Draw pairs again, and leave out each once.
-
-    Parameters
-    ----------
-    x, y
-        Finite values of all pairs, shape ``(n,)``, neither of them constant.
-    method
-        One of `METHODS`.
-    seed
-        Seed of the bootstrap.
-
-    Returns
-    -------
-    Robustness or None
-        None for three pairs: two are left without one of them, and always correlate fully.
-    """
+    """Draw pairs of finite values (n,) again, and leave out each once; None for three pairs."""
+    # Two are left without one of three, and always correlate fully.
     n = len(x)
     if n <= LEAST_PAIRS:
         return None
@@ -159,10 +126,8 @@ def robustness(x: Array, y: Array, method: str, seed: int = 0) -> Robustness | N
 
 
 def weighted_pearson(x: Array, y: Array, times: Array) -> Array:
-    """Return r of samples in which pair `i` occurs ``times[s, i]`` times, shape ``(s,)``.
-
-    nan where a sample has a single value of `x` or of `y`. Values are at most 1.
-    """
+    """Return r of samples in which pair `i` occurs ``times[s, i]`` times, shape ``(s,)``."""
+    # nan where a sample has a single value of `x` or of `y`. Values are at most 1.
     n = times.sum(axis=1)
     a, b = (values - (np.einsum("sn,n->s", times, values) / n)[:, None] for values in (x, y))
     product = np.einsum("sn,sn,sn->s", times, a, b)

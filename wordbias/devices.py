@@ -31,24 +31,8 @@ _GRACE = 2.0
 
 
 def find_device(name: str | None = None) -> Any:
-    """Return the torch device of a name; by default cuda if there is one, else mps, else cpu.
-
-    Computation in float64 falls back to the CPU on mps, which lacks it.
-
-    Parameters
-    ----------
-    name
-        ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto`` or None for the default.
-
-    Returns
-    -------
-    torch.device
-
-    Raises
-    ------
-    WordbiasError
-        If torch cannot compute there; the message names the devices of this machine.
-    """
+    """Return the torch device of a name; by default cuda if there is one, else mps, else cpu."""
+    # Computation in float64 falls back to the CPU on mps, which lacks it.
     torch = need("torch", extra="torch", purpose="A device")
     candidates = {
         "cuda": torch.cuda.is_available(),
@@ -72,11 +56,9 @@ def find_device(name: str | None = None) -> Any:
 
 @contextmanager
 def torch_threads(count: int = 1) -> Iterator[None]:
-    """Limit torch to `count` threads inside the block, by default to one.
-
-    Use one for small matrices: on a busy machine threads wait for each other longer than they
-    compute.
-    """
+    """Limit torch to `count` threads inside the block, by default to one."""
+    # Use one for small matrices: on a busy machine threads wait for each other longer than they
+    # compute.
     torch = need("torch", extra="torch", purpose="Bounding its threads")
     before = torch.get_num_threads()
     torch.set_num_threads(count)
@@ -106,11 +88,8 @@ class Threads:
 
 
 def set_threads(count: int | None) -> Threads:
-    """Set the number of threads for the whole process; None for all usable cores.
-
-    A number bounds BLAS, too: the libraries that are loaded and, by the environment, later ones.
-    Return what held before.
-    """
+    """Set the number of threads for the whole process, None for all; return what held before."""
+    # A number bounds BLAS, too: the libraries that are loaded and, by the environment, later ones.
     global _requested
     before = Threads(_requested, {name: os.environ.get(name) for name in _LIBRARIES})
     _requested = count
@@ -138,10 +117,8 @@ def _limit_blas(count: int) -> None:
 
 
 def threads() -> int:
-    """Return the number of threads to use: that of `set_threads`, or the usable cores.
-
-    Usable are the cores that the scheduler and the container (cgroup v2) give this process.
-    """
+    """Return the number of threads to use: that of `set_threads`, or the usable cores."""
+    # Usable are the cores that the scheduler and the container (cgroup v2) give this process.
     if _requested is not None:
         return _requested
     if hasattr(os, "sched_getaffinity"):
@@ -150,10 +127,8 @@ def threads() -> int:
 
 
 def native_threads() -> int:
-    """Return the number of threads for torch and BLAS: that of `set_threads`, or `threads()`.
-
-    Where no number was set, OMP_NUM_THREADS is the most.
-    """
+    """Return the number of threads for torch and BLAS: that of `set_threads`, or `threads()`."""
+    # Where no number was set, OMP_NUM_THREADS is the most.
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     if _requested is not None or not asked.isdecimal() or int(asked) == 0:
         return threads()
@@ -201,32 +176,26 @@ def _blas(loaded: tuple[bool, ...]) -> Any:
 
 @contextmanager
 def blas_threads(count: int | None = None) -> Iterator[None]:
-    """Limit the BLAS threads inside the block to `count`, by default to `native_threads()`.
-
-    Use one for narrow products (a vocabulary times a few components): there, BLAS threads on a
-    busy machine wait for each other longer than they compute.
-    """
+    """Limit the BLAS threads inside the block to `count`, by default to `native_threads()`."""
+    # Use one for narrow products (a vocabulary times a few components): there, BLAS threads on a
+    # busy machine wait for each other longer than they compute.
     with _loaded_blas().limit(limits=count or native_threads(), user_api="blas"):
         yield
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit BLAS and OpenMP to one thread inside the block.
-
-    For small problems of scikit-learn: on a busy machine its threads wait for each other many
-    times longer than they compute.
-    """
+    """Limit BLAS and OpenMP to one thread inside the block."""
+    # For small problems of scikit-learn: on a busy machine its threads wait for each other many
+    # times longer than they compute.
     with _loaded_blas().limit(limits=1):
         yield
 
 
 def ordered_map(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Apply a function to items in `threads()` threads; yield the results in order.
-
-    At most two items for each thread are in memory at once, so that files of any size can be
-    processed. With one thread, no thread is started.
-    """
+    """Apply a function to items in `threads()` threads; yield the results in order."""
+    # At most two items for each thread are in memory at once. With one thread, no thread is
+    # started.
     count = threads()
     if count == 1:
         yield from map(function, items)
@@ -247,16 +216,9 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
 def as_they_arrive(
     function: Callable[[T, Event], R], items: Sequence[T], count: int
 ) -> Iterator[tuple[T, R]]:
-    """Apply a function that waits for others to items, `count` at once; yield each with its result.
-
-    After an error no other item is begun. What is on its way comes before the error, after Ctrl-C
-    for a moment only.
-
-    Parameters
-    ----------
-    function
-        Function of an item, and of an event after which it should not wait.
-    """
+    """Apply a function that waits for others, to `count` items at once; yield as they arrive."""
+    # After an error no other item is begun. What is on its way comes before the error, after Ctrl-C
+    # for a moment only. The function's event says that it should not wait any more.
     waiting, stop, count = deque(items), Event(), min(count, len(items))
     arrived: SimpleQueue[tuple[T, R] | BaseException | None] = SimpleQueue()
     failure: BaseException | None = None

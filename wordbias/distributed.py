@@ -1,9 +1,4 @@
-"""Training in several processes: each reads its share of every batch, the first one writes.
-
-``accelerate launch`` or ``torchrun`` starts the processes, and `accelerate` connects them. All
-start with the same parameters and average their gradients before each step, so that their steps are
-the same.
-"""
+"""Training in several processes: each reads its share of every batch, the first one writes."""
 
 from __future__ import annotations
 
@@ -27,24 +22,12 @@ _PURPOSE = "Training in several processes"
 
 @dataclass(frozen=True)
 class Processes:
-    """The processes of a training, from the view of one of them.
+    """The processes of a training, from the view of one of them."""
 
-    Attributes
-    ----------
-    count
-        Number of all processes.
-    rank
-        Index of this process.
-    local
-        Number of processes on this machine.
-    device
-        Device of this process; None for the default.
-    """
-
-    count: int = 1
-    rank: int = 0
-    local: int = 1
-    device: str | None = None
+    count: int = 1  # number of all processes
+    rank: int = 0  # index of this process
+    local: int = 1  # number of processes on this machine
+    device: str | None = None  # device of this process; None for the default
 
     @property
     def first(self) -> bool:
@@ -52,12 +35,9 @@ class Processes:
         return self.rank == 0
 
     def share(self, rows: Places) -> tuple[Places, float]:
-        """Return the part of a batch that this process reads, and the weight of its mean loss.
-
-        With these weights the mean over the processes is the mean over the batch, though their
-        shares may differ by one. If there are fewer rows than processes, some read a row of weight
-        0.
-        """
+        """Return the part of a batch that this process reads, and the weight of its mean loss."""
+        # With these weights the mean over the processes is the mean over the batch, though shares
+        # may differ by one. Of fewer rows than processes, some read a row of weight 0.
         own = rows[self.rank :: self.count]
         return (own if len(own) else rows[:1]), len(own) * self.count / len(rows)
 
@@ -74,23 +54,15 @@ class Processes:
                 one.grad = _reduce(one.grad, "mean")
 
     def mean_loss(self, loss: Tensor) -> Tensor:
-        """Return a loss with the mean over the processes as value and its own gradient.
-
-        If the loss of one process is not finite, that of all is not, and all stop.
-        """
+        """Return a loss with the mean over the processes as value and its own gradient."""
+        # If the loss of one process is not finite, that of all is not, and all stop.
         if self.count == 1:
             return loss
         own = loss.detach()
         return loss + (self.summed(own) / self.count - own)
 
     def check_same(self, exists: bool, what: str) -> None:
-        """Refuse a file that exists for some processes only.
-
-        Raises
-        ------
-        WordbiasError
-            In all processes.
-        """
+        """Refuse a file that exists for some processes only."""
         number = int(self.summed(torch.tensor(int(exists))))
         if number not in (0, self.count):
             raise WordbiasError(
@@ -115,18 +87,7 @@ def launched() -> tuple[int, int]:
 
 @contextmanager
 def joined(device: str | None = None) -> Iterator[Processes]:
-    """Connect the processes that were started together, for a block; a single one needs nothing.
-
-    Parameters
-    ----------
-    device
-        ``cpu``, ``cuda`` (each process has a GPU of its own), or ``auto`` or None for the default.
-
-    Raises
-    ------
-    WordbiasError
-        If accelerate is missing, the processes cannot be connected, or the device is a single GPU.
-    """
+    """Connect the processes that were started together, for a block; a single one needs nothing."""
     count, rank = launched()
     if count == 1:
         yield SINGLE

@@ -62,15 +62,7 @@ ENDS = ("low", "high")
 
 
 def interval_keys(ends: Interval | None, kind: str, unit: str) -> dict[str, Any]:
-    """Return an interval for the details of a row, with its kind and its unit; empty without one.
-
-    Parameters
-    ----------
-    kind
-        `BOOTSTRAP`, `WILSON`, `STUDENT`, `NORMAL` or `FISHER`.
-    unit
-        What is drawn again or counts as independent: words, premises, pairs, persons, seeds.
-    """
+    """Return an interval as keys of a row, with its kind and its unit (words, pairs, …)."""
     return {} if ends is None else {**ends._asdict(), "interval": kind, "unit": unit}
 
 
@@ -100,11 +92,9 @@ def by_normal(
 
 
 def of_share(share: float, samples: Array, n: int, unit: str) -> dict[str, Any]:
-    """Return the interval of a share of items that lie in `n` units: variants of a template, say.
-
-    It is that of the bootstrap over units; where all units have the same share, which no draw can
-    change, Wilson's of so many units.
-    """
+    """Return the interval of a share of items that lie in `n` units, such as templates."""
+    # It is that of the bootstrap over units; where all units have the same share, which no draw can
+    # change, Wilson's of that number of units.
     constant = is_constant(samples)
     return by_wilson(share, n, unit) if constant else by_bootstrap(samples, unit)
 
@@ -163,10 +153,8 @@ def middle(samples: Array | None) -> Interval | None:
 
 
 def spread_keys(kind: str, values: Array) -> dict[str, Any]:
-    """Return the number of defined draws of a kind, and their middle 95 %; empty without any.
-
-    The keys begin with the kind: `lists_draws`, `lists_low`, `lists_high`.
-    """
+    """Return the number of defined draws of a kind, and their middle 95 %; empty without any."""
+    # The keys begin with the kind: `lists_draws`, `lists_low`, `lists_high`.
     known = values[np.isfinite(values)]
     ends = middle(known)
     keys = {} if ends is None else {f"{kind}_low": ends.low, f"{kind}_high": ends.high}
@@ -176,18 +164,9 @@ def spread_keys(kind: str, values: Array) -> dict[str, Any]:
 def chance_keys(
     value: float | None, draws: ArrayLike, better: str, *, judged: bool = True
 ) -> dict[str, Any]:
-    """Return the chance level of a value, and whether the value is beyond it; empty without draws.
-
-    Parameters
-    ----------
-    draws
-        Values where there is nothing to find, nan where undefined. The keys are their mean
-        `chance`, their range `chance_low` and `chance_high`, and their number `chance_draws`.
-    better
-        Where lower is better, only a value above the range is beyond chance; else also one below.
-    judged
-        Add `beyond_chance`.
-    """
+    """Return the chance level of a value, and whether the value is beyond it."""
+    # Where lower is better (`better`), only a value above the range is beyond chance; else also one
+    # below.
     all_draws = np.asarray(draws, np.float64)
     known = all_draws[np.isfinite(all_draws)]
     if not len(known):
@@ -205,15 +184,8 @@ def chance_keys(
 
 
 def null_keys(kind: str, value: float, change: float, draws: Array) -> dict[str, Any]:
-    """Return what random removals change, beside the change to a value by one that was fitted.
-
-    Returns
-    -------
-    dict
-        The mean of the random changes, under the kind's name; their middle 95 %, `_low` and
-        `_high`; and their number, `_draws`. `_less` counts those that are smaller in size, and `_p`
-        is the two-sided p: (1 + those that are not smaller) / (1 + draws).
-    """
+    """Return what random removals change, beside the change to a value by one that was fitted."""
+    # The two-sided p is (1 + the number that are not smaller in size) / (1 + draws).
     sizes, size = np.abs(draws), abs(change)
     size -= TIE * (abs(value) + size)  # the same means in another order differ by rounding
     return {
@@ -230,24 +202,10 @@ def null_keys(kind: str, value: float, change: float, draws: Array) -> dict[str,
 def change_keys(
     before: Row, after: Row, *, independent: bool = False, certain: bool = False
 ) -> dict[str, Any]:
-    """Return what changed between two rows of one measure: the value, and its paired intervals.
-
-    Parameters
-    ----------
-    independent
-        Where the draws are not paired, take the interval of two independent values, from their
-        intervals (Zou and Donner 2008), which is wider where the two go together.
-    certain
-        See `paired`.
-
-    Returns
-    -------
-    dict
-        `change`, after less before; empty where either is undefined. `change_low` and `change_high`
-        are the middle 95 % of the differences of draws that both rows have of the same unit: draw
-        by draw the same words, pairs or persons. For word lists they are `change_lists_low` and
-        `change_lists_high`. Draws that are undefined in one of them are left out.
-    """
+    """Return what changed between two rows of one measure: the value, and its paired intervals."""
+    # Paired draws have the same words, pairs or persons. Where they are not paired, `independent`
+    # takes the interval of two independent values, from their intervals (Zou and Donner 2008),
+    # which is wider where the two go together.
     if before.value is None or after.value is None:
         return {}
     keys: dict[str, Any] = {"change": after.value - before.value}
@@ -277,14 +235,9 @@ def change_interval(ends: Interval, kind: str = "") -> dict[str, float]:
 
 
 def paired(before: Draws | None, after: Draws | None, *, certain: bool = False) -> Array | None:
-    """Return differences draw by draw, shape ``(b,)``; None unless both draw the same items.
-
-    Parameters
-    ----------
-    certain
-        Items that are not known are not the same ones: of results of two calls. Their draws are
-        compared in single precision, as JSON holds them: equal ones do not differ by rounding.
-    """
+    """Return differences draw by draw, (b,); None unless both draw the same items."""
+    # Items that are not `certain` are of results of two calls. Their draws are compared in single
+    # precision, as JSON holds them: equal ones do not differ by rounding.
     if before is None or after is None or before.values.shape != after.values.shape:
         return None
     same = before.unit == after.unit and before.items == after.items
@@ -302,21 +255,8 @@ def with_change(before: Row, after: Row, **more: Any) -> Row:
 
 
 def seed_keys(differences: ArrayLike) -> dict[str, Any]:
-    """Return what differences between two arms say that were run under the same seeds.
-
-    Parameters
-    ----------
-    differences
-        One for each seed, shape ``(n,)``.
-
-    Returns
-    -------
-    dict
-        For two or more: the 95 % interval of the mean by Student's t, `low` and `high`; `sd`, the
-        standard deviation; and `p` of the exact sign-flip test. Also `excluded`, see
-        `wordbias.statistics.excluded_effect`, and `detectable`, see
-        `wordbias.statistics.detectable_effect`. Of one: nothing.
-    """
+    """Return what differences (n,) between two arms under the same seeds say; of one, nothing."""
+    # Student's t interval of the mean, sd, the exact sign-flip p, `excluded` and `detectable`.
     d = np.asarray(differences, np.float64)
     if len(d) < 2:
         return {}
@@ -331,11 +271,8 @@ def seed_keys(differences: ArrayLike) -> dict[str, Any]:
 
 
 def seed_change(differences: ArrayLike) -> dict[str, Any]:
-    """Return the change of a row that is a mean over seeds, from its differences seed by seed.
-
-    The keys are `change` and, of two seeds or more, its interval, `p`, `excluded` and `detectable`;
-    see `seed_keys`.
-    """
+    """Return the change of a row that is a mean over seeds, from its differences seed by seed."""
+    # See `seed_keys`.
     d = np.asarray(differences, np.float64)
     found = seed_keys(d)
     keys: dict[str, Any] = {"change": float(d.mean())}
@@ -348,13 +285,8 @@ def seed_change(differences: ArrayLike) -> dict[str, Any]:
 def with_holm(
     rows: Sequence[Row], together: Callable[[Row], str] = lambda row: row.subject
 ) -> list[Row]:
-    """Add ``p_holm`` to the rows with a ``p``, and the number of ``tests`` it is corrected for.
-
-    Parameters
-    ----------
-    together
-        Tests for which this is equal are corrected together; by default those of one subject.
-    """
+    """Add ``p_holm`` to the rows with a ``p``, and the number of ``tests`` it is corrected for."""
+    # Tests with equal `together` are corrected together; by default those of one subject.
     tested: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         if row.details.get("p") is not None:

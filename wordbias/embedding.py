@@ -270,19 +270,7 @@ class Embedding:
 
 
 def as_embedding(source: EmbeddingLike) -> Embedding:
-    """Return an object with words and vectors as an embedding.
-
-    Parameters
-    ----------
-    source
-        An `Embedding`, gensim ``KeyedVectors`` or a model with them as ``wv``. Or a pair of words
-        and vectors, a mapping from words to vectors, or a pandas frame with words as its index.
-
-    Raises
-    ------
-    WordbiasError
-        If it is something else, or its shapes do not fit.
-    """
+    """Return an object with words and vectors, such as one of gensim or pandas, as an embedding."""
     if isinstance(source, Embedding):
         return source
     refuse_loaded_static(source)
@@ -322,17 +310,7 @@ def read_embedding(path: str | os.PathLike[str], *, cache: bool = True) -> Embed
 def lazy(
     make: Callable[[], Embedding], name: str, shape: tuple[int, int], report: Report
 ) -> Embedding:
-    """Return an embedding that is loaded or computed when its words or vectors are first used.
-
-    Parameters
-    ----------
-    make
-        Function that loads or computes the embedding.
-    name, shape
-        Its name and shape ``(n, d)``, which are known before.
-    report
-        Report of the function that made it.
-    """
+    """Return an embedding that is loaded or computed when its words or vectors are first used."""
     made = object.__new__(Embedding)
     for key, value in {"name": name, "info": None, "report": report}.items():
         object.__setattr__(made, key, value)

@@ -36,23 +36,13 @@ class WordbiasError(ValueError):
 
 
 class UsageError(WordbiasError):
-    """Arguments that contradict each other, or that have no effect together.
+    """Arguments that contradict each other, or that have no effect together."""
 
-    Also a name of a method, an attribute or a measure that is not known. The command line exits
-    with status 2.
-    """
+    # Also a name of a method, an attribute or a measure that is not known. The exit status is 2.
 
 
 def unknown_name(what: str, name: object, known: Iterable[str], remedy: str = "") -> UsageError:
-    """Return the error for a name that is none of those known, with the nearest one.
-
-    Parameters
-    ----------
-    what
-        What has that name, such as ``measure``.
-    remedy
-        What else could be given.
-    """
+    """Return the error for a name that is none of those known, with the nearest one."""
     names = list(known)
     near = get_close_matches(str(name).lower(), names, 1)
     guess = f"; did you mean {near[0]}?" if near else ""
@@ -64,22 +54,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def need(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import an optional module; without it, refuse with the command that installs it.
-
-    Parameters
-    ----------
-    module
-        Dotted name of the module to import.
-    extra
-        The extra of this package that installs it.
-    purpose
-        What needs the module, as the beginning of a sentence.
-
-    Raises
-    ------
-    WordbiasError
-        If the module is not installed.
-    """
+    """Import an optional module; without it, refuse with the command that installs it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -153,10 +128,8 @@ _ADDRESS = re.compile(
 
 
 def without_secrets(text: str) -> str:
-    """Remove user names, passwords and queries from the addresses in a text.
-
-    Every address that is shown or recorded goes through here.
-    """
+    """Remove user names, passwords and queries from the addresses in a text."""
+    # Every address that is shown or recorded goes through here.
     return _ADDRESS.sub(r"\1\2", text)
 
 

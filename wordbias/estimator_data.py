@@ -28,13 +28,7 @@ def moments_of(X: Any) -> list[Moments]:
 
 @python_messages()
 def words_of(X: Any, *, rows: bool) -> Embedding | None:
-    """Return an embedding of anything that holds words; None for an array.
-
-    Parameters
-    ----------
-    rows
-        Take a data frame as rows, even if its index has words.
-    """
+    """Return an embedding of anything that holds words; None for an array, or a frame of `rows`."""
     if isinstance(X, (str, os.PathLike)):
         return open_subject(X, ReadOptions()).embedding
     if hasattr(X, "to_numpy"):

@@ -1,12 +1,7 @@
 """The debiasing methods as scikit-learn estimators, on embeddings and on arrays.
 
-Each class is a method of `wordbias.methods` with its settings as parameters. ``fit`` and
-``transform`` take an `Embedding`, or an object with words and vectors, and treat it word by word.
-`MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
-group of each row as its label; `DensityMatching` and `QLEACE` take nothing else. The
-parameters and docstrings are those of `wordbias.methods.settings`. No other module may import
-scikit-learn's base, which takes seconds: that is why all of them, with one contract, are in one
-long file.
+Parameters and docstrings are those of `wordbias.methods.settings`. No other module may import
+scikit-learn's base, which takes seconds: all of them, with one contract, are in one long file.
 """
 
 from __future__ import annotations
@@ -625,13 +620,7 @@ class Methods(_Pipeline):
     """A pipeline of fitted methods, which maps batches as one of them does."""
 
     def on(self, array: str | None = None) -> BatchMap:
-        """Return the fitted methods, one after the other, as a function of batches.
-
-        Parameters
-        ----------
-        array : str, optional
-            Name of the vectors' column; see ``on`` of a method.
-        """
+        """Return the fitted methods, one after the other, as a function of batches."""
         return _batch_map([method for _, method in self.steps], array)
 
     def __call__(self, batch: Any) -> Any:

@@ -44,24 +44,13 @@ _OF_ONE = ("seed", "low", "high", "interval", "unit", "p")
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """What is measured under a name: an embedding, or one for each seed, and what is done to it.
-
-    Attributes
-    ----------
-    base
-        The embedding before, by seed.
-    done
-        What is done to it, as it was typed.
-    methods
-        Methods in their order.
-    drawn, draws
-        ``null`` or ``lists``, and the number of draws; seed s gets draw s modulo their number.
-    """
+    """What is measured under a name: an embedding, or one for each seed, and what is done to it."""
 
     name: str
-    base: Mapping[int, Embedding] = field(repr=False)
-    done: str = ""
+    base: Mapping[int, Embedding] = field(repr=False)  # the embedding before, by seed
+    done: str = ""  # what is done to it, as it was typed
     methods: Sequence[Configured] = ()
+    # `null` or `lists`, and the number of draws; seed s gets draw s modulo their number
     drawn: str = ""
     draws: int = 0
 
@@ -183,18 +172,7 @@ class Experiment:
 
 
 def _open(arms: Any, seeds: Sequence[int]) -> tuple[dict[str, Arm], dict[str, Mapping[str, Any]]]:
-    """Open arms, the first of which those without an embedding of their own share.
-
-    Returns
-    -------
-    arms, inputs
-        Arms by name, and what is known of each file.
-
-    Raises
-    ------
-    WordbiasError
-        If two have one name, or the first has no embedding.
-    """
+    """Open arms and what is known of their files; without an own embedding they share the first."""
     if isinstance(arms, (list, tuple, Mapping)) and not arms:
         raise UsageError("arms: expected one at least")
     given = arms if isinstance(arms, Mapping) else dict(enumerate(as_list(arms)))

@@ -12,13 +12,7 @@ if TYPE_CHECKING:
 
 
 def on_first_use(package: str, homes: Mapping[str, str], name: str) -> Any:
-    """Import a name of a package; the body of its ``__getattr__``.
-
-    Parameters
-    ----------
-    homes
-        Module of the package that each name is imported from.
-    """
+    """Import a name of a package from its home; the body of the package's ``__getattr__``."""
     if name not in homes:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)

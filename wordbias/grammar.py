@@ -35,14 +35,7 @@ class Item(NamedTuple):
 
 
 def parse_chains(text: str) -> list[list[Item]]:
-    """Read chains with spaces between.
-
-    Raises
-    ------
-    UsageError
-        With the place of a quotation mark that is not closed, of a character that is reserved, and
-        of a setting that is given twice.
-    """
+    """Read chains with spaces between."""
     return [[Item(*parts) for parts in chain] for chain in _Reader(text).chains()]
 
 

@@ -46,10 +46,7 @@ EXTRAS: Mapping[str, Sequence[str]] = {
 
 
 def described() -> Report:
-    """Return the versions, the machine, the cache, the devices, and how to install what is missing.
-
-    Versions are read from what is installed; torch is loaded for the devices, if it is there.
-    """
+    """Return the versions, machine, cache and devices, and how to install what is missing."""
     names = dict.fromkeys([*ALWAYS, *(name for of_extra in EXTRAS.values() for name in of_extra)])
     packages = {name: installed(name) for name in names}
     missing = [

@@ -1,8 +1,7 @@
 """JUnit XML of conditions: what systems of continuous integration show of a run.
 
-Elements and attributes are those that Jenkins, GitLab and the actions of GitHub read: a suite for
-each call, a case for each condition, and the message of what failed. The name of a case says when
-it fails: systems show it beside a mark of what passed.
+Elements and attributes are those that Jenkins, GitLab and the actions of GitHub read. The name of a
+case says when it fails: systems show it with a mark of what passed.
 """
 
 from __future__ import annotations

@@ -52,18 +52,11 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Label:
-    """A label of each row, as the number of its class.
+    """A label of each row, as the number of its class."""
 
-    Attributes
-    ----------
-    codes
-        Number of the class of each row, shape ``(n,)``; −1 where it is missing.
-    classes
-        Names of the classes, in the order of their numbers.
-    """
-
+    # number of the class of each row, shape `(n,)`; −1 where it is missing
     codes: Integers = field(repr=False)
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # names of the classes, in the order of their numbers
 
     def counts(self, places: Integers | Places) -> Integers:
         """Return the number of rows of each class among some that have one."""
@@ -76,41 +69,23 @@ class Label:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Rows with one label or several; with none before `with_labels`.
+    """Rows with one label or several; with none before `with_labels`."""
 
-    Attributes
-    ----------
-    rows
-        Vectors of one layer or several, shape ``(L, n, d)``, any float type, perhaps a memory map;
-        rows that are read in blocks; None where they are not known yet.
-    n
-        Number of rows.
-    labels
-        Labels by name; a row that lacks one has none of them.
-    name
-        Name in results and messages.
-    layers
-        Numbers of the layers.
-    columns
-        Other columns of the rows, by name.
-    kind
-        What a row is called in messages, such as a text.
-    lines, unit
-        Number of each row where it is from, and what that counts; by default rows are counted.
-    described, info
-        Description for people and for machines.
-    """
-
+    # vectors of one layer or several, shape `(L, n, d)`, any float type, perhaps a memory map; rows
+    # that are read in blocks; None where they are not known yet
     rows: Rows | NDArray[np.floating[Any]] | None = field(repr=False)
-    n: int
+    n: int  # number of rows
+    # labels by name; a row that lacks one has none of them
     labels: Mapping[str, Label] = field(default_factory=dict)
     name: str = "vectors"
     layers: tuple[int, ...] = (0,)
+    # other columns of the rows, by name
     columns: Mapping[str, Column] = field(default_factory=dict, repr=False)
-    kind: str = "row"
+    kind: str = "row"  # what a row is called in messages, such as a text
+    # number of each row where it is from, and what that counts; by default rows are counted
     lines: Sequence[int] | None = field(default=None, repr=False)
     unit: str = "line"
-    described: str = ""
+    described: str = ""  # description for people and for machines
     info: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -124,21 +99,7 @@ class Labelled:
         columns: Mapping[str, Column] | None = None,
         kind: str = "row",
     ) -> Labelled:
-        """Check vectors, and the labels if there are any, see `with_labels`.
-
-        Parameters
-        ----------
-        vectors
-            Shape ``(n, d)``, or ``(L, n, d)`` for several layers; or rows that are read in blocks,
-            with their own name and columns.
-        layers
-            Numbers of the layers, by default 0 to L − 1.
-
-        Raises
-        ------
-        WordbiasError
-            If shapes do not fit, or a number is not finite.
-        """
+        """Check vectors, and the labels if there are any, see `with_labels`."""
         if isinstance(vectors, Rows):
             where, known = vectors.path or vectors.name, LazyColumns.of(vectors)
             found = cls(vectors, vectors.n, name=where, columns=known, kind=kind)
@@ -152,23 +113,7 @@ class Labelled:
     def with_labels(
         self, labels: GivenLabels, missing: str = MISSING[0], remedy: str = "leave them out"
     ) -> Labelled:
-        """Return the rows with labels, whose classes are numbered.
-
-        Parameters
-        ----------
-        labels
-            Label of each row, which a column holds or which can be sorted; or several by name.
-        missing
-            Refuse rows without a label, or drop them from all that is made of the labels.
-        remedy
-            What can be done where they are refused.
-
-        Raises
-        ------
-        WordbiasError
-            If their number is another, a label is missing, or there are fewer than two classes, or
-            so many that labels are no labels.
-        """
+        """Return the rows with labels, whose classes are numbered."""
         several = labels if isinstance(labels, Mapping) else {"label": labels}
         numbered = {key: self._numbered(key, one) for key, one in several.items()}
         blank = {key: codes < 0 for key, (codes, _) in numbered.items()}
@@ -267,16 +212,7 @@ class Labelled:
     # columns of options
 
     def several(self, option: str, given: Any) -> dict[str, Column]:
-        """Return the values of an option by name: columns, files with one a line, or values.
-
-        Parameters
-        ----------
-        option
-            Name of the option in messages.
-        given
-            A column, a file, columns with commas between or as a list, values, or a mapping of
-            names to these.
-        """
+        """Return the values of an option by name: columns, files with one a line, or values."""
         text, columns = path_of(given), self.columns
         names = given if isinstance(given, list | tuple) else []
         if text is not None:
@@ -363,12 +299,10 @@ class Labelled:
     def split(
         self, share: float, seed: int, *, split_column: Any = None, units: Column | None = None
     ) -> NDArray[np.int8]:
-        """Divide the rows into `TRAIN` and `TEST`; 0 is neither.
-
-        Of each class, or combination of classes of several labels, the share is held out, rounded,
-        but one row at least is for training. Units are held out whole, drawn until they are the
-        share of all rows. A column names the parts itself.
-        """
+        """Divide the rows into `TRAIN` and `TEST`; 0 is neither."""
+        # Of each class, or combination of classes of several labels, the share is held out,
+        # rounded, but one row at least is for training. Units are held out whole, drawn until they
+        # are the share of all rows. A column names the parts itself.
         part, there = np.zeros(self.n, np.int8), self.there
         rng = np.random.default_rng(seed)
         if split_column is not None:
@@ -408,10 +342,8 @@ class Labelled:
                 )
 
     def balanced(self, training: Places, tasks: Mapping[str, Column], seed: int) -> Places:
-        """Draw training rows: within each class of the tasks as many of every class of the labels.
-
-        What is read of the task then says nothing of the labels.
-        """
+        """Draw training rows: in each class of the tasks equally many of each label's classes."""
+        # What is read of the task then says nothing of the labels.
         named = ~np.any([blank_cells(one) for one in tasks.values()], axis=0)
         places = np.flatnonzero(training & named)
         task = combined([one.codes[places].astype(np.intp) for one in tasks.values()])
@@ -481,15 +413,7 @@ class Labelled:
         return found
 
     def moments(self, *, unit: bool = False, among: Places | None = None) -> list[Moments]:
-        """Return the moments of the rows by each label, of one pass.
-
-        Parameters
-        ----------
-        unit
-            Bring rows to length one first.
-        among
-            Some of the rows that have labels; by default all of these.
-        """
+        """Return the moments of the rows, or some `among` them, by each label, of one pass."""
         chosen = self.there if among is None else among
         ((_, found),) = self.moments_of_folds(Folds.of(self.n, 0, None), chosen, unit=unit)
         return found
@@ -533,18 +457,9 @@ class Labelled:
         ]
 
     def scaled(self, sizes: Sequence[float], centres: ArrayLike | None = None) -> Labelled:
-        """Return the rows with each layer divided by one number; held in memory.
-
-        The learning rate of a probe suits vectors of one size, and those of a decoder grow from
-        layer to layer.
-
-        Parameters
-        ----------
-        sizes
-            Number of each layer.
-        centres
-            What is subtracted before, shape ``(L, d)``.
-        """
+        """Return the rows, less `centres` (L, d), with each layer divided by its size."""
+        # The learning rate of a probe suits vectors of one size, and those of a decoder grow from
+        # layer to layer.
         vectors = np.empty(self.vectors.shape, np.float32)
         shifts = np.zeros((len(vectors), 1)) if centres is None else np.asarray(centres)
         for layer, given, size, shift in zip(vectors, self.vectors, sizes, shifts, strict=True):
@@ -553,10 +468,8 @@ class Labelled:
         return self.with_vectors(vectors)
 
     def spread(self) -> tuple[list[float], NDArray[np.float64]]:
-        """Return the root mean square deviation of each layer, and the means that it is from.
-
-        Where vectors deviate by rounding alone it is their size, so that rounding stays small.
-        """
+        """Return the root mean square deviation of each layer, and the means that it is from."""
+        # Where vectors deviate by rounding alone it is their size, which keeps rounding small.
         centres = self.vectors.mean(1, dtype=np.float64)
         spreads = self.scaled([1.0] * len(centres), centres).sizes()
         pairs = zip(spreads, self.sizes(), strict=True)

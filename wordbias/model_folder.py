@@ -40,21 +40,9 @@ _PICTURE = re.compile(r".*\.(png|jpe?g|svg)", re.IGNORECASE)
 def own_files(
     folder: str | os.PathLike[str], place: PurePosixPath | None = None
 ) -> tuple[dict[str, Path], list[str]]:
-    """Return the files of a model by their paths in its folder, and the paths of all others.
-
-    Hidden files are neither. Of weights, a pickle is one only where a module has no safetensors.
-
-    Parameters
-    ----------
-    place
-        A module's folder that may be missing in ``modules.json``.
-
-    Raises
-    ------
-    WordbiasError
-        If a link leads out of the folder (except from a snapshot of the hub's cache to its blobs),
-        or to a hidden file. Or if a file of the model is no regular file.
-    """
+    """Return the files of a model by their paths in its folder, and the paths of all others."""
+    # Hidden files are neither. Of weights, a pickle is one only where a module has no safetensors.
+    # `place` is a module's folder that may be missing in modules.json.
     top = Path(folder)
     paths = _visible(top)
     modules = {"", *module_folders(top / MODULES)}
@@ -104,10 +92,8 @@ def _visible(top: Path) -> list[str]:
 
 
 def module_folders(file: Path) -> set[str]:
-    """Return the folders that a ``modules.json`` names; a damaged one is reported where it is read.
-
-    An odd one among them is harmless, for only files that are listed elsewhere are chosen.
-    """
+    """Return the folders that a ``modules.json`` names; a damaged one is reported elsewhere."""
+    # An odd one among them is harmless, for only files that are listed elsewhere are chosen.
     try:
         listed = json.loads(file.read_text("utf-8"))
         paths = {PurePosixPath(str(module["path"])) for module in listed}
@@ -123,13 +109,7 @@ def others_text(folder: object, others: Iterable[str], done: str) -> str:
 
 
 def copy_files(files: Mapping[str, Path], folder: Path) -> None:
-    """Copy files into a folder, by their paths in it.
-
-    Raises
-    ------
-    WordbiasError
-        If one cannot be copied.
-    """
+    """Copy files into a folder, by their paths in it."""
     for name, file in files.items():
         try:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -273,11 +273,9 @@ def numbered(codes: Integers) -> list[str]:
 
 
 def constant_coordinates(moments: Moments) -> NDArray[np.bool_]:
-    """Return which coordinates do not vary, but for rounding, shape ``(d,)``.
-
-    A probe that scales coordinates to one spread would read a label off 1e-19 of it, so that no
-    method may bring it there from others.
-    """
+    """Return which coordinates do not vary, but for rounding, shape ``(d,)``."""
+    # A probe that scales coordinates to one spread would read a label off 1e-19 of it: no method
+    # may bring it there from others.
     variance = np.diag(moments.covariance())
     finest = np.maximum(_OF_MEAN * np.abs(moments.mean), _OF_ALL * np.sqrt(variance.mean()))
     found: NDArray[np.bool_] = variance <= finest**2

@@ -12,23 +12,15 @@ from wordbias.results import Row
 
 
 class Column(NamedTuple):
-    """A column of a table of values.
+    """A column of a table of values."""
 
-    Attributes
-    ----------
-    head, cell
-        Head of the column, and the function that writes its cells.
-    where
-        Keys and values of the rows that stand in it, a tuple for one of several values; without
-        any, the first of a line's rows of which the cell says something.
-    part
-        Columns of one part stay beside each other if a table is too wide; those of no part stand
-        in each piece.
-    """
-
-    head: str
+    head: str  # head of the column, and the function that writes its cells
     cell: Cell
+    # keys and values of the rows that stand in it, a tuple for one of several values; without any,
+    # the first of a line's rows about which the cell says something
     where: Mapping[str, Any]
+    # columns of one part stay beside each other if a table is too wide; those of no part stand in
+    # each piece
     part: str = ""
 
     def takes(self, row: Row) -> bool:
@@ -40,14 +32,9 @@ class Column(NamedTuple):
 
 
 def values(*heads: str | tuple[str, Cell], part: str = "", **where: Any) -> list[Column]:
-    """Return the columns of the rows that have these values.
-
-    Parameters
-    ----------
-    heads
-        Heads, each with its cell; without one the values of the rows stand below it, or what
-        `wordbias.cells.OF_HEAD` says.
-    """
+    """Return the columns of the rows that have these values, by their heads."""
+    # Without a cell the values of the rows stand below a head, or what `wordbias.cells.OF_HEAD`
+    # says.
     pairs = ((one, OF_HEAD.get(one, value)) if isinstance(one, str) else one for one in heads)
     return [Column(head, cell, where, part) for head, cell in pairs]
 
@@ -59,19 +46,11 @@ def pivot(
     columns: Sequence[Column],
     note: str = "",
 ) -> Table:
-    """Return a table of rows.
-
-    Columns in which nothing stands are left out. An undefined value has a dash for all that it
-    lacks; where no row stands, nothing is written. Reasons of undefined values are noted, if the
-    note does not have them yet. A second row with the same names and columns begins a line of its
-    own; a row that stands in no column is not shown.
-
-    Parameters
-    ----------
-    by
-        What identifies a line, a key of the rows or a function: one without a head, or several by
-        their heads.
-    """
+    """Return a table of rows, whose lines are identified by keys or functions of a row."""
+    # Columns in which nothing stands are left out. An undefined value has a dash for all that it
+    # lacks; where no row stands, nothing is written. Reasons of undefined values are noted. A
+    # second row with the same names and columns begins a line of its own; a row that stands in no
+    # column is not shown.
     named = by if isinstance(by, Mapping) else {"": by}
     some_where = any(one.where for one in columns)
     lines: dict[tuple[Any, ...], list[Row]] = {}

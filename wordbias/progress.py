@@ -24,10 +24,8 @@ class Bar(Protocol):
 
 @contextmanager
 def progress(what: str, total: int | None = None, unit: str = "B") -> Iterator[Bar]:
-    """Show rate and remaining time of `total` units of work once it has taken a second.
-
-    In a notebook the bar is a widget; in one that is executed in batch there is none.
-    """
+    """Show rate and remaining time of `total` units of work once it has taken a second."""
+    # In a notebook the bar is a widget; in one that is executed in batch there is none.
     notebook = in_notebook()
     if _quiet or (notebook and not has_screen()):
         yield _Silent()  # a bar of tqdm has a lock that a killed process would leave behind

@@ -24,21 +24,14 @@ FIGURES = (".png", ".pdf", ".svg")
 
 @dataclass(frozen=True)
 class Table:
-    """A table for people, with cells of text that a narrow terminal wraps.
-
-    Attributes
-    ----------
-    title, columns, cells, note
-        Title, heads of the columns, rows of cells, and a note below.
-    parts
-        Part of each column: a terminal that is too narrow for all parts has several tables, with
-        the columns of no part, ``""``, in each; empty for a table that is never split.
-    """
+    """A table for people, with cells of text that a narrow terminal wraps."""
 
     title: str
     columns: Sequence[str]
     cells: Sequence[Sequence[str]]
     note: str = ""
+    # part of each column: a terminal that is too narrow for all parts has several tables, with the
+    # columns of no part, `""`, in each; empty for a table that is never split
     parts: Sequence[str] = ()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -129,10 +122,8 @@ def as_latex(table: Table, label: str) -> str:
 
 
 def stacked(tables: Sequence[Table]) -> list[Table]:
-    """Join tables of the same columns whose titles begin alike, one for each embedding, into one.
-
-    A line before the cells of each has what its title alone says.
-    """
+    """Join tables of the same columns whose titles begin alike, one for each embedding."""
+    # A line before the cells of each has what its title alone says.
     found: list[Table] = []
     for _, group in groupby(tables, lambda table: tuple(table.columns)):
         some = list(group)
@@ -172,14 +163,9 @@ def as_json(value: Any, indent: int | None = None) -> str:
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], *, formulas: bool = True) -> str:
-    """Return rows as CSV, with a column for every key that occurs.
-
-    Parameters
-    ----------
-    formulas
-        Leave texts that a spreadsheet takes for formulas, such as ``=x`` and ``@user``, as they
-        are; else ``'`` is put before them.
-    """
+    """Return rows as CSV, with a column for every key that occurs."""
+    # Without `formulas`, ' is put before texts that a spreadsheet takes for formulas, such as =x
+    # and @user.
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines: list[str] = []
     out: Any = SimpleNamespace(write=lines.append)
@@ -201,11 +187,9 @@ def paragraph(lines: Sequence[str], width: int) -> list[str]:
 
 
 def without_folders(*found: object) -> Callable[[str], str]:
-    """Return a function that writes the absolute paths among some values as names of files.
-
-    Two files of one name keep the folders that tell them apart; a file of this package begins with
-    ``wordbias/``.
-    """
+    """Return a function that writes the absolute paths among some values as names of files."""
+    # Two files of one name keep the folders that tell them apart; a file of this package begins
+    # with wordbias/.
     paths = {
         part
         for text in _texts(found)
@@ -316,10 +300,8 @@ _JOINTS = (" ", "/", ",", ";", "_")
 
 
 def _fitted(columns: Sequence[Sequence[str]], numeric: Sequence[bool], width: int) -> list[int]:
-    """Return the width of each column, without breaking a word.
-
-    If the columns are too wide together, the widest are narrowed, columns of numbers last.
-    """
+    """Return the width of each column, without breaking a word."""
+    # If the columns are too wide together, the widest are narrowed, columns of numbers last.
     widths = [max(map(len, column)) for column in columns]
     least = [max(len(part) for cell in column for part in _parts(cell)) for column in columns]
     while sum(widths) + 2 * len(widths) > width:

@@ -25,21 +25,12 @@ LIMITS = (
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Values of a measure on draws of the same kind.
+    """Values of a measure on draws of the same kind."""
 
-    Attributes
-    ----------
-    values
-        Shape ``(b,)``, nan where one is undefined.
-    unit
-        What is drawn again: words, premises, pairs, persons, seeds.
-    items
-        Hash of the items that are drawn from, and of the seed; empty if it is not known. Draws are
-        paired only if all three agree.
-    """
-
-    values: NDArray[np.float64]
-    unit: str
+    values: NDArray[np.float64]  # shape `(b,)`, nan where one is undefined
+    unit: str  # what is drawn again: words, premises, pairs, persons, seeds
+    # hash of the items that are drawn from, and of the seed; empty if it is not known. Draws are
+    # paired only if all three agree.
     items: str = ""
 
 

@@ -52,35 +52,16 @@ _STREAMED = ("csv", "tsv", "arrow stream")
 
 
 class Rewritten(NamedTuple):
-    """What was written.
-
-    Attributes
-    ----------
-    files
-        Files in their order.
-    rows
-        Number of rows that were written now.
-    skipped
-        Number of shards that an earlier call wrote.
-    seconds
-        Time that it took.
-    """
+    """What was written."""
 
     files: tuple[str, ...]
-    rows: int
-    skipped: int
+    rows: int  # number of rows that were written now
+    skipped: int  # number of shards that an earlier call wrote
     seconds: float
 
 
 def check_rewritable(rows: Rows, output: str) -> None:
-    """Refuse, before any work, an output that `rewrite_rows` could not write.
-
-    Raises
-    ------
-    WordbiasError
-        If it is the input or inside of it, of another format, a folder with other files, or may not
-        be written.
-    """
+    """Refuse, before any work, an output that `rewrite_rows` could not write."""
     if not rows.path:
         raise WordbiasError("-o is for files; what is in memory is returned")
     refuse_same({"-o": output}, {"VECTORS": rows.path})
@@ -108,30 +89,10 @@ def rewrite_rows(
     fingerprint: str,
     jobs: int | None = None,
 ) -> Rewritten:
-    """Write the same file, or folder of shards, with other vectors.
-
-    Other columns, types, order and metadata stay as they are. A file gets its name when it is
-    complete. In a folder, shards that an earlier call wrote are skipped, if the method and their
-    input are still the same: its path, size and times, or else the digest of its content.
-
-    Parameters
-    ----------
-    rows
-        Rows in files.
-    output
-        The file or folder.
-    transform
-        Map of rows, shape ``(n, d)``, or one for each row; with several jobs it is pickled.
-    fingerprint
-        Hash of the method, by which shards are known again.
-    jobs
-        Number of processes, at most one for each shard.
-
-    Raises
-    ------
-    WordbiasError
-        See `check_rewritable`; also if a shard is damaged or cannot be written.
-    """
+    """Write the same file, or folder of shards, with other vectors."""
+    # A file gets its name when it is complete. In a folder, shards that an earlier call wrote are
+    # skipped, if the method (`fingerprint`) and their input are still the same: its path, size and
+    # times, or else the digest of its content. With several jobs `transform` is pickled.
     target, begin = str(Path(output)), time.perf_counter()  # without a slash at its end
     check_rewritable(rows, target)
     if not rows.folder:
@@ -187,13 +148,7 @@ def _in_processes(
 def _rewrite_one(
     transform: Map, item: Item, written: Callable[[int], None] = lambda n: None
 ) -> tuple[int, Mapping[str, Any]]:
-    """Write one file; return its number of rows, and state and digest of its input.
-
-    Raises
-    ------
-    WordbiasError
-        If the input changes meanwhile.
-    """
+    """Write one file; return its number of rows, and state and digest of its input."""
     path, array, target, first = item
     before = _input(path)
     if isinstance(transform, MapByRow):
@@ -233,10 +188,8 @@ def _progress(rows: Rows) -> Iterator[Callable[[int], None]]:
 
 
 def _shards_in(folder: Path, names: Sequence[str], fingerprint: str) -> Store:
-    """Return what is known of the shards in a folder, and mark a new folder as one of ours.
-
-    The folder is locked: what a killed call left unfinished in it, no other call is writing.
-    """
+    """Return what is known of the shards in a folder, and mark a new folder as one of ours."""
+    # The folder is locked: what a killed call left unfinished in it, no other call is writing.
     record = folder / _DONE
     for name in [_DONE, *(names if record.exists() else ())]:
         remove_abandoned(folder, name, age=0)

@@ -29,10 +29,8 @@ def one_subject_each(before: Iterable[Row], after: Iterable[Row]) -> bool:
 def keyed(
     before: Sequence[Row], after: Sequence[Row], *, across: bool
 ) -> tuple[dict[Key, Row], dict[Key, Row]]:
-    """Return the rows of two results by what tells them apart.
-
-    Where the keys of every report do not, all texts of the rows do, and then their order.
-    """
+    """Return the rows of two results by what tells them apart."""
+    # Where the keys of every report do not, all texts of the rows do, and then their order.
     results = [[(_key(row, across), row) for row in rows] for rows in (before, after)]
     several = {key for rows in results for key, n in Counter(k for k, _ in rows).items() if n > 1}
     found: list[dict[Key, Row]] = []

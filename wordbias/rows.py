@@ -63,49 +63,24 @@ RENAMED = {
 
 
 class Source(NamedTuple):
-    """Results of one file or report.
+    """Results of one file or report."""
 
-    Attributes
-    ----------
-    path, kind, sha256
-        The file, its kind (JSON, JSONL, CSV rows, CSV table or Report) and its hash; a report has
-        a name and no hash.
-    rows
-        Rows with a subject, a measure, a value and other keys.
-    """
-
+    # the file, its kind (JSON, JSONL, CSV rows, CSV table or Report) and its hash; a report has a
+    # name and no hash
     path: str
     kind: str
     sha256: str
-    rows: Sequence[Found]
+    rows: Sequence[Found]  # rows with a subject, a measure, a value and other keys
 
 
 def read_source(path: Path) -> Source:
-    """Read a file of results; rows about a single word, component or layer are left out.
-
-    Parameters
-    ----------
-    path
-        JSON, JSONL or CSV rows as `wordbias.results.Report.render` writes them, or a CSV table
-        whose first column names the embeddings and whose other columns are measures.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is not usable; the message has the line and column, or the row.
-    """
+    """Read a file of results; rows about a single word, component or layer are left out."""
     file, kind, rows, _ = _read(path)
     return Source(file.path, kind, file.sha256, _of_subjects(rows, file.path))
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return all rows of a file of results, with their draws if it has them.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is not usable; the message has the line and column, or the row.
-    """
+    """Return all rows of a file of results, with their draws if it has them."""
     file, kind, found, draws = _read(path)
     if not found:
         raise WordbiasError(f"{file.path}: {_NO_VALUES}")
@@ -318,15 +293,10 @@ Place = tuple[Any, ...]
 def spread(
     rows: Sequence[Found],
 ) -> tuple[dict[Place, dict[Place, Any]], list[str], list[Place], list[str]]:
-    """Spread rows over a table: a line for each subject or word, a column for each measure.
-
-    Returns
-    -------
-    tuple
-        Values by line and column, the keys that name a line, the columns, and the keys that name a
-        column. A value that only its order tells from another one is in a line of its own, whose
-        last name is its number.
-    """
+    """Spread rows over a table: a line for each subject or word, a column for each measure."""
+    # Values by line and column, the keys that name a line, the columns, the keys that name a
+    # column. A value that only its order tells from another one is in a line of its own, whose last
+    # name is its number.
     of_words = any(given(row, "word") for row in rows)
     rows = [row for row in rows if given(row, "word") or not of_words]
     varying = [key for key in IDENTITY if len({str(row.get(key, "")) for row in rows}) > 1]

@@ -1,9 +1,7 @@
 """Settings of methods: from one class a method, what may follow its name, its help and its errors.
 
-A method is a dataclass whose fields are its settings: `wordbias.methods.settings` has the methods
-of debiasing, `wordbias.outcomes.settings` those of rewriting. The annotation and the default of a
-field, and its type and sentence in the docstring (``until : float from 0 to 1``), are all that is
-known of it. Texts are read by `wordbias.grammar`.
+The annotation and the default of a field, and its type and sentence in the docstring (``until :
+float from 0 to 1``), are all that is known of a setting.
 """
 
 from __future__ import annotations
@@ -164,13 +162,7 @@ def settings_of(kind: type[Settings]) -> Mapping[str, Setting]:
 
 
 def check_settings(method: Settings) -> None:
-    """Check all fields of a method against their annotations.
-
-    Raises
-    ------
-    UsageError
-        With the field, what was expected and what was given.
-    """
+    """Check all fields of a method against their annotations."""
     for one in fields(method):
         value = getattr(method, one.name)
         refuse_odd(f"{one.name}=", value)
@@ -187,29 +179,12 @@ def _namespace(kind: type[Settings]) -> Mapping[str, Any]:
 
 
 def read_chain(methods: MethodsLike, known: Known) -> list[Configured]:
-    """Return the methods of one chain, with their settings.
-
-    Parameters
-    ----------
-    known
-        Methods that there are, by name.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown, the method does not take what follows it, or there are several chains.
-    """
+    """Return the methods of one chain, with their settings."""
     return [one for part in as_listed(methods) for one in _one_chain(part, known)]
 
 
 def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]]:
-    """Return several chains by their texts.
-
-    Raises
-    ------
-    UsageError
-        See `read_chain`; also if one is named twice.
-    """
+    """Return several chains by their texts."""
     chains = [
         chain
         for part in as_listed(methods)
@@ -227,13 +202,7 @@ def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]
 
 
 def only_method(methods: MethodsLike, known: Known, takes: Takes) -> Configured:
-    """Return the only method of a call, which here takes only some of its settings.
-
-    Raises
-    ------
-    UsageError
-        See `read_chain`; also if there are several, or a setting is not one of those.
-    """
+    """Return the only method of a call, which here takes only some of its settings."""
     chain = read_chain(methods, known)
     if len(chain) != 1:
         raise UsageError(f"method: expected one of {', '.join(known)}, got {methods!r}")
@@ -370,13 +339,7 @@ def listed(known: Known) -> str:
 
 
 def method_help(name: str, known: Known, takes: Takes | None = None) -> str:
-    """Return the help of a method: what it does, and each of its settings, or those in `takes`.
-
-    Raises
-    ------
-    UsageError
-        If there is no such method.
-    """
+    """Return the help of a method: what it does, and each of its settings, or those in `takes`."""
     kind = _kind(name.lower().replace("_", "-"), known)
     text, _ = docstring_of(kind)
     found = settings_of(kind)

@@ -35,20 +35,12 @@ def parts_of(option: str, column: Column) -> NDArray[np.int8]:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Folds of the rows that a method is fitted on.
+    """Folds of the rows that a method is fitted on."""
 
-    Attributes
-    ----------
-    k
-        Number of folds; 0 without cross-fitting.
-    numbers
-        Fold of each row, from 1 on, shape ``(n,)``; 0 for a row that is not fitted on.
-    units
-        Fold of each row by its unit, shape ``(n,)``; by default a row's values decide.
-    """
-
-    k: int
+    k: int  # number of folds; 0 without cross-fitting
+    # fold of each row, from 1 on, shape `(n,)`; 0 for a row that is not fitted on
     numbers: NDArray[np.int8]
+    # fold of each row by its unit, shape `(n,)`; by default a row's values decide
     units: NDArray[np.int8] | None
 
     @classmethod

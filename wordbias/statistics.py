@@ -1,9 +1,4 @@
-"""Confidence intervals, tests and chance levels that all measures share.
-
-Intervals are at 95 %: by the bootstrap, Wilson's of a share, Student's, and that of a normal
-estimate. Tests are the permutation test of two groups, the sign-flip test of pairs, Holm's
-correction, and the power of a t test.
-"""
+"""Confidence intervals, tests and chance levels that all measures share."""
 
 from __future__ import annotations
 
@@ -108,13 +103,8 @@ def wilson(share: float, n: int) -> Interval:
 def resamples(
     n: int, rng: np.random.Generator, samples: int = SAMPLES
 ) -> Iterator[NDArray[np.intp]]:
-    """Draw `n` of `n` rows with replacement, `samples` times.
-
-    Yields
-    ------
-    ndarray
-        Row numbers of all samples that fit into memory together, shape ``(b, n)``.
-    """
+    """Yield row numbers (b, n) of `samples` draws of `n` rows with replacement."""
+    # All that fit into memory together come at once.
     step = max(1, _AT_ONCE // n)
     for start in range(0, samples, step):
         yield rng.integers(n, size=(min(step, samples - start), n))
@@ -126,31 +116,12 @@ def bootstrap(
     rng: np.random.Generator,
     samples: int = SAMPLES,
 ) -> Array:
-    """Return a statistic of bootstrap samples, shape ``(samples,)``.
-
-    Parameters
-    ----------
-    statistic
-        Takes row numbers, shape ``(b, n)``; returns shape ``(b,)``.
-    n
-        Number of rows.
-    """
+    """Return a statistic of bootstrap samples, (samples,), from row numbers (b, n)."""
     return np.concatenate([statistic(rows) for rows in resamples(n, rng, samples)])
 
 
 def resampled_means(values: Array, rng: np.random.Generator, samples: int = SAMPLES) -> Array:
-    """Return means of bootstrap samples of the rows.
-
-    Parameters
-    ----------
-    values
-        One row a word, shape ``(n, m)``: `m` quantities drawn together.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(samples, m)``.
-    """
+    """Return means, (samples, m), of bootstrap samples of rows (n, m), drawn together."""
     n = len(values)
     with blas_threads(1):  # so that the last bit does not depend on where it is computed
         return np.concatenate([_times(rows) @ values / n for rows in resamples(n, rng, samples)])
@@ -162,25 +133,11 @@ def crossed_means(
     rng: np.random.Generator,
     samples: int = SAMPLES,
 ) -> Array:
-    """Return means of bootstrap samples of rows that share levels of factors (Owen 2007).
-
-    The levels are drawn again, and a row counts as often as all of its levels together: questions
-    over 22 × 20 pairs of words are samples of pairs, not 440 independent ones. Where levels hardly
-    repeat, the interval is too wide, by √3 at most for two factors.
-
-    Parameters
-    ----------
-    values
-        Shape ``(n, m)``: `m` quantities drawn together.
-    factors
-        Level of each row, from 0, shape ``(n,)``; or levels, if it has several of one factor,
-        shape ``(n, k)``.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(samples, m)``; nan for a sample without a row.
-    """
+    """Return means, (samples, m), of bootstrap samples of rows that share levels (Owen 2007)."""
+    # The levels are drawn again, and a row counts as often as all of its levels together: questions
+    # over 22 × 20 pairs of words are samples of pairs, not 440 independent ones. Where levels
+    # hardly repeat, the interval is too wide, by √3 at most for two factors. A factor has the level
+    # of each row, (n,), or several, (n, k). nan for a sample without a row.
     sizes = [int(levels.max()) + 1 for levels in factors]
     drawn = [rng.multinomial(size, np.full(size, 1 / size), samples) for size in sizes]
     step, found = max(1, _AT_ONCE // len(values)), []
@@ -199,11 +156,9 @@ def crossed_means(
 def resampled_cells(
     counts: NDArray[np.intp], rng: np.random.Generator, samples: int = SAMPLES
 ) -> NDArray[np.intp]:
-    """Return bootstrap samples of words that fall into few cells, shape ``(samples, cells)``.
-
-    A statistic that depends only on the number of words in each cell needs no word to be drawn.
-    Where each cell is one word, this is how often each is drawn.
-    """
+    """Return bootstrap samples of words that fall into few cells, shape ``(samples, cells)``."""
+    # A statistic that depends only on the number of words in each cell needs no word to be drawn.
+    # Where each cell is one word, this is how often each is drawn.
     return rng.multinomial(int(counts.sum()), counts / counts.sum(), samples)
 
 
@@ -227,18 +182,10 @@ class PValue(NamedTuple):
 
 
 def p_of_null(null: Array, least: float, *, exact: bool = False) -> float:
-    """Return how often a statistic is this large or larger where there is no effect.
-
-    Parameters
-    ----------
-    null
-        Values without an effect, shape ``(n,)``.
-    least
-        Value that counts as large: the observed one, less what is a tie.
-    exact
-        `null` holds all values there are, the observed one among them: p is r / n. Otherwise it is
-        a sample, and p is (r + 1) / (n + 1), which is never 0.
-    """
+    """Return how often a statistic is this large or larger where there is no effect."""
+    # `exact`: `null` holds all values there are, the observed one among them: p is r / n. Otherwise
+    # it is a sample, and p is (r + 1) / (n + 1), which is never 0. `least` is the observed value,
+    # less what is a tie.
     extra = 0 if exact else 1
     return (int(np.count_nonzero(null >= least)) + extra) / (len(null) + extra)
 
@@ -259,24 +206,9 @@ def permutation_test(
 
     All :math:`\binom{n}{k}` partitions are counted if there are at most `max_exact`. The observed
     one is among them, and p is never 0. Otherwise `samples` are drawn, each k rows without
-    replacement, and p = (r + 1)/(N + 1).
-
-    Parameters
-    ----------
-    values
-        Rows of both groups, shape ``(n,)`` or ``(n, m)``; their order decides what is drawn.
-    first
-        Size k of the first group.
-    statistic
-        Takes sums over the first group of partitions, shape ``(b,)`` or ``(b, m)``; returns
-        shape ``(b,)``.
-    observed
-        The statistic of the two groups.
-    tie
-        Difference up to which a value is as large as the observed one.
-    strict
-        Count only partitions with a larger value than the observed one, r/N, which can be 0: not a
-        valid test, but published.
+    replacement, and p = (r + 1)/(N + 1). `statistic` takes sums over the first group of partitions,
+    ``(b,)`` or ``(b, m)``. `strict` counts only partitions with a larger value than the observed
+    one, r/N, which can be 0: not a valid test, but published.
     """
     exact = math.comb(len(values), first) <= max_exact
     null = (
@@ -290,21 +222,11 @@ def permutation_test(
 
 
 def subset_sums(values: Array, k: int) -> Array:
-    """Return the sum of each subset of `k` of the rows, in no useful order.
+    """Return the sum of each subset of `k` of the rows, (n,) or (n, m), in no useful order.
 
     Pascal's rule on arrays: the k-subsets of the first i values are those of the first i − 1, and
     its (k − 1)-subsets with the i-th value added. Each is one addition of a whole array; what
     cannot reach size `k` any more is dropped.
-
-    Parameters
-    ----------
-    values
-        Shape ``(n,)`` or ``(n, m)``.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(comb(n, k),)`` or ``(comb(n, k), m)``.
     """
     n, rest = len(values), values.shape[1:]
     sums, nothing = {0: np.zeros((1, *rest))}, np.zeros((0, *rest))
@@ -327,28 +249,11 @@ def _drawn_sums(values: Array, k: int, rng: np.random.Generator, samples: int) -
 
 
 def sign_flip_p(differences: ArrayLike, seed: int = 0) -> float:
-    r"""Return the two-sided p of the mean difference of pairs (Fisher 1935).
+    r"""Return the two-sided p of the mean difference of pairs, (n,) (Fisher 1935).
 
-    If nothing differs, each pair's difference is as likely to have the other sign.
-
-    Parameters
-    ----------
-    differences
-        One for each pair, shape ``(n,)``.
-    seed
-        Seed of the signs that are drawn beyond 20 pairs.
-
-    Returns
-    -------
-    float
-        The share of the :math:`2^n` signs under which \|Σ±d\| is at least \|Σd\|, these among
-        them; beyond 20 pairs (r + 1)/(N + 1) of 100,000 drawn. Sums that differ by less than
-        1e-12 Σ\|d\| are ties.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no pair, or a difference is not finite.
+    If nothing differs, each pair's difference is equally likely to have the other sign. p is the
+    share of the :math:`2^n` signs under which \|Σ±d\| is at least \|Σd\|, these among them; beyond
+    20 pairs (r + 1)/(N + 1) of 100,000 drawn. Sums that differ by less than 1e-12 Σ\|d\| are ties.
     """
     d = np.asarray(differences, np.float64)
     if d.ndim != 1 or not len(d) or not np.isfinite(d).all():
@@ -373,17 +278,8 @@ def sign_flip_p(differences: ArrayLike, seed: int = 0) -> float:
 
 
 def t_power(shift: float, df: float, level: float = 0.05) -> float:
-    r"""Return the power of a two-sided t test, by the noncentral t distribution.
-
-    Parameters
-    ----------
-    shift
-        True effect in standard errors: :math:`\delta\sqrt n/\sigma` of paired differences.
-    df
-        Degrees of freedom: n − 1 of n paired differences.
-    level
-        Level of the test.
-    """
+    """Return the power of a two-sided t test, by the noncentral t distribution."""
+    # `shift` is the true effect in standard errors, δ√n/σ of n paired differences.
     from scipy.special import ncfdtr, stdtrit
 
     critical = float(stdtrit(df, 1 - level / 2))
@@ -392,15 +288,7 @@ def t_power(shift: float, df: float, level: float = 0.05) -> float:
 
 
 def detectable_effect(spread: float, n: int) -> float | None:
-    """Return the effect that a paired t test of `n` differences finds with power .8.
-
-    Parameters
-    ----------
-    spread
-        Standard deviation of the differences.
-    n
-        Number of differences; None for fewer than two.
-    """
+    """Return the effect that a paired t test of `n` differences finds with power .8."""
     from scipy.optimize import brentq
 
     if n < 2:
@@ -410,22 +298,7 @@ def detectable_effect(spread: float, n: int) -> float | None:
 
 
 def pairs_needed(effect: float, spread: float, level: float = 0.05) -> int:
-    """Return the fewest differences in which a paired t test finds an effect with power .8.
-
-    Parameters
-    ----------
-    effect
-        True mean of the differences, not 0.
-    spread
-        Their standard deviation.
-    level
-        Level of the test.
-
-    Raises
-    ------
-    WordbiasError
-        If the effect is 0, which no number of pairs finds.
-    """
+    """Return the fewest differences in which a paired t test finds an effect with power .8."""
     if effect == 0:
         raise WordbiasError("no number of pairs finds an effect of 0; expected another one")
 
@@ -445,21 +318,6 @@ def holm(p: ArrayLike) -> Array:
 
     The chance that any true null hypothesis among the `m` is rejected at a level is at most that
     level, however the tests depend on each other: those of one embedding share words, and depend.
-
-    Parameters
-    ----------
-    p
-        Shape ``(m,)``.
-
-    Returns
-    -------
-    ndarray
-        Corrected p-values in the order given, shape ``(m,)``.
-
-    Raises
-    ------
-    WordbiasError
-        If one is not in [0, 1].
     """
     values = np.asarray(p, np.float64)
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
@@ -494,20 +352,15 @@ def is_constant(values: Array) -> bool:
 
 
 def spearman(x: Array, y: Array) -> float:
-    """Return Spearman's ρ of two samples of shape ``(n,)``, ties at their mean rank.
-
-    nan where it is undefined: below two values, or where one side has only one.
-    """
+    """Return Spearman's ρ of two samples of shape ``(n,)``, ties at their mean rank."""
+    # nan where it is undefined: below two values, or where one side has only one.
     return float(weighted_spearman(x, y, np.ones((1, len(x))))[0]) if len(x) else float("nan")
 
 
 def resampled_spearman(
     x: Array, y: Array, rng: np.random.Generator, samples: int = SAMPLES
 ) -> Array:
-    """Return ρ of pairs that are drawn again with replacement and ranked again, ``(samples,)``.
-
-    nan where it is undefined, and everywhere without a pair.
-    """
+    """Return ρ of pairs that are drawn and ranked again, (samples,), nan where undefined."""
     if not len(x):
         return np.full(samples, np.nan)
     return bootstrap(

@@ -1,10 +1,8 @@
 """Results of a run in a file, from which the same call resumes after an interruption.
 
 A store is lines of JSON, one a result: its key, the settings and data that all results depend on
-(`about`), rows with their bootstrap values, arrays, and other facts. A result is appended as soon
-as it is there: a killed process loses at most the line that it is writing. What cannot be read is
-left out, and computed anew. `resumable` locks an output, says where the same call resumes, and
-removes the stores of a run that has ended.
+(`about`), rows with their bootstrap values, arrays, and other facts. A killed process loses at most
+the line that it is writing. What cannot be read is left out, and computed anew.
 """
 
 from __future__ import annotations
@@ -50,31 +48,11 @@ class Entry:
 
 
 class Store:
-    """Results by key, in a file or, without one, in memory.
+    """Results by key, in a file or, without one, in memory."""
 
-    Parameters
-    ----------
-    path
-        The file, which need not exist. The caller holds its lock; see `resumable`.
-    about
-        Settings and data that all results depend on; the version of wordbias is added.
-    keys
-        Names of the parts of a key, which are a text or a number each.
-    what
-        Kind of run, for the message that refuses another one.
-    remedy
-        What to do about a file that is refused.
-    refuse
-        Refuse results of other settings; otherwise they are as if they were not there, and the
-        next result replaces them.
-    draws
-        Keep the bootstrap values of rows, too.
-
-    Raises
-    ------
-    WordbiasError
-        If the file holds results of other settings, which are named, or something else.
-    """
+    # The caller holds the lock of the file, which need not exist; see `resumable`. The version of
+    # wordbias is added to `about`. Without `refuse`, results of other settings are as if they were
+    # not there, and the next result replaces them.
 
     path: Path | None
     about: dict[str, Any]
@@ -105,13 +83,7 @@ class Store:
     def put(
         self, *key: Any, rows: Sequence[Row] = (), arrays: Arrays | None = None, **facts: Any
     ) -> None:
-        """Keep a result, and write it; `get` returns it as if it had been read again.
-
-        Raises
-        ------
-        WordbiasError
-            If it cannot be written.
-        """
+        """Keep a result, and write it; `get` returns it as if it had been read again."""
         is_appended = bool(self.entries) and key not in self.entries and self._is_whole
         line = self._line(key, Entry(rows, arrays or {}, facts))
         self.entries[key] = self._parsed(json.loads(line))[2]
@@ -142,18 +114,8 @@ class Store:
         what: str,
         finished: Callable[[Any], None] | None = None,
     ) -> None:
-        """Compute the results that are not there, side by side, and keep each when it is done.
-
-        Parameters
-        ----------
-        function
-            Returns the result of a key, which follows the arguments `shared`; see
-            `wordbias.workers.Workers.unordered`.
-        what
-            Label of the progress bar.
-        finished
-            Is called with each key whose result was put.
-        """
+        """Compute the results that are not there, side by side, and keep each when it is done."""
+        # `function` returns the result of a key, which follows the arguments `shared`.
         left = [key for key in keys if self.get(*key) is None]
         lost = "the same call resumes with what is left"
         with progress(what, len(left), "job") as bar:
@@ -253,24 +215,9 @@ def resumable(
     keep: bool = False,
     done: Callable[[], str] | None = None,
 ) -> Iterator[None]:
-    """Lock an output for a block; an interruption says where the same call resumes.
-
-    Parameters
-    ----------
-    output
-        What the block writes; None for a run that keeps nothing.
-    stores
-        Files from which it resumes; they are removed when the block has ended without an error.
-    keep
-        They are the output itself, and stay.
-    done
-        Returns how much is done, for the message of an interruption.
-
-    Raises
-    ------
-    WordbiasError
-        If another process writes the same output.
-    """
+    """Lock an output for a block; an interruption says where the same call resumes."""
+    # `stores` are removed when the block has ended without an error, unless they are the output
+    # itself (`keep`).
     with nullcontext() if output is None else locked(output):
         try:
             yield
@@ -298,13 +245,7 @@ def resumable(
 def refuse_other(
     path: str | os.PathLike[str], known: Any, wanted: Any, what: str, remedy: str = REMEDY
 ) -> None:
-    """Refuse a file of other settings or data than are wanted.
-
-    Raises
-    ------
-    WordbiasError
-        Naming the first difference.
-    """
+    """Refuse a file of other settings or data than are wanted."""
     different = difference(known, wanted)
     if different is not None:
         raise WordbiasError(f"{path}: is of another {what}: its {different}; {remedy}")

@@ -202,23 +202,11 @@ def of_groups(
 
     The components of ``{f_j - m_k}`` over all pairs, in closed form from the groups' moments:
 
-    .. math:: C = \mathrm{Cov}(F) + \mathrm{Cov}(M) \; [+ \; \Delta\Delta^\top],
-              \quad \Delta = \bar f - \bar m
+    .. math:: C = \mathrm{Cov}(F) + \mathrm{Cov}(M) \; [+ \; \Delta\Delta^\top], \quad \Delta = \bar
+    f - \bar m
 
-    Parameters
-    ----------
-    first, second
-        Vectors of the groups, shapes ``(n, d)`` and ``(m, d)``.
-    dims
-        Number of components `k`.
-    centre
-        False adds the bracketed term: the differences f − m together with m − f, whose mean is
-        zero. True leaves it out: the paper's PCA of f − m alone, which is centred.
-
-    Raises
-    ------
-    WordbiasError
-        If a group has fewer than two vectors, `dims` exceeds the rank, or nothing varies.
+    Without `centre` the bracketed term is added: the differences f − m together with m − f, whose
+    mean is zero. With it, it is left out: the paper's PCA of f − m alone, which is centred.
     """
     f, m = matrix(first), matrix(second)
     if min(len(f), len(m)) < 2 or f.shape[1] != m.shape[1]:
@@ -236,20 +224,7 @@ def of_groups(
 
 
 def of_pairs(first: ArrayLike, second: ArrayLike, dims: int) -> tuple[Float, Float]:
-    """Return the components of ± half the differences of pairs (Bolukbasi et al. 2016).
-
-    Parameters
-    ----------
-    first, second
-        Vectors of the pairs' first and second words, both ``(n, d)``.
-    dims
-        Number of components `k`.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes do not fit, `dims` exceeds the rank, or nothing differs.
-    """
+    """Return the components of ± half the differences of pairs (Bolukbasi et al. 2016)."""
     a, b = matrix(first), matrix(second)
     if a.shape != b.shape or not len(a):
         raise WordbiasError(f"expected pairs of vectors, got the shapes {a.shape} and {b.shape}")
@@ -259,20 +234,7 @@ def of_pairs(first: ArrayLike, second: ArrayLike, dims: int) -> tuple[Float, Flo
 
 
 def of_sets(sets: Sequence[ArrayLike], dims: int) -> tuple[Float, Float]:
-    """Return the components of all vectors, each minus the mean of its set (Manzini et al. 2019).
-
-    Parameters
-    ----------
-    sets
-        Vectors of each set, shape ``(n_i, d)``, n_i ≥ 2.
-    dims
-        Number of components `k`.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes do not fit, `dims` exceeds the rank, or nothing differs.
-    """
+    """Return the components of all vectors, each minus its set's mean (Manzini et al. 2019)."""
     vectors = [matrix(x) for x in sets]
     if not vectors or min(map(len, vectors)) < 2 or len({x.shape[1] for x in vectors}) > 1:
         raise WordbiasError(
@@ -290,18 +252,6 @@ def of_means(groups: Sequence[ArrayLike], dims: int | None) -> tuple[Float, Floa
 
     .. math:: B = \sum_j (\bar x_j - \bar{\bar x})(\bar x_j - \bar{\bar x})^\top,
               \quad \bar{\bar x} = \tfrac1k \sum_j \bar x_j
-
-    Parameters
-    ----------
-    groups
-        Vectors of two groups or more, shape ``(n_j, d)`` each.
-    dims
-        Number of components; by default k − 1, the most in which k means can differ.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes do not fit, or the means differ in fewer components, or not at all.
     """
     vectors = [matrix(x) for x in groups]
     if len(vectors) < 2 or min(map(len, vectors)) < 1 or len({x.shape[1] for x in vectors}) > 1:
@@ -324,31 +274,8 @@ def _shapes(vectors: Sequence[Float]) -> str:
 def principal(
     rows: Float, towards: Float, dims: int, noise: float, what: str
 ) -> tuple[Float, Float]:
-    """Return the oriented principal components of ``rows.T @ rows`` and their shares of its trace.
-
-    Parameters
-    ----------
-    rows
-        Shape ``(n, d)``.
-    towards
-        Vector that the components point towards, shape ``(d,)``; see `orient`.
-    dims
-        Number of components `k`.
-    noise
-        Bound of the rounding error; a shorter component does not count.
-    what
-        Name of the rows in the message.
-
-    Returns
-    -------
-    basis, shares
-        Shapes ``(k, d)`` and ``(k,)``.
-
-    Raises
-    ------
-    WordbiasError
-        If the rows span fewer than `dims` components.
-    """
+    """Return the oriented principal components of ``rows.T @ rows``, shares of its trace."""
+    # A component shorter than `noise`, a bound of the rounding error, does not count.
     with blas_threads(1):  # threads do not pay for a matrix this small
         _, s, vt = np.linalg.svd(rows, full_matrices=False)
     variance = s**2
@@ -363,10 +290,8 @@ def principal(
 
 
 def orient(basis: Float, towards: Float) -> Float:
-    """Fix the sign of each row: towards a vector, or by its largest coordinate on a tie.
-
-    A tie is a cosine below 1e-6, where the sign of the inner product is rounding noise.
-    """
+    """Fix the sign of each row: towards a vector, or by its largest coordinate on a tie."""
+    # A tie is a cosine below 1e-6, where the sign of the inner product is rounding noise.
     inner = basis @ towards
     largest = basis[np.arange(len(basis)), np.abs(basis).argmax(axis=1)]
     tie = np.abs(inner) <= _TIE * np.linalg.norm(towards)
@@ -374,23 +299,9 @@ def orient(basis: Float, towards: Float) -> Float:
 
 
 def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
-    """Return a subspace with other weights.
-
-    Parameters
-    ----------
-    subspace
-        Fitted, with the shares of variance as its weights.
-    weights
-        ``"variance"`` keeps them. Numbers, or a string such as ``"0.5,0.3"``, replace them.
-        ``"perm:2134"`` permutes them as in the paper's appendix C: digit `i` names the component
-        whose weight component `i` gets.
-
-    Raises
-    ------
-    WordbiasError
-        If the number of weights is not that of the components, one is outside [0, 1], or the
-        permutation is none.
-    """
+    """Return a subspace with other weights: ``variance``, numbers, or ``perm:2134``."""
+    # perm permutes them as in the paper's appendix C: digit i names the component whose weight
+    # component i gets.
     if isinstance(weights, str):
         if weights == "variance":
             return subspace
@@ -426,12 +337,6 @@ def _numbers(text: str) -> list[float]:
 
 
 def read_subspace(path: str | os.PathLike[str]) -> Subspace:
-    """Read a file of `Subspace.save`.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such file or it is no subspace.
-    """
+    """Read a file of `Subspace.save`."""
     with reading(path, SUBSPACE) as (tensors, _):
         return Subspace(tensors["basis"], tensors["weights"])

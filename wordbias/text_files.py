@@ -1,8 +1,4 @@
-"""Text files that are read whole or line by line, with a limit on the length of a line.
-
-A line that is too long is refused while it is read: after a few megabytes its end is searched
-before it is held in memory whole.
-"""
+"""Text files that are read whole or line by line, with a limit on the length of a line."""
 
 from __future__ import annotations
 
@@ -38,13 +34,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size such as 500MB or 20G.
-
-    Raises
-    ------
-    WordbiasError
-        If it is no size, has no unit, or is above what 64 bits hold.
-    """
+    """Return the bytes of a size such as 500MB or 20G."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?B|[KMGT])", text.strip().upper())
     if match is None:
         raise WordbiasError(f"{text!r}: expected a size with its unit, such as 500MB or 20G")
@@ -66,13 +56,8 @@ def longest_line() -> int:
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
-    """Refuse a pipe or a device where a file is read more than once; one that is not there passes.
-
-    Raises
-    ------
-    WordbiasError
-        If it is one; waiting for its content, or its end, could take for ever.
-    """
+    """Refuse a pipe or a device where a file is read more than once."""
+    # Waiting for its content, or its end, could take for ever.
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         raise WordbiasError(
             f"{path}: is not a regular file, and is read more than once; write it to one first"
@@ -81,18 +66,7 @@ def check_regular(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def opened(path: str | os.PathLike[str], opener: Callable[..., Any] = open) -> Iterator[IO[bytes]]:
-    """Open a file that is read once, so that it may be a pipe, such as of ``<(command)``.
-
-    Parameters
-    ----------
-    opener
-        One of `OPENERS` if it is compressed.
-
-    Raises
-    ------
-    WordbiasError
-        If it is a device, or a pipe that nothing opens for writing.
-    """
+    """Open a file that is read once and may be a pipe, such as of ``<(command)``."""
     name = named_file(path)
     mode = os.stat(name).st_mode
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
@@ -123,15 +97,7 @@ def _pipe(path: str) -> IO[bytes]:
 
 
 def read_bounded(path: str | os.PathLike[str], opener: Callable[..., Any] = open) -> bytes:
-    """Read a whole file; `opener` is one of `OPENERS` if it is compressed.
-
-    Raises
-    ------
-    WordbiasError
-        If one of its lines is too long.
-    OSError, EOFError, zlib.error, lzma.LZMAError
-        If it cannot be read.
-    """
+    """Read a whole file; `opener` is one of `OPENERS` if it is compressed."""
     with opened(path, opener) as stream:
         if not stream.seekable():  # a pipe
             return b"".join(bounded_lines(stream, path))
@@ -142,20 +108,7 @@ def read_bounded(path: str | os.PathLike[str], opener: Callable[..., Any] = open
 
 
 def bounded_lines(stream: IO[bytes], name: str | os.PathLike[str]) -> Iterator[bytes]:
-    """Yield the lines of a file, with their ends; the last may have none.
-
-    Parameters
-    ----------
-    stream
-        Open for reading bytes.
-    name
-        Name of the file in messages.
-
-    Raises
-    ------
-    WordbiasError
-        If a line is too long.
-    """
+    """Yield the lines of a file, with their ends; the last may have none."""
     number, held = 0, HELD if stream.seekable() else _longest + 2
     while line := stream.readline(held):
         number += 1
@@ -206,13 +159,7 @@ class Source(NamedTuple):
 
 
 def read_text(path: str | os.PathLike[str]) -> Source:
-    """Read UTF-8 text, which may be compressed (.gz, .bz2, .xz).
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, or is not UTF-8, with the line.
-    """
+    """Read UTF-8 text, which may be compressed (.gz, .bz2, .xz)."""
     file = Path(path)
     try:
         data = read_bounded(file, OPENERS.get(file.suffix.lower(), open))

@@ -1,8 +1,4 @@
-"""Pairs of texts: how data sets of them are written, and their one reader.
-
-A data set is one entry of `LAYOUTS`: its task, the names of its columns and the words of its
-labels. A file of any form that `wordbias.columns` reads is known by the names of its columns.
-"""
+"""Pairs of texts: how data sets of them are written, and their one reader."""
 
 from __future__ import annotations
 
@@ -26,35 +22,24 @@ FIRST, SECOND, LABEL = "first", "second", "label"
 
 @dataclass(frozen=True)
 class Layout:
-    """How a data set of pairs is written.
+    """How a data set of pairs is written."""
 
-    Attributes
-    ----------
-    task
-        ``inference`` (premise and hypothesis), ``next sentence``, ``rated`` (texts that are more or
-        less similar), ``partners`` (texts that belong together) or ``stereotypes`` (a sentence that
-        says more, and one that says less of a stereotype).
-    first, second, label
-        Possible names of the columns of the texts and of the label or rating; none where pairs
-        have no label.
-    words
-        For each label in the file, in small letters, that of the task; by default any is kept.
-    others
-        Possible names of further columns, by the name of each.
-    unnamed
-        Names of the columns in the order of a file without a header, if it may have none.
-    blank
-        Allow empty texts.
-    """
-
+    # `inference` (premise and hypothesis), `next sentence`, `rated` (texts that are more or less
+    # similar), `partners` (texts that belong together) or `stereotypes` (a sentence that says more,
+    # and one that says less of a stereotype)
     task: str
+    # possible names of the columns of the texts and of the label or rating; none where pairs have
+    # no label
     first: Sequence[str]
     second: Sequence[str]
     label: Sequence[str] = ()
+    # for each label in the file, in small letters, that of the task; by default any is kept
     words: Mapping[str, str] = field(default_factory=dict)
+    # possible names of further columns, by the name of each
     others: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # names of the columns in the order of a file without a header, if it may have none
     unnamed: Sequence[str] = ()
-    blank: bool = False
+    blank: bool = False  # allow empty texts
 
     @cached_property
     def wanted(self) -> Wanted:
@@ -105,24 +90,7 @@ def read_pairs(
     name: str = "pairs in memory",
     digest: Digest | None = None,
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the label of each pair, if it has one, the first text, the second, and the others.
-
-    Parameters
-    ----------
-    source
-        A file, or its text; columns in memory.
-    task
-        Task of the layouts that it may have.
-    name
-        Name in messages, if it is no file.
-    digest
-        Hash to update with the lines of a file, uncompressed.
-
-    Raises
-    ------
-    WordbiasError
-        If the columns are of no layout, or at the first row that cannot be used, with its line.
-    """
+    """Yield the label of each pair, if it has one, the first text, the second, and the others."""
     layouts = layouts_of(task)
     layout = layouts[0]
 

@@ -1,8 +1,4 @@
-"""The training loop: best epoch on dev, early stopping, checkpoints to resume from, logs.
-
-Models may be stacked: K of them, along the first axis of every parameter, are trained as one and
-evaluated separately. A checkpoint holds tensors as safetensors and settings as JSON.
-"""
+"""The training loop: best epoch on dev, early stopping, checkpoints to resume from, logs."""
 
 from __future__ import annotations
 
@@ -47,48 +43,14 @@ def train(
     what: str = "training",
     bar: Bar | None = None,
 ) -> TrainingState:
-    """Train until `epochs` are over or early stopping has ended every model.
-
-    Parameters
-    ----------
-    model, optimizer, task
-        Model to train, optimizer of its parameters, and losses. The model ends with its last
-        parameters; the best are in the result.
-    patience
-        Early stopping: number of epochs without a better score on dev after which a model is
-        finished. By default there is none.
-    checkpoint
-        File to write after every epoch; if it exists, training resumes from it, so that an
-        interruption loses at most one epoch. It is not removed at the end: remove it when the
-        result is stored.
-    writes
-        Write the checkpoint; otherwise only resume from it. Of several processes that train one
-        model, one writes.
-    seconds
-        Least time between two checkpoints, for short epochs. An interruption from the keyboard
-        still writes the last finished epoch.
-    earlier
-        Results of the trainings before this one, if several share a checkpoint and `about`. The
-        file holds them too: a finished training is not repeated.
-    logs
-        File for each model, which gets one line of JSON an epoch.
-    about
-        Settings and data of this training; a checkpoint with others is refused.
-    after_epoch
-        Function that is called after each epoch, before the checkpoint is written, with the number
-        of the epoch (from 1) and the places of the models that were still trained in it. An epoch
-        that is repeated after an interruption calls it again.
-    remedy
-        Advice for a training that diverges.
-    what, bar
-        Label of the progress bar, or a bar to advance by one for each batch.
-
-    Raises
-    ------
-    WordbiasError
-        If a loss or score is not finite, or the checkpoint cannot be written, is of another
-        training, or is no checkpoint.
-    """
+    """Train until `epochs` are over or early stopping has ended every model."""
+    # The model ends with its last parameters; the best are in the result. The checkpoint is written
+    # after every epoch, at least `seconds` apart, and training resumes from it; remove it when the
+    # result is stored. Of several processes that train one model, one writes. `earlier` are results
+    # of the trainings before, if several share a checkpoint and `about`: a finished training is not
+    # repeated. `after_epoch` is called before the checkpoint is written, with the number of the
+    # epoch (from 1) and the places of the models that were still trained in it. An epoch that is
+    # repeated after an interruption calls it again.
     about = dict(about or {})
     if checkpoint is not None and writes:
         check_writable(checkpoint)
@@ -158,28 +120,19 @@ class Task(Protocol):
         """Return the number of batches in an epoch."""
 
     def losses(self, epoch: int) -> Iterator[Tensor]:
-        """Yield the models' losses on each batch, shape ``(K,)``.
-
-        Random numbers must depend on the epoch, not on the epochs before: then a resumed training
-        continues as if it had not been interrupted.
-        """
+        """Yield the models' losses on each batch, shape ``(K,)``."""
+        # Random numbers must depend on the epoch, not on the epochs before: then a resumed training
+        # continues as if it had not been interrupted.
 
     def score(self) -> Tensor:
         """Return the models' scores on dev, shape ``(K,)``; higher is better."""
 
 
 class Stack(nn.Module):
-    """Parameters that are trained, as a stack of models along the first axis of each.
+    """Parameters that are trained, as a stack of models along the first axis of each."""
 
-    Parameters
-    ----------
-    parameters
-        By name. They must not move to another device afterwards.
-    model
-        Module with dropout, which `train` and `eval` switch; None if there is none.
-    axis
-        Axis of the parameters that counts the models; None if they are of a single model.
-    """
+    # They must not move to another device afterwards. `model` has dropout, which `train` and `eval`
+    # switch. `axis` is None for a single model.
 
     model: nn.Module | None
     tensors: list[Tensor]
@@ -210,29 +163,17 @@ class Stack(nn.Module):
 
 @dataclass
 class TrainingState:
-    """State of a training: best parameters so far, early stopping, history.
+    """State of a training: best parameters so far, early stopping, history."""
 
-    Attributes
-    ----------
-    best
-        Parameters of each model at its best score on dev, stacked; copies on the CPU.
-    score, epoch
-        Best scores, and the epochs (from 1) in which they were reached, shape ``(K,)``.
-    waited
-        Number of epochs since then, which early stopping compares with its patience, shape
-        ``(K,)``; ``epoch + waited`` is the number of epochs that a model was trained.
-    done
-        Number of finished epochs.
-    history
-        One entry an epoch: `epoch`, `seconds`, and lists with an item for each model: `loss`,
-        `dev`, `best`, and `going`, whether it was still trained.
-    """
-
-    best: State
-    score: Tensor
+    best: State  # parameters of each model at its best score on dev, stacked; copies on the CPU
+    score: Tensor  # best scores, and the epochs (from 1) in which they were reached, shape `(K,)`
     epoch: Tensor
+    # number of epochs since then, which early stopping compares with its patience, shape `(K,)`;
+    # `epoch + waited` is the number of epochs that a model was trained
     waited: Tensor
     done: int = 0
+    # one entry an epoch: `epoch`, `seconds`, and lists with an item for each model: `loss`, `dev`,
+    # `best`, and `going`, whether it was still trained
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -251,10 +192,8 @@ class TrainingState:
         patience: int | None,
         seconds: float,
     ) -> None:
-        """Keep the parameters of the models whose score is better, and note the epoch.
-
-        A model that has waited `patience` epochs was stopped early and is not evaluated again.
-        """
+        """Keep the parameters of the models whose score is better, and note the epoch."""
+        # A model that has waited `patience` epochs was stopped early and is not evaluated again.
         going = self.going(patience)
         better = going & (score > self.score)
         self.done += 1
@@ -372,10 +311,8 @@ def _resume(
     about: Mapping[str, Any],
     earlier: int,
 ) -> TrainingState:
-    """Return the state of a training in a checkpoint, or `state` if the file is of an earlier one.
-
-    Model and optimizer get their stored state, unless the training is finished.
-    """
+    """Return the state of a training in a checkpoint, or `state` if it is of an earlier one."""
+    # Model and optimizer get their stored state, unless the training is finished.
     with read_checkpoint(path, about) as (parts, known):
         finished = known.get("earlier", [])
         if len(finished) < earlier:
@@ -414,11 +351,8 @@ def _copies(state: Mapping[str, Tensor]) -> State:
 def write_checkpoint(
     path: Path, parts: Mapping[str, Mapping[str, Tensor]], known: Mapping[str, Any]
 ) -> None:
-    """Write a checkpoint: parts, each some named tensors, and `known`, which JSON can hold.
-
-    ``known["about"]`` holds the settings and data that a later call must share to resume. The file
-    takes its name only when it is complete.
-    """
+    """Write a checkpoint: parts, each some named tensors, and `known`, which JSON can hold."""
+    # known["about"] holds the settings and data that a later call must share to resume.
     tensors = {
         f"{part}.{name}": value for part, state in parts.items() for name, value in state.items()
     }
@@ -429,20 +363,7 @@ def write_checkpoint(
 def read_checkpoint(
     path: Path, about: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, State], dict[str, Any]]]:
-    """Read the parts and `known` of a checkpoint, for a block that resumes from them.
-
-    Parameters
-    ----------
-    path
-        The file.
-    about
-        Settings and data; a file with others is refused.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is no checkpoint, is about another, or does not fit into the block.
-    """
+    """Read the parts and `known` of a checkpoint, for a block that resumes from them."""
     with reading(path, CHECKPOINT, "pt") as (tensors, known):
         there = known["about"]
         if difference(there, about) is None:

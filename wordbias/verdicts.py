@@ -1,7 +1,4 @@
-"""Verdicts on values, changes and methods: the first rule of a question that holds decides.
-
-`RULES` is the only place where it is decided; the tables of `docs/verdicts.md` are made of it.
-"""
+"""Verdicts on values, changes and methods: the first rule of a question that holds decides."""
 
 from __future__ import annotations
 
@@ -106,11 +103,9 @@ def _is_two_sided(row: Found) -> bool:
 
 
 def differs(row: Found) -> bool | None:
-    """Return whether the interval of a row leaves its neutral value out.
-
-    None if that says nothing: without either, and if values cannot lie on both sides of neutral. A
-    mean of absolute values, or a distance, is away from neutral even where all is noise.
-    """
+    """Return whether the interval of a row leaves its neutral value out; None if it cannot say."""
+    # It says nothing if values cannot lie on both sides of neutral. A mean of absolute values, or a
+    # distance, is away from neutral even where all is noise.
     ends, neutral = interval(row), row.get("neutral")
     if ends is None or not is_number(neutral) or row["value"] is None:
         return None
@@ -120,11 +115,9 @@ def differs(row: Found) -> bool | None:
 
 
 def shows(row: Found) -> bool | None:
-    """Return whether the interval and the p of a row without a chance level show bias.
-
-    The interval of few words leaves neutral out too easily, so that a p, if there is one, must be
-    below `LEVEL` as well. None if neither says anything.
-    """
+    """Return whether the interval and the p of a row without a chance level show bias."""
+    # The interval of few words leaves neutral out too easily: a p, if there is one, must be below
+    # `LEVEL` as well. None if neither says anything.
     apart, p = differs(row), p_of(row)
     if p is None or (apart is None and row.get("better") != "neutral"):
         return apart
@@ -202,13 +195,12 @@ class Counted(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a method did to main measures that found bias, or have no chance level.
+    """What a method did to main measures that found bias, or have no chance level."""
 
-    `better`, `worse` and `built_in` (better by construction) are measures. `raised` are measures
-    that found no bias before, got worse, and find bias now. `others` are verdicts on the changes of
-    the others. `costly` are the costs beyond their `LIMITS`, and `left` is the share of the bias
-    that is left.
-    """
+    # `better`, `worse` and `built_in` (better by construction) are measures. `raised` are measures
+    # that found no bias before, got worse, and find bias now. `others` are verdicts on the changes
+    # of the others. `costly` are the costs beyond their `LIMITS`, and `left` is the share of the
+    # bias that is left.
 
     better: Sequence[Any] = ()
     worse: Sequence[Any] = ()
@@ -242,10 +234,9 @@ class Reading(NamedTuple):
 
 
 class Seeds(NamedTuple):
-    """Mean difference of an arm over paired seeds: its p and the least that so many can have.
+    """Mean difference of an arm over paired seeds: its p and the least that so many can have."""
 
-    `is_beyond` says that it is also lower than random removals, or that there are none.
-    """
+    # `is_beyond` says that it is also lower than random removals, or that there are none.
 
     difference: float
     p: float | None
@@ -259,11 +250,10 @@ class Seeds(NamedTuple):
 
 
 class ChosenOn(NamedTuple):
-    """What a removal that was chosen on some texts does on others.
+    """What a removal that was chosen on some texts does on others."""
 
-    `change` is the verdict on the gap; `is_costly` says that accuracy falls by more than allowed,
-    and `null_p` how often the same choice among random removals changes the gap as much.
-    """
+    # `change` is the verdict on the gap; `is_costly` says that accuracy falls by more than allowed,
+    # and `null_p` how often the same choice among random removals changes the gap by this much.
 
     is_chosen: bool
     change: str = ""
@@ -272,22 +262,20 @@ class ChosenOn(NamedTuple):
 
 
 class Back(NamedTuple):
-    """A gap after the last layer was trained anew: whether it had been removed, and its return.
+    """A gap after the last layer was trained anew: whether it had been removed, and its return."""
 
-    `ends` is the interval of the share of what was removed that is back.
-    """
+    # `ends` is the interval of the share of what was removed that is back.
 
     is_removed: bool
     ends: tuple[float, float] | None = None
 
 
 class Return(NamedTuple):
-    """A gap that debiasing lowered, and what retraining the last layer made of it, over seeds.
+    """A gap that debiasing lowered, and what retraining the last layer made of it, over seeds."""
 
-    `lowered` is the gap before retraining less that without debiasing; `rises` the gap after less
-    before; `stays` the gap after less that without debiasing after, which is also beside random
-    changes if there are any. `share` of what was taken off is back; None if nothing was.
-    """
+    # `lowered` is the gap before retraining less that without debiasing; `rises` the gap after less
+    # before; `stays` the gap after less that without debiasing after, and that of random changes if
+    # there are any. `share` of what was taken off is back; None if nothing was.
 
     lowered: Seeds
     rises: Seeds
@@ -310,10 +298,9 @@ class Return(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A rule: the verdict, when it holds as a test of facts and in words, and what is said of it.
+    """A rule: the verdict, when it holds as a test of facts and in words, and what is said."""
 
-    What is said is a form: names in braces stand for measures and values of the reader.
-    """
+    # What is said is a form: names in braces stand for measures and values of the reader.
 
     verdict: str
     holds: Callable[[Any], object]

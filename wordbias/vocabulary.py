@@ -29,21 +29,10 @@ def neutral_vocabulary(
     size: int = SIZE,
     strict: bool = False,
 ) -> list[str]:
-    """Choose V_t: frequent words without punctuation and digits, minus the specific ones.
-
-    Parameters
-    ----------
-    words
-        The vocabulary, the most frequent word first, as in published embeddings.
-    specific
-        Lower-case words that carry the attribute by definition; compared in lower case.
-    size
-        Number of first words that are considered.
-    strict
-        Use the stricter filter of Gonen and Goldberg (2019): lower-case words of fewer than 20
-        characters without digits and punctuation, checked for each part of a
-        ``word_with_underscores``.
-    """
+    """Choose V_t: frequent words without punctuation and digits, minus the specific ones."""
+    # As in published embeddings, the most frequent word is first. `strict` is the filter of Gonen
+    # and Goldberg (2019): lower-case words of fewer than 20 characters without digits and
+    # punctuation, checked for each part of a word_with_underscores.
     keep = _is_strict if strict else _is_plain
     return [word for word in words[:size] if keep(word) and word.lower() not in specific]
 
@@ -56,26 +45,9 @@ def choose_vocabulary(
     strict: bool = False,
     specific: Collection[str] | None = None,
 ) -> list[str]:
-    """Choose V_t: the `given` words, or the frequent neutral ones, that all embeddings have.
-
-    Parameters
-    ----------
-    embeddings
-        One or more embeddings; the words of the first are in order of frequency.
-    attribute
-        Attribute whose specific words are not neutral.
-    given
-        Words to average over; by default the neutral words of the common vocabulary.
-    strict
-        See `neutral_vocabulary`.
-    specific
-        Words that are not neutral, in place of the attribute's.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than two words are left.
-    """
+    """Choose V_t: the `given` words, or the frequent neutral ones, that all embeddings have."""
+    # The words of the first embedding are in order of frequency. `specific` takes the place of the
+    # attribute's specific words.
     names = ", ".join(embedding.name for embedding in embeddings)
     common = embeddings[0].words if len(embeddings) == 1 else common_words(embeddings)
     if given is not None:
@@ -92,16 +64,9 @@ def choose_vocabulary(
 
 
 def published_specific() -> frozenset[str]:
-    """Return V_s of Dawkins (2021, appendix B), 1,622 words, from the fetched lists.
-
-    They are the gender-specific words of Bolukbasi et al. (2016) and both lists of GN-GloVe (Zhao
-    et al. 2018).
-
-    Raises
-    ------
-    WordbiasError
-        If the lists are not fetched, or a file is not such a list.
-    """
+    """Return V_s of Dawkins (2021, appendix B), 1,622 words, from the fetched lists."""
+    # They are the gender-specific words of Bolukbasi et al. (2016) and both lists of GN-GloVe (Zhao
+    # et al. 2018).
     bolukbasi = Path(located(BOLUKBASI)) / "gender_specific_full.json"
     anew = f"fetch it anew: wordbias fetch {BOLUKBASI} --again"
     try:

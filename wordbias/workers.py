@@ -1,8 +1,4 @@
-"""Parallel jobs: in this process, in several processes, or on a Dask or Ray cluster, by joblib.
-
-A job is a pure function of one item, so that its result does not depend on where it runs. The
-cluster decides which machines it has, and what happens to a job whose machine is lost.
-"""
+"""Parallel jobs: in this process, in several processes, or on a Dask or Ray cluster, by joblib."""
 
 from __future__ import annotations
 
@@ -41,19 +37,13 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Workers:
-    """Number and place of parallel jobs.
+    """Number and place of parallel jobs."""
 
-    Attributes
-    ----------
-    jobs
-        Number of jobs at a time, at most one for each item; None means one on this machine, and
-        all workers of a cluster.
-    backend
-        ``loky`` for processes on this machine; ``dask`` or ``ray`` for the cluster whose address is
-        in ``DASK_SCHEDULER_ADDRESS`` or ``RAY_ADDRESS``, or a local one during the call.
-    """
-
+    # number of jobs at a time, at most one for each item; None means one on this machine, and all
+    # workers of a cluster
     jobs: int | None = None
+    # `loky` for processes on this machine; `dask` or `ray` for the cluster whose address is in
+    # `DASK_SCHEDULER_ADDRESS` or `RAY_ADDRESS`, or a local one during the call
     backend: str = "loky"
 
     def __post_init__(self) -> None:
@@ -73,26 +63,10 @@ class Workers:
         shared: tuple[Any, ...] = (),
         lost: str = "start it again",
     ) -> Generator[tuple[int, R], None, None]:
-        """Yield the index of each item and its result, in the order in which they finish.
-
-        Parameters
-        ----------
-        function
-            A pure function that can be imported by its name.
-        items
-            Its arguments, one for each call. They and the results are pickled between processes of
-            this package.
-        shared
-            Arguments of every call, before the item. They are sent to a Dask cluster only once;
-            a process of this machine reads them once, and memory-maps their arrays.
-        lost
-            Remedy in the error for a worker that died.
-
-        Raises
-        ------
-        WordbiasError
-            The first one of any job; or if a worker process on this machine died.
-        """
+        """Yield the index of each item and its result, in the order in which they finish."""
+        # The function can be imported by its name. Items and results are pickled between processes.
+        # `shared` are sent to a Dask cluster only once; a process of this machine reads them once,
+        # and memory-maps their arrays.
         workers = self._needed(len(items))
         if workers.in_process or not items:
             yield from ((i, function(*shared, item)) for i, item in enumerate(items))
@@ -139,10 +113,9 @@ class Workers:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a function in another process.
+    """A call of a function in another process."""
 
-    Processes of this machine live on from call to call, while the caller may change its folder.
-    """
+    # Processes of this machine live on from call to call, while the caller may change its folder.
 
     function: Callable[..., Any]
     threads: int
@@ -197,10 +170,8 @@ def _stored(shared: tuple[Any, ...]) -> Iterator[tuple[_Stored, ...]]:
 
 
 def _pickler(file: IO[bytes], folder: str) -> Any:
-    """Return a pickler that leaves large arrays in files, from which they are memory-mapped.
-
-    Classes of a script or notebook are pickled too, as joblib does.
-    """
+    """Return a pickler that leaves large arrays in files, from which they are memory-mapped."""
+    # Classes of a script or notebook are pickled too, as joblib does.
     import numpy as np
 
     try:

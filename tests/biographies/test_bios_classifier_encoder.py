@@ -47,6 +47,7 @@ def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", first_quick(["bert", "roberta", "distilbert"]))
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 def test_six_texts_are_memorised_and_vectors_give_the_same_predictions(

@@ -187,14 +187,11 @@ def test_processes_change_nothing(plan: Plan, tmp_path: Path, frozen: bool) -> N
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
-@pytest.mark.parametrize("cluster", ["dask", "ray"])
-def test_a_cluster_changes_nothing(
-    cluster: str, join: Callable[[str], None], plan: Plan, tmp_path: Path
-) -> None:
-    join(cluster)
+def test_a_cluster_changes_nothing(join: Callable[[str], None], plan: Plan, tmp_path: Path) -> None:
+    join("ray")
     plan = replace(plan, seeds=(0,), strategies=("none",), baselines=False)
     one = run(replace(plan, folder=tmp_path / "one"))
-    assert as_json(run(plan, Workers(2, cluster))) == as_json(one)
+    assert as_json(run(plan, Workers(2, "ray"))) == as_json(one)
 
 
 @pytest.mark.slow
@@ -285,6 +282,7 @@ def test_own_shares_and_sentences_are_used(plan: Plan) -> None:
         run(lacking)
 
 
+@pytest.mark.slow
 def test_a_split_that_is_drawn_depends_on_the_seed(plan: Plan) -> None:
     plan = replace(plan, biographies=small_bios(splits=False), strategies=("none",))
     rows = run(replace(plan, baselines=False))
@@ -303,6 +301,7 @@ def test_sample_is_reproducible_and_in_order() -> None:
     assert places == [bios.texts.index(text) for text in some.texts]
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_study_is_refused(plan: Plan) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     run(plan)

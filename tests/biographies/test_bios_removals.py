@@ -251,6 +251,7 @@ def test_an_arm_is_that_of_a_computation_by_hand(
         assert pair == pytest.approx(expected[stage], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_last_layer_is_that_of_none_and_probes_read_other_people(plan: Plan) -> None:
     """A removal that takes nothing away has the rows of none, and its vectors are of the test."""
     from wordbias.measures.held_out_probes import read_groups
@@ -386,6 +387,7 @@ def adapter_file(
     return path, encoder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", first_quick(["tokens@3", "cls@3"]))
 def test_an_adapter_is_an_arm(plan: Plan, tmp_path: Path, site: str) -> None:
     path, encoder = adapter_file(plan, tmp_path / "leace.safetensors", site)
@@ -406,6 +408,7 @@ def test_an_adapter_is_an_arm(plan: Plan, tmp_path: Path, site: str) -> None:
     assert np.allclose(inside, by_rows, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_another_adapter_of_the_same_name_is_refused(plan: Plan, tmp_path: Path) -> None:
     path, _ = adapter_file(plan, tmp_path / "leace.safetensors")
     plan = replace(plan, strategies=("none", str(path)))

@@ -32,12 +32,15 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
+def saved(folder: Path, frequent: int) -> Path:
+    sample, path = Embedding.sample(), folder / "small.safetensors"
+    sample.subset([*sample.words[:frequent], *sorted(listed_words(Attribute.load()))]).save(path)
+    return path
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    sample = Embedding.sample()
-    path = tmp_path_factory.mktemp("vectors") / "small.safetensors"
-    sample.subset([*sample.words[:9000], *sorted(listed_words(Attribute.load()))]).save(path)
-    return path
+    return saved(tmp_path_factory.mktemp("vectors"), 1500)
 
 
 @pytest.fixture
@@ -65,8 +68,9 @@ def finished(cache: Path) -> int:
 
 @pytest.mark.slow
 def test_a_killed_audit_resumes_with_the_same_rows(
-    cli: Run, small: Path, cache_folder: Path, started: list[tuple[str, str, str]]
+    cli: Run, tmp_path: Path, cache_folder: Path, started: list[tuple[str, str, str]]
 ) -> None:
+    small = saved(tmp_path, 9000)  # it must not end before it is killed
     call = [sys.executable, "-m", "wordbias", "audit", str(small), *ARGUMENTS]
     with subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while finished(cache_folder) < 6 and process.poll() is None:

@@ -35,6 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_probe_finds_nothing_after_apply(folder: Path, cli: Callable[..., Any]) -> None:
     """The majority is what a linear probe of cleaned rows is left with."""
     done = cli("apply", "eraser.safetensors", "s.parquet", "-o", "clean.parquet")

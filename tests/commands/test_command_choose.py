@@ -42,11 +42,10 @@ def rows_of(cli: Run, *arguments: object) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["txt", "safetensors"])
 def test_the_file_is_that_of_the_method_chosen_byte_for_byte(
-    cli: Run, text: Path, tmp_path: Path, suffix: str
+    cli: Run, text: Path, tmp_path: Path
 ) -> None:
-    chosen, alone = tmp_path / f"chosen.{suffix}", tmp_path / f"alone.{suffix}"
+    chosen, alone = tmp_path / "chosen.txt", tmp_path / "alone.txt"
     saved, expected = tmp_path / "chosen.transform", tmp_path / "alone.transform"
     call = ["--by", "midb-abs", "--keep", 0.95, "-q"]
     done = cli("choose", METHODS, text, *call, "-o", chosen, "--save-transform", saved)
@@ -150,19 +149,6 @@ def test_a_text_that_stands_alone_is_the_embedding_unless_it_is_a_method(
 
 
 @pytest.mark.slow
-def test_the_grid_is_tried_where_no_method_is_named(
-    cli: Run, few: Embedding, tmp_path: Path
-) -> None:
-    small = few.subset([*few.words[:2000], *few.words[5000:]])
-    small.save(tmp_path / "small.txt")
-    rows = rows_of(cli, tmp_path / "small.txt", "--by", "midb-abs", "--keep", 0.9)
-    stages = [row["stage"] for row in rows if row.get("half") == "choose"]
-    assert stages[:3] == ["before", "misp:dims=1", "misp:dims=2"]
-    assert len(stages) == 23
-    assert {"leace", "inlp:rounds=35", "hard,misp", "mhd:dims=8", "oscar"} <= {*stages}
-
-
-@pytest.mark.slow
 def test_of_python_it_is_the_same(few: Embedding) -> None:
     methods = [wb.MISP(dims=1), ["hard"], "misp:dims=2"]
     clean = choose(few, methods, by="midb-abs", keep=0.95)
@@ -170,6 +156,17 @@ def test_of_python_it_is_the_same(few: Embedding) -> None:
     assert clean.report is not None
     assert clean.report.heading[0].startswith("misp:dims=2: 3 methods")
     assert "Tried on one half of the words" in str(clean.report)
+
+
+@pytest.mark.slow
+def test_the_grid_is_tried_where_no_method_is_named(
+    few: Embedding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wordbias.functions.choose.GRID", ("misp:dims=1", "misp:dims=2"))
+    clean = choose(few, by="midb-abs", keep=0.9)
+    assert clean.report is not None
+    tried = [r.details["stage"] for r in clean.report if r.details.get("half") == "choose"]
+    assert tried == ["before", "misp:dims=1", "misp:dims=2"]
 
 
 # Refusals
@@ -209,28 +206,17 @@ def test_where_there_is_nothing_to_choose_nothing_is_written(
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (["--by", "lean", "--dims", 2], "No such option"),
-        (["--by", "lean", "--keep", 1.5], "1.5 is not in the range"),
-        (["--keep", 0.9], "Missing option '--by'"),
-        (["--by", "bias"], "--by=bias: expected one of midb-abs, midb-rms, "),
+        (["misp", "--by", "lean", "--dims", 2], "No such option"),
+        (["misp", "--by", "lean", "--keep", 1.5], "1.5 is not in the range"),
+        (["misp", "--keep", 0.9], "Missing option '--by'"),
+        (["misp", "--by", "bias"], "--by=bias: expected one of midb-abs, midb-rms, "),
+        (["misp:dims=x hard", "--by", "lean"], "dims: expected a whole number"),
     ],
 )
 def test_what_does_not_go_together_is_refused(cli: Run, call: list[object], said: str) -> None:
-    done = cli("choose", "misp", *call)
+    done = cli("choose", *call)
     assert done.code == 2
     assert said in done.err
-
-
-def test_a_wrong_setting_is_wrong_usage(cli: Run) -> None:
-    done = cli("choose", "misp:dims=x hard", "--by", "midb-abs")
-    assert (done.code, "dims: expected a whole number" in done.err) == (2, True)
-
-
-def test_without_methods_debias_says_how_to_go_on(cli: Run) -> None:
-    done = cli("debias")
-    assert done.code == 2
-    assert "METHODS: name at least one of misp, mhd, " in done.err
-    assert "or let wordbias choose find one" in done.err
 
 
 def test_groups_of_more_than_two_are_refused(cli: Run) -> None:

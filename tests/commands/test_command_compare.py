@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -41,24 +39,6 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [f"e{i}," + ",".join(map(str, rng.normal(size=24))) for i in range(6)]
     path.write_text("\n".join([f"emb,{heads}", *lines]), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three small embeddings of the sample's words, and words to measure on."""
-    from wordbias import Embedding
-
-    folder = tmp_path_factory.mktemp("made")
-    sample = Embedding.sample()
-    for i, scale in enumerate((0.0, 0.3, 0.6)):
-        noise = np.random.default_rng(i).normal(size=sample.vectors.shape) * scale
-        lines = (
-            f"{word} " + " ".join(f"{x:.5f}" for x in row)
-            for word, row in zip(sample.words, sample.vectors + noise, strict=True)
-        )
-        (folder / f"e{i}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (folder / "vocab").write_text("doctor\nnurse\nengineer\nteacher\nboss\nmaid\n")
-    return folder
 
 
 def _error(done: Any, code: int = 1) -> str:
@@ -104,28 +84,6 @@ def test_rows(cli: Run, table: Path) -> None:
     assert found["seed"] == 0
 
 
-def test_how_far_each_correlation_can_be_trusted(cli: Run, table: Path) -> None:
-    said = cli("compare", table).out
-    lines = said.split("r with 95 % intervals, and ρ\n")[1].splitlines()
-    assert lines[0].split() == ["r", "Fisher", "bootstrap", "ρ"]
-    assert lines[1].startswith("  MIDB – E (dev, test)")  # the others have three embeddings
-    (pair,) = (
-        row
-        for row in json.loads(cli("compare", table, "--format", "json").out)["rows"]
-        if row["n"] == 4
-    )
-    assert f"{pair['low']:.3f} to {pair['high']:.3f}" in lines[1]
-    assert f"{pair['bootstrap_low']:.3f} to {pair['bootstrap_high']:.3f}" in lines[1]
-    left = said.split("r with one embedding left out\n")[1].splitlines()
-    assert left[1].split()[-2:] == [pair["driver"], f"{pair['without_driver']:.3f}"]
-    chosen = " ".join(cli("compare", table, "--x", "MIDB", "--y", "E").out.split())
-    assert f"95 % {pair['low']:.3f} to {pair['high']:.3f}, n = 4" in chosen
-    seeded = json.loads(cli("compare", table, "--format", "json", "--seed", 1).out)["rows"]
-    assert [row["value"] for row in seeded] == [
-        row["value"] for row in json.loads(cli("compare", table, "--format", "json").out)["rows"]
-    ]
-
-
 @pytest.fixture(scope="module")
 def of_many(wide: Path) -> wb.Report:
     """Return the correlations of 24 measures, whose intervals no test reads."""
@@ -147,21 +105,6 @@ def test_ten_pairs_are_shown_in_detail_and_those_of_a_chosen_measure(
     assert all("4" in line.split()[:3] for line in lines)
 
 
-def test_every_format_has_the_same_values(cli: Run, table: Path) -> None:
-    said = {
-        to: cli("compare", table, "--format", to).out
-        for to in ("json", "jsonl", "csv", "md", "latex", "table")
-    }
-    rows = json.loads(said["json"])["rows"]
-    assert [json.loads(line) for line in said["jsonl"].splitlines()] == rows
-    values = [float(row["value"]) for row in csv.DictReader(io.StringIO(said["csv"]))]
-    assert values == [row["value"] for row in rows]
-    for to in ("md", "latex", "table"):
-        assert all(f"{value:.3f}" in said[to] for value in values)
-    assert said["md"].count("\n|") == 5 + 2 * 3  # and two tables of the pair of four embeddings
-    assert r"\begin{tabular}{lrrr}" in said["latex"]
-
-
 @pytest.mark.slow
 def test_many_measures_are_numbered_and_fit(
     of_many: wb.Report, monkeypatch: pytest.MonkeyPatch
@@ -179,30 +122,23 @@ def test_many_measures_are_numbered_and_fit(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("to", ["json", "jsonl", "csv"])
-def test_what_misp_prints_can_be_compared(cli: Run, made: Path, tmp_path: Path, to: str) -> None:
-    given, want = [], {}
-    for i in range(3):
-        arguments = ("misp", made / f"e{i}.txt", "--vocab", made / "vocab", "-q", "--no-cache")
-        done = cli(*arguments, "--format", to)
-        assert done.code == 0
-        given.append(tmp_path / f"{i}.{to}")
-        given[-1].write_text(done.out, encoding="utf-8")
-        rows = json.loads(cli(*arguments, "--format", "json").out)["rows"]
-        want[i] = {(r["measure"], r.get("stage"), r.get("reference")): r["value"] for r in rows}
-    done = cli("compare", *given, "--format", "json", "--only", "midb,direct-bias")
-    assert done.code == 0
-    found = json.loads(done.out)["rows"]
-    names = {row["x"] for row in found} | {row["y"] for row in found}
+def test_what_misp_says_can_be_compared(three: list[Path], tmp_path: Path) -> None:
+    """As CSV, whose rows of different stages have names of their own."""
+    files, reports = [tmp_path / f"{i}.csv" for i in range(3)], [wb.misp(one) for one in three]
+    for file, made in zip(files, reports, strict=True):
+        made.report.save(file)
+    found = wb.compare(*files, only=["midb", "direct-bias"])
+    names = {row.details[end] for row in found for end in ("x", "y")}
     stages = ["before", "after, before", "after, self"]
     assert names == {f"{name} ({stage})" for name in ("midb", "direct-bias") for stage in stages}
-    keys = ("midb", "before", None), ("direct-bias", "after", "self")
-    x, y = ([want[i][key] for i in range(3)] for key in keys)
-    (got,) = (
-        row["value"]
-        for row in found
-        if (row["x"], row["y"]) == ("midb (before)", "direct-bias (after, self)")
-    )
+
+    def values(measure: str, **which: str) -> list[Any]:
+        rows = [row for made in reports for row in made.report[measure]]
+        return [row.value for row in rows if which.items() <= row.details.items()]
+
+    x, y = values("midb", stage="before"), values("direct-bias", stage="after", reference="self")
+    ends = ("midb (before)", "direct-bias (after, self)")
+    (got,) = (row.value for row in found if (row.details["x"], row.details["y"]) == ends)
     assert got == pytest.approx(np.corrcoef(x, y)[0, 1])
 
 

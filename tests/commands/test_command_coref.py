@@ -87,29 +87,6 @@ def test_from_files_to_clusters(cli: Cli, folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_finished_model_is_not_trained_again(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    output = tmp_path / "o"
-    first = cli(*given(folder, output, "--format", "json"))
-    assert first.code == 0, first.err
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    again = cli(*given(folder, output, "--format", "json"))
-    assert json.loads(again.out)["rows"] == json.loads(first.out)["rows"]
-    table = cli(*given(folder, output))
-    assert f"{output} was already finished; nothing was trained." in " ".join(table.out.split())
-    assert all(len(line) <= 100 for line in table.out.splitlines())
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
-
-
-@pytest.mark.slow
-def test_as_a_process(forked: Cli, folder: Path, tmp_path: Path) -> None:
-    """Nothing but the tables on stdout, nothing at all on stderr."""
-    done = forked(*given(folder, tmp_path / "o", "--threads", 1))
-    assert done.code == 0, done.err
-    assert done.err == ""
-    assert "Coreference on dev, percent" in done.out
-
-
-@pytest.mark.slow
 def test_a_killed_training_ends_with_the_same_bytes(cli: Cli, folder: Path, tmp_path: Path) -> None:
     """Killed in an epoch after the first, and interrupted in a later one."""
     more = ("--epochs", 6, "--lr", 1e-3, "--threads", 1)

@@ -31,33 +31,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-KINDS = {
-    "documents": ("gold.conll", "found.conll", ("Coreference, percent", "CEAFφ4", "LEA")),
-    "GAP": ("gap.tsv", "answers.tsv", ("GAP, percent", "Bias: F1 over F1", "nearest")),
-    "Winogender": ("winogender", "pronouns.jsonl", ("they − she", "Whole templates", "subject")),
-}
+KINDS = {"documents": "gold.conll", "GAP": "gap.tsv", "Winogender": "winogender"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_alone_it_says_what_is_there(cli: Run, folder: Path, kind: str) -> None:
-    done = cli("coref-score", KINDS[kind][0])
+    done = cli("coref-score", KINDS[kind])
     assert (done.code, done.err) == (0, "")
     assert "Score a system with --clusters" in done.out
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_scores_a_system(cli: Run, folder: Path, kind: str) -> None:
-    data, clusters, parts = KINDS[kind]
-    done = cli("coref-score", data, "--clusters", clusters, "--draws", "100")
-    assert (done.code, done.err) == (0, "")
-    for part in parts:
-        assert part in done.out
-    assert all(len(line) <= 100 for line in done.out.splitlines())
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_what_a_system_reads_is_the_same_documents(cli: Run, folder: Path, kind: str) -> None:
-    data = KINDS[kind][0]
+    data = KINDS[kind]
     done = cli("coref-score", data, "--sentences", "written.jsonl")
     assert (done.code, done.err) == (0, "")
     written = read_documents("written.jsonl")
@@ -66,15 +52,14 @@ def test_what_a_system_reads_is_the_same_documents(cli: Run, folder: Path, kind:
     assert again.code == 0  # a system that finds nothing
 
 
-def test_values_in_python_are_those_of_the_shell(cli: Run, folder: Path) -> None:
-    done = cli("coref-score", "gold.conll", "--clusters", "found.conll", "--format", "json")
-    rows = json.loads(done.out)["rows"]
-    report = wb.coref_score("gold.conll", clusters=read_documents("found.conll"))
-    assert [row.value for row in report.rows] == [row["value"] for row in rows]
-    assert [row["measure"] for row in rows[:2]] == ["conll-f1", "coref-recall"]
-    assert rows[0]["unit"] == "documents"
-    given = wb.coref_score(read_documents("gold.conll"), clusters="found.conll")
-    assert [row.value for row in given.rows] == [row.value for row in report.rows]
+def test_documents_in_memory_have_the_values_of_their_files(folder: Path) -> None:
+    report = wb.coref_score("gold.conll", clusters="found.conll")
+    assert [row.measure for row in report.rows[:2]] == ["conll-f1", "coref-recall"]
+    assert report.rows[0].details["unit"] == "documents"
+    gold, found = (read_documents(f"{name}.conll") for name in ("gold", "found"))
+    for given in (wb.coref_score("gold.conll", clusters=found),
+                  wb.coref_score(gold, clusters="found.conll")):  # fmt: skip
+        assert [row.value for row in given.rows] == [row.value for row in report.rows]
     with pytest.raises(wb.WordbiasError, match=r"^data=: expected documents, found 'Ann' at 0"):
         wb.coref_score(["Ann"])  # type: ignore[list-item]
 

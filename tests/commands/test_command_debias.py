@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,7 +47,7 @@ def few() -> Embedding:
     """The frequent words of the sample, and those that are listed."""
     sample = Embedding.sample()
     listed = sorted(listed_words(Attribute.load()) | WordSets.load().specific)
-    return sample.subset([*sample.words[:2500], *listed, "nurse", "engineer", "elderly"])
+    return sample.subset([*sample.words[:800], *listed, "doctor", "nurse", "engineer", "elderly"])
 
 
 def _rounding(embedding: Embedding) -> float:
@@ -55,10 +56,16 @@ def _rounding(embedding: Embedding) -> float:
     return embedding.dim * float(np.finfo(np.float32).eps) * longest
 
 
+@pytest.fixture(scope="module")
+def written(few: Embedding, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("few") / "few.txt"
+    few.save(path)
+    return path
+
+
 @pytest.fixture
-def text(few: Embedding, tmp_path: Path) -> Path:
-    few.save(tmp_path / "few.txt")
-    return tmp_path / "few.txt"
+def text(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(written, tmp_path))
 
 
 def _needs(name: str) -> None:
@@ -108,16 +115,10 @@ def test_words_that_are_left_alone_are_counted(
     assert row["n"] == len(few)
 
 
-@pytest.mark.slow
-def test_a_chain_is_one_after_the_other(cli: Run, text: Path, tmp_path: Path) -> None:
-    both, first, second = (tmp_path / f"{i}.txt" for i in range(3))
-    assert cli("debias", "hard,misp", text, "-o", both).code == 0
-    assert cli("debias", "hard", text, "-o", first).code == 0
-    assert cli("debias", "misp", first, "-o", second).code == 0
-    np.testing.assert_allclose(wb.load(both).vectors, wb.load(second).vectors, atol=1e-6)
-    other = tmp_path / "other.txt"
-    assert cli("debias", "misp,hard", text, "-o", other).code == 0
-    assert not np.allclose(wb.load(other).vectors, wb.load(both).vectors, atol=1e-3)
+def test_a_chain_is_one_after_the_other(few: Embedding) -> None:
+    both, first = fit_chain("hard,misp", few)[1], fit_chain("hard", few)[1]
+    np.testing.assert_array_equal(both.vectors, fit_chain("misp", first)[1].vectors)
+    assert not np.allclose(both.vectors, fit_chain("misp,hard", few)[1].vectors, atol=1e-3)
 
 
 def test_the_chain_is_recorded(cli: Run, text: Path, tmp_path: Path) -> None:
@@ -167,37 +168,6 @@ def test_measuring_before_and_after(cli: Run, text: Path) -> None:
     rows = [row for row in json.loads(done.out)["rows"] if row["measure"] == "midb-rms"]
     assert [row["subject"] for row in rows] == ["few", "few.mhd"]
     assert rows[1]["value"] < rows[0]["value"]
-    table = cli("debias", "mhd", text, "--measure", "--only", "midb").out
-    assert "few.mhd" in table
-    assert "RMS of components" in table
-
-
-def _gn_glove(few: Embedding, path: Path) -> Embedding:
-    """Ordinary vectors with a last coordinate as GN-GloVe has it."""
-    gender = Attribute.load()
-    last = np.random.default_rng(0).normal(0, 0.05, len(few))
-    for sign, side in ((1, 0), (-1, 1)):
-        rows = few.rows([pair[side] for pair in (*gender.pairs, *gender.equalise)])[0]
-        last[rows] += sign
-    made = Embedding(few.words, np.column_stack([few.vectors, last]), "gn")
-    made.save(path)
-    return made
-
-
-@pytest.mark.slow
-def test_gn_glove_is_split(cli: Run, few: Embedding, tmp_path: Path) -> None:
-    source, fitted = tmp_path / "gn.vec", tmp_path / "f.safetensors"
-    vectors = _gn_glove(few, source).vectors
-    zeroed, dropped, again = (tmp_path / name for name in ("zero.vec", "drop.vec", "again.vec"))
-    assert cli("debias", "gn-glove", source, "-o", zeroed).code == 0
-    done = cli("debias", "gn-glove:drop-last", source, "-o", dropped, "--save-transform", fitted)
-    assert done.code == 0, done.err
-    np.testing.assert_array_equal(wb.load(zeroed).vectors[:, :-1], vectors[:, :-1])
-    assert (wb.load(zeroed).vectors[:, -1] == 0).all()
-    np.testing.assert_array_equal(wb.load(dropped).vectors, vectors[:, :-1])
-    assert dropped.read_text(encoding="utf-8").startswith(f"{len(few)} 100\n")
-    assert cli("apply", fitted, source, "-o", again).code == 0
-    assert again.read_bytes() == dropped.read_bytes()
 
 
 def test_ordinary_vectors_are_no_gn_glove(cli: Run, text: Path, tmp_path: Path) -> None:
@@ -218,29 +188,10 @@ def test_applied_twice_changes_nothing_and_fails(cli: Run, text: Path, tmp_path:
     assert not twice.exists()
 
 
-@pytest.mark.slow
-def test_a_transform_belongs_to_its_vectors(
-    cli: Run, few: Embedding, text: Path, tmp_path: Path
-) -> None:
-    fitted, out = tmp_path / "f.safetensors", tmp_path / "out.txt"
-    assert cli("debias", "misp", text, "--save-transform", fitted).code == 0
-    few.with_vectors(few.vectors[:, ::-1]).save(tmp_path / "other.txt")
-    Embedding(few.words, few.vectors[:, :50]).save(tmp_path / "half.txt")
-    other = cli("apply", fitted, tmp_path / "other.txt", "-o", out)
-    half = cli("apply", fitted, tmp_path / "half.txt", "-o", out)
-    assert (other.code, half.code) == (1, 1)
-    assert "fitted on other vectors than other" in other.err
-    assert "100 dimensions; half has 50" in half.err
-    assert not out.exists()
-    assert cli("apply", fitted, tmp_path / "other.txt", "-o", out, "--force").code == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (["hardd"], 2, "did you mean hard?"),
-        (["hard,"], 2, "expected the name of a method, at character"),
-        (["hard:alpha=3"], 2, "hard takes direction, equalise, as-published; found 'alpha'"),
         (["hard", "--alpha", "3"], 2, "No such option"),
         (["misp:dims=0"], 2, "dims: expected a whole number from 1 on, found '0'"),
         (["misp:weights=2"], 1, "expected 4 weights"),
@@ -249,11 +200,11 @@ def test_a_transform_belongs_to_its_vectors(
         (["multi-hard:sets=none.toml"], 1, "none.toml"),
         (["oscar:concept=none.txt"], 1, "none.txt"),
         (["hard", "--save-transform", "no/such/f.safetensors"], 1, "does not exist"),
-        (["hard", "--measure", "--only", "magic"], 2, "measure 'magic'"),
-        ([], 2, "METHODS: name at least one of misp, mhd, "),
-        (["hard", "--only", "midb"], 2, "--only is for --measure"),
+        ([], 2, "or let wordbias choose find one"),
         (["hard", "--strict-vocab"], 2, "--strict-vocab is for --measure"),
-        (["multi-hard:sets=a.toml", "--groups", "b.toml"], 2, "not both"),
+        (["misp:center"], 2, "as-published"),
+        (["misp:centred"], 2, "as-published"),
+        (["leace:as-published"], 2, "as-published"),
     ],
 )
 def test_bad_calls_are_one_clear_line(cli: Run, arguments: list[str], code: int, said: str) -> None:
@@ -348,24 +299,21 @@ def test_methods_are_known_by_either_spelling(few: Embedding) -> None:
         fit_chain([], few)
 
 
-def test_misp_says_what_its_components_describe(cli: Run) -> None:
-    done = cli("debias", "misp:as-published")
+def test_misp_says_what_was_removed_and_what_its_components_describe(cli: Run) -> None:
+    done, usual = cli("debias", "misp:as-published"), cli("debias", "misp").out
     assert "difference-in-span" in done.out
     assert "these components hold 22% of the difference" in done.err
-    assert "not centred" in cli("debias", "misp").out
-
-
-def test_what_was_removed_is_the_first_line(cli: Run) -> None:
+    assert "not centred" in usual
     said = "misp: the means of the groups come 20.3% nearer to each other (36.5% of the"
-    assert cli("debias", "misp").out.startswith(said)
+    assert usual.startswith(said)
 
 
 def test_one_method_of_a_chain_can_be_as_published(few: Embedding) -> None:
-    chain, done = fit_chain("misp:as-published,inlp:rounds=2", few)
+    chain, done = fit_chain("misp:as-published,inlp:rounds=2:per-class=100", few)
     assert [part.settings["as_published"] for part in chain.parts] == [True, False]
     assert [part.centred for part in chain.parts] == [True, None]
     first = fit_chain("misp:centre", few)[1]
-    again = fit_chain("inlp:rounds=2", first)[1]
+    again = fit_chain("inlp:rounds=2:per-class=100", first)[1]
     np.testing.assert_array_equal(again.vectors, done.vectors)
 
 
@@ -377,12 +325,6 @@ def test_centred_and_not_centred_are_not_mixed(few: Embedding, tmp_path: Path) -
     save_chain(path, Chain(tuple(parts)), Origin.of(few))
     with pytest.raises(WordbiasError, match="one method has centred differences"):
         load_chain(path)
-
-
-@pytest.mark.parametrize("name", ["misp:center", "misp:centred", "leace:as-published"])
-def test_another_variant_of_a_method_is_refused(cli: Run, name: str) -> None:
-    done = cli("debias", name)
-    assert (done.code, "as-published" in done.err) == (2, True)
 
 
 def test_apply_says_that_differences_were_centred(cli: Run, text: Path, tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ def test_before_and_after_on_the_same_items(data: Path, cli: Cli, tmp_path: Path
     assert len(records) % 3 == 0
 
 
+@pytest.mark.slow
 def test_coreference_has_changes_too(data: Path) -> None:
     """Its gaps and correlations are bootstrapped over occupations and pairs."""
     given = {"data": [data / "winogender", data / "winobias"], "setting": SITES[0]}

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_likelihood
 import small_winobias
 
 torch = pytest.importorskip("torch")
@@ -114,13 +115,8 @@ def stereoset(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def crows(tmp_path: Path) -> Path:
-    path = tmp_path / "crows.csv"
-    path.write_text(
-        ",sent_more,sent_less,stereo_antistereo,bias_type\n"
-        "0,The woman cooked tea.,The man cooked tea.,stereo,gender\n"
-        "1,The man was kind.,The woman was kind.,antistereo,gender\n"
-    )
-    return path
+    small_likelihood.crows_pairs(tmp_path / "crows.csv")
+    return tmp_path / "crows.csv"
 
 
 @cache
@@ -172,22 +168,6 @@ def test_rows_are_what_single_pairs_give(cli: Cli, both: str, gsss: Path) -> Non
     assert any("1 unrelated sentences are not the same" in note for note in report["notes"])
 
 
-def test_the_table_fits_and_says_what_no_bias_is(cli: Cli, both: str, gsss: Path) -> None:
-    done = cli("likelihood", both, "--data", gsss)
-    assert done.code == 0
-    assert max(map(len, done.out.splitlines())) <= 100
-    for text in (
-        "Strength S",
-        "S of the opposite",
-        "Distance D",
-        "SS, about men",
-        "no bias",
-        "repaired",
-    ):
-        assert text in done.out
-    assert "him → his" in done.err
-
-
 def test_every_triple_is_written(cli: Cli, both: str, gsss: Path, tmp_path: Path) -> None:
     out = tmp_path / "triples.csv"
     done = cli("likelihood", both, "--data", gsss, "-o", out)
@@ -214,8 +194,6 @@ def test_both_heads_measure_both_parts_of_stereoset(cli: Cli, both: str, stereos
         for task in ("intersentence", "intrasentence")
         for measure in ("ss", "lms", "icat")
     }
-    table = cli("likelihood", both, "--data", stereoset)
-    assert max(map(len, table.out.splitlines())) <= 100
     p = [next_probability(both, "The mother sat.", following) for following in FOLLOWING]
     inter = {row["measure"]: row["value"] for row in rows if row["task"] == "intersentence"}
     assert inter["ss"] == float(p[0] > p[1])
@@ -264,40 +242,10 @@ def test_items_with_two_blanks_are_named(cli: Cli, masked: str, stereoset: Path)
     assert report["rows"][0]["n"] == 2
     assert report["inputs"]["data 1"]["taken as published"] == ["two"]
     assert "(two); the word of the last one is taken" in done.err
-
-
-def test_a_file_of_items_with_two_blanks_alone_is_refused(
-    cli: Cli, masked: str, stereoset: Path
-) -> None:
-    change(stereoset, add_two_blanks)
     change(stereoset, lambda data: data["intrasentence"].pop(0))
     done = cli("likelihood", masked, "--data", stereoset)
     assert (done.code, done.out) == (1, "")
     assert "holds no item to score: all that the model could score have more than one" in done.err
-
-
-def test_what_is_wrong_in_a_part_matters_where_it_is_scored(
-    cli: Cli, masked: str, both: str, stereoset: Path
-) -> None:
-    change(stereoset, lambda data: data["intersentence"][0].pop("target"))
-    done = cli("likelihood", masked, "--data", stereoset, "--format", "json")
-    assert done.code == 0, done.err
-    done = cli("likelihood", both, "--data", stereoset)
-    assert (done.code, done.out) == (1, "")
-    assert "is not StereoSet's JSON (KeyError('target'))" in done.err
-
-
-def test_crows_pairs(cli: Cli, masked: str, crows: Path, tmp_path: Path) -> None:
-    out = tmp_path / "pairs.csv"
-    done = cli("likelihood", masked, "--data", crows, "--format", "json", "-o", out)
-    assert done.code == 0
-    rows = {row["subset"]: row for row in json.loads(done.out)["rows"]}
-    with out.open(newline="") as file:
-        records = list(csv.DictReader(file))
-    more = [float(one["score more"]) > float(one["score less"]) for one in records]
-    assert rows["all"]["value"] == np.mean(more)
-    assert rows["stereo"]["value"] == more[0]
-    assert "stereotyping one likelier" in cli("likelihood", masked, "--data", crows).out
 
 
 def sentence_adapter(name: str, path: Path) -> Path:
@@ -319,19 +267,20 @@ def test_an_adapter_is_measured_beside_the_model(
     cli: Cli, both: str, gsss: Path, tmp_path: Path
 ) -> None:
     sentence_adapter(both, tmp_path / "a.st")
-    given = ("--adapter", tmp_path / "a.st", "--setting", "SENT-0", "--setting", "SENT-1")
+    settings = [word for name in ("SENT-0", "SENT-1", "SENT-0") for word in ("--setting", name)]
+    given = ("--adapter", tmp_path / "a.st", *settings)
     done = cli("likelihood", both, "--data", gsss, *given, "--format", "json")
     assert done.code == 0, done.err
     keys = ("subject", "measure", "version", "subset")
-    rows = {tuple(row[key] for key in keys): row for row in json.loads(done.out)["rows"]}
+    found = json.loads(done.out)["rows"]
+    rows = {tuple(row[key] for key in keys): row for row in found}
+    assert len(rows) == len(found)  # a setting named twice is measured once
     subjects = [both, f"{both} SENT-0", f"{both} SENT-1"]
     base, hard, soft = (rows[one, "strength", "original", "all"]["value"] for one in subjects)
     # without the direction between its two outputs the head says the same of every pair
     assert hard == pytest.approx(0, abs=1e-6)
     assert rows[subjects[1], "distance", "original", "all"]["value"] == pytest.approx(0, abs=1e-6)
     assert 0 < abs(soft) < abs(base)
-    alone = cli("likelihood", both, "--data", gsss, "--format", "json")
-    assert json.loads(alone.out)["rows"][0]["value"] == rows[both, "ss", "original", "all"]["value"]
 
 
 @pytest.mark.slow
@@ -388,13 +337,16 @@ def test_a_setting_that_changes_no_score_is_refused(
         (["-o", "none/x.csv"], 1, "the folder"),
         (["--adapter", "none.st", "--setting", "SENT-0"], 1, "none.st"),
         (["--device", "no"], 1, "device 'no'"),
+        (["--data", "WINOBIAS"], 1, "WinoBias is scored by the likelihood of a decoder, and"),
     ],
 )
 def test_wrong_use(
     cli: Cli, both: str, gsss: Path, arguments: list[str], code: int, message: str
 ) -> None:
-    done = cli("likelihood", both, "--data", gsss, *arguments)
-    assert done.code == code
+    small_winobias.write(gsss.parent)
+    named = {"WINOBIAS": str(gsss.parent)}
+    done = cli("likelihood", both, "--data", gsss, *(named.get(one, one) for one in arguments))
+    assert (done.code, done.err.count("\n")) == (code, 1)
     assert message in done.err
     assert done.out == ""
 
@@ -408,6 +360,8 @@ def test_a_model_with_neither_head(cli: Cli, stereoset: Path, gsss: Path, tmp_pa
     done = cli("likelihood", plain, "--data", gsss)
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "is no two-way classifier" in done.err
+    done = cli("likelihood", tmp_path / "none", "--data", stereoset)
+    assert (done.code, done.err.count("no such folder")) == (1, 1)
 
 
 @pytest.mark.slow
@@ -427,39 +381,6 @@ def test_several_data_sets(cli: Cli, both: str, gsss: Path, stereoset: Path, cro
     assert [key for key in together["inputs"] if key != "model"] == ["data 1", "data 2", "data 3"]
 
 
-def test_a_data_set_of_decoders_is_refused(cli: Cli, both: str, tmp_path: Path) -> None:
-    small_winobias.write(tmp_path)
-    done = cli("likelihood", both, "--data", tmp_path)
-    assert (done.code, done.err.count("\n")) == (1, 1)
-    assert "WinoBias is scored by the likelihood of a decoder, and" in done.err
-
-
-def test_a_model_that_is_not_there_is_said_once(cli: Cli, stereoset: Path, tmp_path: Path) -> None:
-    done = cli("likelihood", tmp_path / "none", "--data", stereoset)
-    assert done.code == 1
-    assert done.err.count("no such folder") == 1
-
-
-def test_rows_that_form_no_triple(cli: Cli, both: str, gsss: Path) -> None:
-    gsss.write_text("".join(gsss.read_text().splitlines(keepends=True)[:-1]))
-    done = cli("likelihood", both, "--data", gsss)
-    assert done.code == 1
-    assert "context_id 3 (line 8): is no triple: it has 0 rows with the label unrelated" in done.err
-
-
-@pytest.mark.slow
-def test_as_a_process(forked: Callable[..., Any], both: str, gsss: Path) -> None:
-    done = forked("likelihood", both, "--data", gsss, "--format", "jsonl", "--threads", 1)
-    assert done.code == 0
-    assert {json.loads(line)["measure"] for line in done.out.splitlines()} == {
-        "ss",
-        "strength",
-        "opposite-strength",
-        "distance",
-        "mean-strength",
-    }
-
-
 def test_nothing_is_written_over_what_is_read(cli: Cli, both: str, gsss: Path) -> None:
     before = gsss.read_bytes()
     for read in ([], ["--adapter", "a.st", "--setting", "SENT-0"]):
@@ -467,16 +388,3 @@ def test_nothing_is_written_over_what_is_read(cli: Cli, both: str, gsss: Path) -
         assert (done.code, done.out) == (1, "")
         assert f"is both {'--adapter' if read else '--data'} and -o; name two files" in done.err
     assert gsss.read_bytes() == before
-
-
-def test_a_setting_named_twice_is_measured_once(
-    cli: Cli, both: str, gsss: Path, tmp_path: Path
-) -> None:
-    adapter = tmp_path / "a.st"
-    assert cli("project", both, "-o", adapter, "--sites", "sentence").code == 0
-    given = ["--adapter", adapter, *["--setting", "SENT-0"] * 2, "--format", "json"]
-    done = cli("likelihood", both, "--data", gsss, *given)
-    assert done.code == 0, done.err
-    keys = ("subject", "measure", "subset", "version")
-    rows = [tuple(row[key] for key in keys) for row in json.loads(done.out)["rows"]]
-    assert len(rows) == len(set(rows))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import inspect
-import io
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +18,16 @@ import numpy as np
 import pytest
 
 import wordbias
-from wordbias import Attribute, Embedding, __version__
+from wordbias import Embedding, __version__
 from wordbias import errors as optional
+from wordbias.calls import public
 from wordbias.cli import SECTIONS
-from wordbias.commands.shell import note, shell
+from wordbias.commands.shell import argument, note, shell
 from wordbias.docstrings import docstring_of
 from wordbias.errors import WordbiasError
-from wordbias.wordlists import Templates, common_names
+from wordbias.reports import Report
+from wordbias.results import Row
+from wordbias.wordlists import common_names
 
 Run = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,21 +63,15 @@ def test_every_command_has_help_with_examples(cli: Run, command: str) -> None:
     assert max(map(len, done.out.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_has_help(command: str) -> None:
-    module = importlib.import_module(f"wordbias.commands.{command.replace('-', '_')}")
-    for parameter in module.command.params:
-        assert parameter.param_type_name == "argument" or parameter.help
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_number_between_bounds_is_a_number(command: str) -> None:
-    module = importlib.import_module(f"wordbias.commands.{command.replace('-', '_')}")
-    ranges = [p.type for p in module.command.params if isinstance(p.type, click.FloatRange)]
-    for kind in ranges:
-        for text in ("nan", "inf", "-inf"):
-            with pytest.raises(click.BadParameter):
-                kind.convert(text, None, None)
+def test_every_option_has_help_and_a_number_between_bounds_is_a_number() -> None:
+    for name in COMMANDS:
+        module = importlib.import_module(f"wordbias.commands.{name.replace('-', '_')}")
+        for one in module.command.params:
+            assert one.param_type_name == "argument" or one.help, (name, one.name)
+            if isinstance(one.type, click.FloatRange):
+                for text in ("nan", "inf", "-inf"):
+                    with pytest.raises(click.BadParameter):
+                        one.type.convert(text, None, None)
 
 
 def test_a_parameter_that_is_no_option_is_documented() -> None:
@@ -93,6 +88,51 @@ def test_a_parameter_that_is_no_option_is_documented() -> None:
 def test_a_parameter_that_the_function_lacks_is_refused() -> None:
     with pytest.raises(TypeError, match=r"cache: not its parameters \['none'\]"):
         shell(wordbias.cache, examples="wordbias cache", python_only=("none",))
+
+
+def test_a_command_calls_its_function_with_what_is_typed_and_shows_its_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """So that what a function returns need not be tested again as what its command prints."""
+    given: list[object] = []
+
+    @public
+    def made(*data: str, dims: int = 4, groups: object = None, chance: bool = True,
+             setting: Sequence[str] = ()) -> Report:  # fmt: skip
+        """Measure.
+
+        Parameters
+        ----------
+        data : str
+            Files.
+        dims : int
+            Number.
+        groups : str
+            Groups.
+        chance : bool
+            Chance.
+        setting : sequence of str
+            Settings.
+        """
+        given[:] = [data, dims, groups, chance, setting]
+        return Report("made", rows=[Row("a", "midb", 0.25, {"low": 0.0})], notes=["few words"])
+
+    command = shell(made, argument("data", many=True), examples="wordbias made")
+    typed = ("y", "z", "--dims", "2", "--groups", "age", "--no-chance")
+    settings = ("--setting", "a", "--setting", "b")
+    for words, values in (
+        (("x",), [("x",), 4, None, True, ()]),
+        ((*typed, *settings), [("y", "z"), 2, "age", False, ["a", "b"]]),
+    ):
+        for to in ("json", "table"):
+            command.main([*words, "--format", to], standalone_mode=False)
+            said = capsys.readouterr()
+            assert given == values
+            data, *others = values
+            names = ("dims", "groups", "chance", "setting")
+            called = made(*data, **dict(zip(names, others, strict=True)))
+            assert said.out.strip() == called.render(to).strip()
+            assert said.err == "note: few words\n"
 
 
 def test_version(cli: Run) -> None:
@@ -122,6 +162,7 @@ def test_it_runs_from_a_checkout(start: list[str]) -> None:
     assert done.stdout.startswith("Usage: wordbias ")
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_failure() -> None:
     command = f"{sys.executable} -m wordbias lists --format json | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
@@ -130,6 +171,7 @@ def test_a_reader_that_stops_early_is_no_failure() -> None:
     assert (done.stdout.splitlines(), done.stderr) == (["{", "0"], "")
 
 
+@pytest.mark.slow
 def test_an_interruption_after_the_end_is_not_heard() -> None:
     code = (
         "import atexit, os, signal, sys\n"
@@ -171,19 +213,6 @@ def test_a_missing_extra_names_the_line_that_installs_it(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lists_are_counted(cli: Run) -> None:
-    done = cli("lists", "--format", "json")
-    assert (done.code, done.err) == (0, "")
-    rows = {(row["subject"], row["measure"]): row for row in json.loads(done.out)["rows"]}
-    gender = Attribute.load()
-    for group, words in zip(gender.groups, gender.members, strict=True):
-        assert rows["gender", f"group {group}"]["value"] == len(words) == 100
-    assert rows["gender", "definitional pairs"]["value"] == len(gender.pairs)
-    assert rows["gender", "specific words"]["value"] == len(gender.specific)
-    for name, size in Templates.load(None).sizes().items():
-        assert rows["templates", f"size-{name}"]["value"] == size
-
-
 def test_the_published_lists_give_the_published_sizes(cli: Run, shared_data: Path) -> None:
     """Dev et al. (2020) and Dawkins (2021): 1968, 15744, 62976, 125952 and 1936512 pairs."""
     done = cli("lists", "--lists", shared_data / "dev2020", "--format", "json")
@@ -196,32 +225,6 @@ def test_the_published_lists_give_the_published_sizes(cli: Run, shared_data: Pat
         "names": 125_952,
         "dev": 1_936_512,
     }
-
-
-def test_lists_of_an_attribute(cli: Run, tmp_path: Path) -> None:
-    path = tmp_path / "age.toml"
-    path.write_text('[groups]\nyoung = ["young", "youth"]\nold = ["old", "aged", "elderly"]\n')
-    done = cli("lists", "--groups", path, "--format", "csv")
-    rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(done.out))}
-    assert (rows["group young"]["value"], rows["group old"]["value"]) == ("2", "3")
-    assert rows["group old"]["first"] == "old, aged, elderly"
-
-
-@pytest.mark.parametrize("columns", [80, 100])
-def test_the_table_of_lists_fits_the_terminal(
-    cli: Run, monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    assert max(map(len, cli("lists").out.splitlines())) <= columns
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"), [(["--lists", "nowhere"], 1), (["--format", "xml"], 2), (["x"], 2)]
-)
-def test_lists_that_are_not_there(cli: Run, arguments: list[str], code: int) -> None:
-    done = cli("lists", *arguments)
-    assert (done.code, done.out) == (code, "")
-    assert done.err
 
 
 def test_no_control_character_of_a_file_reaches_the_terminal(cli: Run, tmp_path: Path) -> None:
@@ -275,16 +278,6 @@ def test_notes_are_broken_between_words_on_a_terminal_only(
     assert len(lines) > 1
     assert max(map(len, lines)) <= 80
     assert " ".join(lines) == f"note: {text}".rstrip()
-
-
-@pytest.mark.parametrize("arguments", [["fetch"], ["lists"]])
-def test_tables_fit_80_columns_and_nothing_is_cut(
-    cli: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    text = cli(*arguments).out
-    assert max(map(len, text.splitlines())) <= 80
-    assert "…" not in text
 
 
 needs_shell = pytest.mark.skipif(sys.platform == "win32", reason="needs a shell that closes files")
@@ -356,6 +349,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [None, "cp1252"])
 def test_on_windows_what_goes_to_a_file_is_utf_8_unless_another_encoding_is_chosen(
     chosen: str | None, tmp_path: Path

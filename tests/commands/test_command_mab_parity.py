@@ -40,9 +40,9 @@ SNLI = [
 ]
 
 
-@pytest.fixture
-def lists(tmp_path: Path) -> Path:
-    folder = tmp_path / "lists"
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lists")
     for name, words in FOLDER.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("\n".join(words.split()) + "\n")
@@ -56,16 +56,15 @@ def snli(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def torch() -> Any:
-    found = pytest.importorskip("torch")
-    found.set_num_threads(1)
-    return found
+    return pytest.importorskip("torch")
 
 
-@pytest.fixture
-def encoder(torch: Any, tmp_path: Path) -> str:
-    return save(torch, tmp_path / "nli", ["contradiction", "entailment", "neutral"])
+@pytest.fixture(scope="module")
+def encoder(torch: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("encoder") / "nli"
+    return save(torch, folder, ["contradiction", "entailment", "neutral"])
 
 
 def save(torch: Any, path: Path, labels: list[str]) -> str:
@@ -202,48 +201,41 @@ def test_what_comes_with_the_package(cli: Cli, shared_data: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("typed", "code", "message"),
     [
-        (["--adapter", "none.st"], 2, "--adapter is for a Hugging Face model"),
-        (["--adapter", "a.st", "--setting", "SENT-0"], 2, "is for a Hugging Face model"),
-        (["--device", "cpu"], 2, "is for a Hugging Face model"),
-        (["--embedding", "x.txt"], 1, "x.txt"),
-        (["--snli", "none.tsv"], 1, "none.tsv: cannot be read"),
-        (["-o", "none/x.csv"], 1, "the folder"),
-        (["--lists", "none"], 1, "none"),
+        ("--adapter none.st", 2, "--adapter is for a Hugging Face model"),
+        ("--adapter a.st --setting SENT-0", 2, "is for a Hugging Face model"),
+        ("--device cpu", 2, "is for a Hugging Face model"),
+        ("--embedding x.txt", 1, "x.txt"),
+        ("--snli none.tsv", 1, "none.tsv: cannot be read"),
+        ("-o none/x.csv", 1, "the folder"),
+        ("--lists none", 1, "none"),
+        ("none/", 1, "no such folder"),
+        ("model.safetensors", 1, "cannot be read as an NLI model"),
+        ("two/", 1, "has 2 labels"),
+        ("folder --snli snli.tsv -o snli.tsv", 1, "is both --snli and -o; name two files"),
+        ("model.safetensors -o model.safetensors", 1, "is both MODEL and -o; name two files"),
+        ("model.safetensors --embedding snli.tsv -o snli.tsv", 1, "is both --embedding and -o"),
     ],
 )
-def test_wrong_use(cli: Cli, arguments: list[str], code: int, message: str) -> None:
-    done = cli(*PARITY, *arguments)
-    assert done.code == code
-    assert message in done.err
-    assert done.out == ""
-
-
-def test_models_that_are_none(cli: Cli, torch: Any, tmp_path: Path) -> None:
-    done = cli(*PARITY, tmp_path / "none")
-    assert (done.code, "no such folder" in done.err) == (1, True)
-    (tmp_path / "file.txt").write_text("x")
-    done = cli(*PARITY, tmp_path / "file.txt")
-    assert (done.code, "cannot be read as an NLI model" in done.err) == (1, True)
-    two = save(torch, tmp_path / "two", ["no", "yes"])
-    done = cli(*PARITY, two)
-    assert (done.code, "has 2 labels" in done.err) == (1, True)
-
-
-def test_nothing_is_written_over_what_is_read(cli: Cli, tmp_path: Path, snli: Path) -> None:
+def test_wrong_use(
+    cli: Cli,
+    snli: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    typed: str,
+    code: int,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.safetensors").write_bytes(b"x")
+    if "two" in typed:
+        save(pytest.importorskip("torch"), Path("two"), ["no", "yes"])
     before = snli.read_bytes()
-    model = tmp_path / "model.safetensors"
-    model.write_bytes(b"x")
-    for arguments, what in (
-        (("folder", "--snli", snli, "-o", snli), "--snli"),
-        ((model, "-o", model), "MODEL"),
-        ((model, "--embedding", snli, "-o", snli), "--embedding"),
-    ):
-        done = cli(*PARITY, *arguments)
-        assert (done.code, done.out) == (1, "")
-        assert f"is both {what} and -o; name two files" in done.err
-    assert (snli.read_bytes(), model.read_bytes()) == (before, b"x")
+    done = cli(*PARITY, *typed.split())
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+    assert (snli.read_bytes(), Path("model.safetensors").read_bytes()) == (before, b"x")
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_study
 import stand_ins
 
 from wordbias.wordlists import Templates
@@ -21,28 +22,12 @@ pytest.importorskip("torch")
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three embeddings of the sample's words, and pairs too few to learn from."""
-    folder = tmp_path_factory.mktemp("study")
-    sample = stand_ins.small()
-    rng = np.random.default_rng(0)
-    for name, noise in (("base", 0.0), ("one", 0.3), ("two", 0.6)):
-        vectors = sample.vectors + noise * rng.normal(size=sample.vectors.shape)
-        sample.with_vectors(vectors).save(folder / f"{name}.safetensors")
-    line = "{}\tA man is eating an apple.\tA {} is eating."
-    labels = ("neutral", "entailment", "contradiction")
-    rows = [line.format(labels[i % 3], word) for i, word in enumerate(("person", "dog", "man") * 8)]
-    (folder / "pairs.tsv").write_text("\n".join(rows) + "\n")
-    words = sample.words[100:112]
-    scored = (f"{a}\t{b}\t{i}" for i, (a, b) in enumerate(zip(words[:6], words[6:], strict=True)))
-    (folder / "similar.txt").write_text("\n".join(scored) + "\n")
-    return folder
+    return small_study.write(tmp_path_factory.mktemp("study"), base=0.0, one=0.3, two=0.6)
 
 
 @pytest.fixture
 def five_premises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
-    first = list(Templates.load().premises())[:5]
-    monkeypatch.setattr(Templates, "premises", lambda _: tuple(first))
+    small_study.five_premises(monkeypatch)
 
 
 def _call(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stand_ins
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
@@ -69,7 +70,7 @@ def test_a_locked_folder_is_refused(cli: Run, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"
     pairs.write_text("neutral\ta man\ta woman\nentailment\ta man\ta man\n")
-    Embedding.sample().save(tmp_path / "v.safetensors")
+    stand_ins.small().save(tmp_path / "v.safetensors")
     study.mkdir()
     given = ("mab-study", tmp_path / "v.safetensors", "--train", pairs, "--dev", pairs)
     with locked(study / "study"):
@@ -164,10 +165,11 @@ def test_an_interruption_after_training_names_the_remedy(
     def stop(*_: Any) -> Any:
         raise KeyboardInterrupt
 
+    stand_ins.few_premises(monkeypatch)
     monkeypatch.setattr("wordbias.nli.study.study_rows", stop)
     pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"
     pairs.write_text("neutral\ta man\ta woman\nentailment\ta man\ta man\n")
-    Embedding.sample().save(tmp_path / "v.safetensors")
+    stand_ins.small().save(tmp_path / "v.safetensors")
     given = ("--train", pairs, "--dev", pairs, "--epochs", 1, "--seed", 0)
     done = cli("mab-study", tmp_path / "v.safetensors", *given, "-o", study)
     assert done.code == 130

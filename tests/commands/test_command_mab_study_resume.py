@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import stand_ins
+import small_study
 
 pytest.importorskip("torch", reason="the study trains models")
 
@@ -20,7 +20,6 @@ from wordbias.errors import WordbiasError
 from wordbias.functions.mab_study import mab_study
 from wordbias.nli import study, train
 from wordbias.nli.train import NLITask
-from wordbias.wordlists import Templates
 
 pytestmark = pytest.mark.slow
 
@@ -32,25 +31,13 @@ MODELS = [f"{name}.seed{seed}.safetensors" for seed in (0, 1) for name in NAMES]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two embeddings of the sample's words, and pairs too few to learn from."""
-    folder = tmp_path_factory.mktemp("resume")
-    sample = stand_ins.small()
-    noise = np.random.default_rng(0).normal(size=sample.vectors.shape)
-    for name, share in zip(NAMES, (0.0, 0.3), strict=True):
-        sample.with_vectors(sample.vectors + share * noise).save(folder / f"{name}.safetensors")
-    line = "{}\tA man is eating an apple.\tA {} is eating."
-    labels = ("neutral", "entailment", "contradiction")
-    rows = [line.format(labels[i % 3], word) for i, word in enumerate(("person", "dog", "man") * 8)]
-    (folder / "pairs.tsv").write_text("\n".join(rows) + "\n")
-    return folder
+    return small_study.write(tmp_path_factory.mktemp("resume"), base=0.0, one=0.3)
 
 
 @pytest.fixture
 def call(cli: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Call the command with two embeddings and seeds; five premises, so that scoring is short."""
-    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
-    few = list(Templates.load().premises())[:5]
-    monkeypatch.setattr(Templates, "premises", lambda _: tuple(few))
+    small_study.five_premises(monkeypatch)
     vectors = [files / f"{name}.safetensors" for name in NAMES]
     pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv", "--epochs", 2)
     options = ("--seed", "0,1", "--only", "direct-bias", "--format", "json")

@@ -10,42 +10,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-import stand_ins
+import small_study
 
 pytest.importorskip("torch", reason="the study trains models")
 
 import wordbias as wb
 from wordbias import Embedding
 from wordbias.functions.mab_study import mab_study
-from wordbias.wordlists import Templates
 
 Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two arms with vectors of each of three seeds, an embedding for all, and few pairs."""
-    folder = tmp_path_factory.mktemp("seeds")
-    sample = stand_ins.small()
-    rng = np.random.default_rng(0)
-    for name in ("glove0", "glove1", "glove2", "gn-0", "gn-1", "gn-2", "fixed"):
-        noise = rng.normal(size=sample.vectors.shape)
-        sample.with_vectors(sample.vectors + 0.3 * noise).save(folder / f"{name}.safetensors")
-    line = "{}\tA man is eating an apple.\tA {} is eating."
-    labels = ("neutral", "entailment", "contradiction")
-    rows = [line.format(labels[i % 3], word) for i, word in enumerate(("person", "dog", "man") * 8)]
-    (folder / "pairs.tsv").write_text("\n".join(rows) + "\n")
-    words = sample.words[100:112]
-    scored = (f"{a}\t{b}\t{i}" for i, (a, b) in enumerate(zip(words[:6], words[6:], strict=True)))
-    (folder / "similar.txt").write_text("\n".join(scored) + "\n")
-    return folder
+    """Two arms with vectors of each of three seeds, and an embedding for all."""
+    names = ("glove0", "glove1", "glove2", "gn-0", "gn-1", "gn-2", "fixed")
+    return small_study.write(tmp_path_factory.mktemp("seeds"), **dict.fromkeys(names, 0.3))
 
 
 @pytest.fixture(autouse=True)
 def _five_premises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
-    few = list(Templates.load().premises())[:5]
-    monkeypatch.setattr(Templates, "premises", lambda _: tuple(few))
+    small_study.five_premises(monkeypatch)
 
 
 def _call(cli: Run, files: Path, out: Path, names: tuple[str, ...], *more: object) -> Any:

@@ -100,9 +100,15 @@ def printed(centre: bool, tmp_path_factory: pytest.TempPathFactory) -> Run:
     path = folder / "after.safetensors"
     out = folder / "rows.json"
     with out.open("w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
-        options = [*(["--centre"] if centre else []), "--format", "json", "-q"]
+        options = [*(["--centre"] if centre else []), "--no-chance", "--format", "json", "-q"]
         assert run(["misp", *options, "-o", str(path)]) == 0
     return Run(json.loads(out.read_text(encoding="utf-8"))["rows"], _read(path))
+
+
+@pytest.fixture(scope="module")
+def fitted(sample: Sample, names: Any, centre: bool) -> tuple[Any, Any]:
+    """Return the components of the sample, and their shares."""
+    return _fit(sample, names, centre)
 
 
 def _fit(vectors: Sample, names: tuple[list[str], list[str]], centre: bool) -> tuple[Any, Any]:
@@ -144,23 +150,21 @@ def _axis(vectors: Sample) -> Matrix:
     return she - he
 
 
-def test_explained_variance(sample: Sample, names: Any, centre: bool, printed: Run) -> None:
+def test_explained_variance(fitted: Any, printed: Run) -> None:
     got = [row["value"] for row in printed.rows if row["measure"] == "explained-variance"]
-    np.testing.assert_allclose(got, _fit(sample, names, centre)[1], rtol=DOUBLE)
+    np.testing.assert_allclose(got, fitted[1], rtol=DOUBLE)
 
 
-def test_difference_in_span(sample: Sample, names: Any, centre: bool, printed: Run) -> None:
-    g, _ = _fit(sample, names, centre)
+def test_difference_in_span(sample: Sample, names: Any, fitted: Any, printed: Run) -> None:
+    g, _ = fitted
     f, m = (sample.of(group) for group in names)
     delta = f.mean(0) - m.mean(0)
     (got,) = (row["value"] for row in printed.rows if row["measure"] == "difference-in-span")
     assert got == pytest.approx(sum((g @ delta) ** 2) / sum(delta**2), rel=DOUBLE)
 
 
-def test_bias_before(
-    sample: Sample, names: Any, neutral: list[str], centre: bool, printed: Run
-) -> None:
-    g, a = _fit(sample, names, centre)
+def test_bias_before(sample: Sample, neutral: list[str], fitted: Any, printed: Run) -> None:
+    g, a = fitted
     for measure, value in _measures(sample.of(neutral), g, a, _axis(sample)).items():
         assert _value(printed.rows, measure, "before", None) == pytest.approx(value, rel=DOUBLE)
     counts = {row["n"] for row in printed.rows if row["measure"] == "midb"}
@@ -168,10 +172,10 @@ def test_bias_before(
 
 
 def test_bias_after_along_what_was_fitted_before(
-    sample: Sample, names: Any, neutral: list[str], centre: bool, printed: Run
+    sample: Sample, neutral: list[str], fitted: Any, printed: Run
 ) -> None:
     """By the theorem: after one pass, component i carries a_i(1 − a_i)⟨g_i, x⟩."""
-    g, a = _fit(sample, names, centre)
+    g, a = fitted
     x = sample.of(neutral)
     after = x - (x @ g.T * a) @ g
     expected = _measures(after, g, a, _axis(sample))
@@ -192,10 +196,8 @@ def test_bias_after_along_what_is_fitted_on_the_written_file(
         assert got == pytest.approx(value, rel=SINGLE), measure
 
 
-def test_the_written_file_is_equation_4(
-    sample: Sample, names: Any, centre: bool, printed: Run
-) -> None:
-    g, a = _fit(sample, names, centre)
+def test_the_written_file_is_equation_4(sample: Sample, fitted: Any, printed: Run) -> None:
+    g, a = fitted
     expected = sample.vectors - (sample.vectors @ g.T * a) @ g
     assert printed.written.words == sample.words
     length = np.linalg.norm(sample.vectors, axis=1, keepdims=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import stand_ins
+from quick_cases import first_quick
 from safetensors.numpy import load_file, save_file
-from tiny_encoders import build, make_tokenizer, save, words_of
+from tiny_encoders import build, save
 
 import wordbias as wb
 from wordbias.contextual.fitting import fit_adapter
@@ -32,9 +33,8 @@ TEXT = "He left the house.\nThe woman is at work.\nNothing here.\nMy sister and 
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def folder(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """Return a function that writes a model of a family, each once."""
-    tokenizer = make_tokenizer(words_of(*(text for pair in sentence_pairs() for text in pair)))
     made: dict[tuple[str, str], str] = {}
 
     def write(family: str = "bert", purpose: str = "SequenceClassification") -> str:
@@ -47,40 +47,55 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     return write
 
 
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write some of the built-in pairs, for tests of all but the values."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    some = sentence_pairs()[:12]
+    path.write_text("".join(f"{pair.first}\t{pair.second}\n" for pair in some))
+    return path
+
+
 @pytest.fixture
-def found(cli: Run) -> Callable[..., dict[str, Any]]:
-    """Run and return the parsed JSON."""
+def adapter(
+    cli: Run, folder: Callable[..., str], pairs: Path, _adapters: Path
+) -> Callable[..., Path]:
+    """Return a function that fits an adapter to a model by the command, each once."""
 
-    def call(*arguments: object) -> dict[str, Any]:
-        done = cli("project", "--format", "json", "--quiet", *arguments)
-        assert (done.code, done.err) == (0, "")
-        result: dict[str, Any] = json.loads(done.out)
-        return result
+    def fit(family: str = "bert", purpose: str = "SequenceClassification", *more: str) -> Path:
+        path = _adapters / "-".join([family, purpose, *more])
+        if not path.exists():
+            done = cli("project", folder(family, purpose), "--pairs", pairs, "-o", path, *more)
+            assert done.code == 0, done.err
+        return path
 
-    return call
+    return fit
+
+
+@pytest.fixture(scope="module")
+def _adapters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("adapters")
 
 
 def _loaded(path: str | Path) -> Any:
     return transformers.AutoModelForSequenceClassification.from_pretrained(path).eval()
 
 
-def test_the_table(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+def test_the_table_and_the_rows_are_what_the_adapter_holds(
+    cli: Run, folder: Callable[..., str], tmp_path: Path
+) -> None:
+    """And the same call writes the same file."""
     output = tmp_path / "my.adapter"
-    done = cli("project", folder(), "-o", output)
+    done = cli("project", folder(), "-o", output, "--seed", 3)
     assert (done.code, done.err) == (0, "")
     for site in ("query@2", "key@2", "value@2", "tokens@2", "cls@3", "sentence"):
         assert re.search(rf"^  {site} +67 +0\.\d", done.out, re.M), site
     assert f"Written: {output}" in done.out.replace("\n", " ")
-    assert max(map(len, done.out.splitlines())) <= 100
     assert output.stat().st_size < 100_000
-
-
-def test_the_rows_are_what_the_adapter_holds(
-    found: Callable[..., dict[str, Any]], folder: Callable[..., str], tmp_path: Path
-) -> None:
-    output = tmp_path / "my.adapter"
-    report = found(folder(), "-o", output, "--seed", 3)
-    model = _loaded(folder())
+    again = cli("project", folder(), "-o", tmp_path / "b", "--seed", 3, "--format", "json", "-q")
+    assert (again.code, again.err) == (0, "")
+    assert (tmp_path / "b").read_bytes() == output.read_bytes()
+    report, model = json.loads(again.out), _loaded(folder())
     adapter = load_adapter(model, output)
     rows = {(row["measure"], row["site"], row["component"]): row for row in report["rows"]}
     for site, subspace in adapter.subspaces.items():
@@ -101,19 +116,16 @@ def test_the_rows_are_what_the_adapter_holds(
         np.testing.assert_array_equal(subspace.basis, adapter.subspaces[site].basis)
 
 
-def test_twice_gives_the_same_file(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        assert cli("project", folder(), "-o", tmp_path / name, "-q").code == 0
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-@pytest.mark.parametrize("family", ["bert", "distilbert", "deberta-v2"])
+@pytest.mark.parametrize("family", first_quick(["bert", "distilbert", "deberta-v2"]))
 def test_an_exported_model_is_the_hooked_one(
-    cli: Run, folder: Callable[..., str], tmp_path: Path, family: str
+    cli: Run,
+    folder: Callable[..., str],
+    adapter: Callable[..., Path],
+    tmp_path: Path,
+    family: str,
 ) -> None:
     model, out = folder(family), tmp_path / "out"
-    assert cli("project", model, "-o", tmp_path / "a").code == 0
-    done = cli("apply", tmp_path / "a", model, "--setting", "attn-01101", "-o", out)
+    done = cli("apply", adapter(family), model, "--setting", "attn-01101", "-o", out)
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
     assert f"Written: {out}, with attention@2, cls@3, sentence in its weights" in said
@@ -122,7 +134,7 @@ def test_an_exported_model_is_the_hooked_one(
     assert about["setting"] == "attn-01101"
     assert list(about["not_folded"]) == ["tokens@2: 2 of 16, hard"]
     plain, exported = _loaded(model), _loaded(out)
-    interventions = load_adapter(plain, tmp_path / "a").interventions("attn-01101")
+    interventions = load_adapter(plain, adapter(family)).interventions("attn-01101")
     tokenizer = transformers.AutoTokenizer.from_pretrained(out)
     x = tokenizer(["she is here", "a man left the house"], padding=True, return_tensors="pt")
     x.pop("token_type_ids", None)
@@ -135,19 +147,11 @@ def test_an_exported_model_is_the_hooked_one(
     assert not list(tmp_path.glob(".*"))
 
 
-def test_the_baseline(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+def test_the_baseline(cli: Run, folder: Callable[..., str], pairs: Path, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text(TEXT)
-    done = cli(
-        "project",
-        folder(),
-        "--sent-debias",
-        text,
-        "-o",
-        tmp_path / "a",
-        "--setting",
-        "sent-debias",
-    )
+    more = ("--sent-debias", text, "--setting", "sent-debias", "-o", tmp_path / "a")
+    done = cli("project", folder(), "--pairs", pairs, *more)
     assert done.code == 0
     assert cli("apply", tmp_path / "a", folder(), "-o", tmp_path / "out").code == 0
     assert re.search(r"Baseline sent-debias: 0\.\d+ of the variance of 5 pairs", done.out)
@@ -159,18 +163,25 @@ def test_the_baseline(cli: Run, folder: Callable[..., str], tmp_path: Path) -> N
     assert np.abs(_loaded(folder()).classifier.weight.detach().numpy() @ g).max() > 0.01
 
 
-def test_a_next_sentence_head_is_loaded_from_the_two_of_bert(
-    cli: Run, folder: Callable[..., str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("purpose", "head"),
+    [
+        ("PreTraining", "NextSentencePrediction"),
+        ("NextSentencePrediction", "NextSentencePrediction"),
+        ("MaskedLM", "MaskedLM"),
+    ],
+)
+def test_the_head_is_that_of_the_folder(
+    adapter: Callable[..., Path], purpose: str, head: str
 ) -> None:
-    for purpose in ("PreTraining", "NextSentencePrediction"):
-        assert cli("project", folder("bert", purpose), "-o", tmp_path / "a", "-q").code == 0
-        adapter = wb.load(tmp_path / "a")
-        assert adapter.fingerprint.architecture == "BertForNextSentencePrediction"
-        assert Site("sentence") in adapter.subspaces
+    """Of the two of BERT that of the next sentence."""
+    found = wb.load(adapter("bert", purpose))
+    assert found.fingerprint.architecture == f"BertFor{head}"
+    assert Site("sentence") in found.subspaces or head == "MaskedLM"
 
 
 def test_bert_whose_config_names_its_other_head(
-    cli: Run, refused: Refused, folder: Callable[..., str], tmp_path: Path
+    cli: Run, refused: Refused, folder: Callable[..., str], pairs: Path, tmp_path: Path
 ) -> None:
     """As the best known checkpoint has it: both heads in the file, one in the config."""
     path = tmp_path / "both"
@@ -179,29 +190,22 @@ def test_bert_whose_config_names_its_other_head(
     (path / "config.json").write_text(json.dumps({**config, "architectures": ["BertForMaskedLM"]}))
     heads = {(): "NextSentencePrediction", ("--head", "masked-lm"): "MaskedLM"}
     for given, purpose in heads.items():
-        assert cli("project", path, *given, "-o", tmp_path / "a", "-q").code == 0
+        call = ("project", path, "--pairs", pairs, *given, "--sites", "cls@-1")
+        assert cli(*call, "-o", tmp_path / "a", "-q").code == 0
         architecture = wb.load(tmp_path / "a").fingerprint.architecture
         assert architecture == f"BertFor{purpose}"
-    alone = folder("bert", "MaskedLM")
-    assert cli("project", alone, "-o", tmp_path / "a", "-q").code == 0
-    assert wb.load(tmp_path / "a").fingerprint.architecture == "BertForMaskedLM"
-    said = refused("project", alone, "--head", "classification")
+    said = refused("project", folder("bert", "MaskedLM"), "--head", "classification")
     assert "holds a BertForSequenceClassification without" in said
 
 
 def test_a_model_without_a_head(
-    cli: Run, refused: Refused, folder: Callable[..., str], tmp_path: Path
+    cli: Run, folder: Callable[..., str], pairs: Path, tmp_path: Path
 ) -> None:
-    done = cli("project", folder("distilbert", "MaskedLM"), "-o", tmp_path / "a")
+    call = ("project", folder("distilbert", "MaskedLM"), "--pairs", pairs, "-o", tmp_path / "a")
+    done = cli(*call)
     assert done.code == 0
     assert "without a trained head or pooler, so there is no site sentence" in done.err
     assert Site("sentence") not in wb.load(tmp_path / "a").subspaces
-    pooled = cli("project", folder("bert", "Model"), "-o", tmp_path / "b")
-    assert (pooled.code, pooled.err) == (0, "")
-    setting = ("--setting", "SENT-0", "-o", tmp_path / "out")
-    said = refused("apply", tmp_path / "b", folder("bert", "Model"), *setting)
-    assert "nothing of SENT-0 can be folded into the weights (sentence: BertModel has no" in said
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_lacks_the_weights_of_the_head(
@@ -232,16 +236,15 @@ def test_a_folder_that_lacks_weights_of_the_encoder(
 
 
 def test_pairs_and_sites_of_ones_own(
-    found: Callable[..., dict[str, Any]], folder: Callable[..., str], tmp_path: Path
+    report: Run, folder: Callable[..., str], tmp_path: Path
 ) -> None:
     mine = tmp_path / "mine.tsv"
     mine.write_text("she left\the left\na girl\ta boy\nmy mother\tmy father\n")
-    report = found(
-        folder(), "--pairs", mine, "--sites", "cls@-1,tokens@1", "--methods", "mhd-pairs:dims=1"
-    )
-    assert [row["site"] for row in report["rows"]] == ["tokens@1"] * 2 + ["cls@3"] * 2
-    assert {row["n"] for row in report["rows"]} == {3}
-    assert report["arguments"]["pairs"] == str(mine)
+    more = ("--sites", "cls@-1,tokens@1", "--methods", "mhd-pairs:dims=1")
+    found = report("project", folder(), "--pairs", mine, *more)
+    assert [row["site"] for row in found["rows"]] == ["tokens@1"] * 2 + ["cls@3"] * 2
+    assert {row["n"] for row in found["rows"]} == {3}
+    assert found["arguments"]["pairs"] == str(mine)
 
 
 def test_what_was_left_out_is_said(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
@@ -258,48 +261,46 @@ def test_what_was_left_out_is_said(cli: Run, folder: Callable[..., str], tmp_pat
     assert re.search(r"tokens@2 +2 .*\n.*cls@3 +3 ", done.out)
 
 
-def test_the_warning_of_a_one_sided_fit(cli: Run, folder: Callable[..., str]) -> None:
-    done = cli("project", folder(), "--one-sided")
+def test_the_warning_of_a_one_sided_fit(cli: Run, folder: Callable[..., str], pairs: Path) -> None:
+    done = cli("project", folder(), "--one-sided", "--pairs", pairs)
     assert done.code == 0
     assert "removes the mean shift between the genders" in done.err
     assert "Nothing written; -o ADAPTER writes the subspaces." in done.out
 
 
-def test_other_formats(cli: Run, folder: Callable[..., str]) -> None:
-    rows = list(csv.DictReader(io.StringIO(cli("project", folder(), "--format", "csv").out)))
-    assert {row["measure"] for row in rows} == {"explained-variance", "direction-stability"}
-    assert "| query@2 | 67 |" in cli("project", folder(), "--format", "md").out
-
-
-def test_mistakes(refused: Refused, folder: Callable[..., str], tmp_path: Path) -> None:
-    model = folder()
-    assert "layers 1 to 3" in refused("project", model, "--sites", "cls@7")
-    assert "expected some of sentence" in refused("project", model, "--sites", " , ")
-    assert "no such file" in refused("project", model, "--pairs", tmp_path / "none.toml")
-    assert "cannot be read" in refused("project", model, "--sent-debias", tmp_path / "none.txt")
-    assert "no such folder" in refused("project", tmp_path / "nowhere")
-    given = ("-o", tmp_path / "x")
-    assert "expected SENT-p" in refused("project", model, "--setting", "L9-0", *given)
-    missing = tmp_path / "no" / "x"
-    assert "does not exist" in refused("project", model, "-o", missing)
-    mine = tmp_path / "mine.tsv"
-    mine.write_text("she left\the left\n")
-    assert "usable pairs of sentences: 1," in refused("project", model, "--pairs", mine)
-    assert "is both --pairs and -o" in refused("project", model, "--pairs", mine, "-o", mine)
-    assert mine.read_text() == "she left\the left\n"
-    assert not (tmp_path / "x").exists()
-
-
-def test_options_that_need_each_other(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
-    done = cli("project", folder(), "--setting", "SENT-0")
-    assert done.code == 2
-    assert "--setting goes with -o" in done.err
-    done = cli("project", folder(), "--setting", "sent-debias", "-o", tmp_path / "x")
-    assert done.code == 2
-    assert "needs --sent-debias TEXT" in done.err
-    done = cli("project", folder(), "--groups", "age", "--limit", "5")
-    assert done.code == 2
-    assert "--limit is for other sentences than those of --groups" in done.err
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        ("--sites cls@7", 1, "layers 1 to 3"),
+        ("--sites ' , '", 1, "expected some of sentence"),
+        ("--pairs none.toml", 1, "no such file"),
+        ("--sent-debias none.txt", 1, "cannot be read"),
+        ("--setting L9-0 -o x", 1, "expected SENT-p"),
+        ("-o no/x", 1, "does not exist"),
+        ("--pairs one.tsv", 1, "usable pairs of sentences: 1,"),
+        ("--pairs one.tsv -o one.tsv", 1, "is both --pairs and -o"),
+        ("--setting cls@3 --sites tokens@1 -o x", 1, "not among those to fit: tokens@1; name it"),
+        ("--setting SENT-0", 2, "--setting goes with -o"),
+        ("--setting sent-debias -o x", 2, "needs --sent-debias TEXT"),
+        ("--groups age --limit 5", 2, "--limit is for other sentences than those of --groups"),
+    ],
+)
+def test_mistakes(
+    refused: Refused,
+    folder: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    more: str,
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "cls@3" in more:  # a site that is not fitted is said before anything is fitted
+        monkeypatch.setattr("wordbias.contextual.sent_debias.fit_adapters", None)
+    Path("one.tsv").write_text("she left\the left\n")
+    assert said in refused("project", folder(), *shlex.split(more), code=code)
+    assert [path.name for path in tmp_path.iterdir()] == ["one.tsv"]
+    assert Path("one.tsv").read_text() == "she left\the left\n"
 
 
 def test_a_family_that_is_not_known(
@@ -308,6 +309,7 @@ def test_a_family_that_is_not_known(
     config = transformers.BloomConfig(n_layer=1, n_head=1, hidden_size=8, vocab_size=240)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder())
     save(transformers.BloomModel(config), tokenizer, tmp_path / "bloom")
+    assert "no such folder" in refused("project", tmp_path / "nowhere")
     assert "models of type 'bloom' are not known here" in refused("project", tmp_path / "bloom")
 
 
@@ -319,21 +321,6 @@ def test_as_a_process(forked: Run, folder: Callable[..., str], tmp_path: Path) -
     assert wb.load(tmp_path / "a").facts["pairs"] == 67
 
 
-def test_a_site_that_is_not_fitted_is_said_before_anything_is_fitted(
-    refused: Refused,
-    folder: Callable[..., str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fit(*_: Any, **__: Any) -> None:
-        raise AssertionError("it was fitted first")
-
-    monkeypatch.setattr("wordbias.contextual.sent_debias.fit_adapters", fit)
-    given = ("--setting", "cls@3", "--sites", "tokens@1", "-o", tmp_path / "a")
-    said = refused("project", folder(), *given)
-    assert "is not among those to fit: tokens@1; name it with" in said
-
-
 @pytest.mark.parametrize(
     ("purpose", "setting", "message"),
     [
@@ -343,26 +330,28 @@ def test_a_site_that_is_not_fitted_is_said_before_anything_is_fitted(
     ],
 )
 def test_nothing_is_written_if_nothing_can_be_folded(
-    cli: Run,
     refused: Refused,
     folder: Callable[..., str],
+    adapter: Callable[..., Path],
     tmp_path: Path,
     purpose: str,
     setting: str,
     message: str,
 ) -> None:
-    model, out = folder("bert", purpose), tmp_path / "out"
-    assert cli("project", model, "-o", tmp_path / "a").code == 0
-    assert message in refused("apply", tmp_path / "a", model, "--setting", setting, "-o", out)
-    assert not out.exists()
+    call = ("apply", adapter("bert", purpose), folder("bert", purpose), "--setting", setting)
+    assert message in refused(*call, "-o", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_adapter_is_applied_to_its_model_only(
-    cli: Run, refused: Refused, folder: Callable[..., str], tmp_path: Path
+    cli: Run,
+    refused: Refused,
+    folder: Callable[..., str],
+    adapter: Callable[..., Path],
+    tmp_path: Path,
 ) -> None:
-    file, out = tmp_path / "a", tmp_path / "out"
+    file, out = adapter("bert", "PreTraining"), tmp_path / "out"
     headed, plain = folder("bert", "PreTraining"), folder("distilbert")
-    assert cli("project", headed, "-o", file).code == 0
     call = ("apply", file, headed, "-o", out)
     assert "has no setting that it removes by default; name one with --setting" in cli(*call).err
     call += ("--setting", "L12-110")
@@ -375,8 +364,9 @@ def test_an_adapter_is_applied_to_its_model_only(
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert "not for an adapter and its model" in done.err
     assert not out.exists()
-    assert cli("project", headed, "--head", "masked-lm", "-o", file).code == 0
-    call = (*call[:-1], "attention@2", "--head", "masked-lm", "--format", "json")
+    file = adapter("bert", "PreTraining", "--head", "masked-lm")
+    call = ("apply", file, headed, "-o", out, "--setting", "attention@2")
+    call += ("--head", "masked-lm", "--format", "json")
     done = cli(*call)
     assert done.code == 0, done.err
     assert json.loads(done.out)["inputs"]["adapter"]["path"] == str(file)
@@ -387,8 +377,8 @@ def test_an_adapter_is_applied_to_its_model_only(
 def test_options_of_models_are_refused_for_vectors(cli: Run, tmp_path: Path) -> None:
     hard = tmp_path / "hard.safetensors"
     vectors = tmp_path / "v.txt"
-    wb.Embedding.sample().save(vectors)
-    wb.debias(None, "hard", save_transform=hard)
+    stand_ins.small().save(vectors)
+    wb.debias(stand_ins.small(), "hard", save_transform=hard)
     for more in ("--setting", "SENT-0"), ("--head", "none"), ("--device", "cpu"):
         done = cli("apply", hard, vectors, "-o", tmp_path / "out.txt", *more)
         assert (done.code, done.err.count("\n")) == (2, 1)
@@ -396,7 +386,7 @@ def test_options_of_models_are_refused_for_vectors(cli: Run, tmp_path: Path) -> 
 
 
 def test_an_exported_sentence_transformers_folder_is_still_one(
-    cli: Run, folder: Callable[..., str], tmp_path: Path
+    cli: Run, folder: Callable[..., str], pairs: Path, tmp_path: Path
 ) -> None:
     from wordbias.models.encoder import Encoder
     from wordbias.models.encoding import encode
@@ -413,7 +403,7 @@ def test_an_exported_sentence_transformers_folder_is_still_one(
     ]
     (model / "modules.json").write_text(json.dumps(modules))
     (model / "sentence_bert_config.json").write_text('{"max_seq_length": 20}')
-    given = ("--sites", "attention@2", "--setting", "attention@2")
+    given = ("--sites", "attention@2", "--setting", "attention@2", "--pairs", pairs)
     assert cli("project", model, "-o", tmp_path / "a", *given).code == 0
     done = cli("apply", tmp_path / "a", model, "-o", tmp_path / "out")
     assert done.code == 0, done.err

@@ -15,6 +15,7 @@ from safetensors import safe_open
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from quick_cases import first_quick  # noqa: E402
 from tiny_decoders import build_decoder, word_tokenizer  # noqa: E402
 from tiny_encoders import build, make_tokenizer, save, words_of  # noqa: E402
 
@@ -56,6 +57,21 @@ def given(data: Path, model: str, *more: object) -> tuple[object, ...]:
     return ("project", data / model, "--texts", data / "texts.tsv", "--labels", "gender", *more)
 
 
+@pytest.fixture
+def adapter(cli: Run, data: Path) -> Callable[..., Path]:
+    """Return a function that fits an adapter to a model by the command, each once."""
+
+    def fit(family: str, *more: object) -> Path:
+        path = data / "-".join(map(str, ("adapter", family, *more)))
+        if not path.exists():
+            done = cli(*given(data, family, *more, "-o", path))
+            assert done.code == 0, done.err
+            path.with_name(f"{path.name}.said").write_text(" ".join(done.out.split()))
+        return path
+
+    return fit
+
+
 def loaded(folder: Path) -> tuple[Any, Any]:
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
     return model, transformers.AutoTokenizer.from_pretrained(folder)
@@ -74,6 +90,7 @@ def apart(model: Any, tokenizer: Any) -> list[float]:
     return list(((first.mean(1) - second.mean(1)).norm(dim=-1) / scale).tolist())
 
 
+@pytest.mark.each_once("method")
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
 @pytest.mark.parametrize("method", ["leace", "hard"])
 def test_the_means_of_the_classes_are_equal_at_every_layer(
@@ -109,18 +126,17 @@ def test_removals_fitted_apart_leave_what_earlier_ones_uncover(
     assert left[1] < 1e-5 < 1e-3 < left[2]
 
 
-@pytest.mark.parametrize("family", ["llama", "gpt2"])
+@pytest.mark.parametrize("family", first_quick(["llama", "gpt2"]))
 def test_generation_is_the_same_with_and_without_the_cache(
-    cli: Run, data: Path, tmp_path: Path, family: str
+    adapter: Callable[..., Path], data: Path, family: str
 ) -> None:
-    assert cli(*given(data, family, "-o", tmp_path / "a", "-q")).code == 0
-    adapter, (model, tokenizer) = wb.load(tmp_path / "a"), loaded(data / family)
+    removal, (model, tokenizer) = wb.load(adapter(family)), loaded(data / family)
     x = tokenizer("she often left", return_tensors="pt")
     how = {
         "max_new_tokens": 8, "do_sample": False, "pad_token_id": 0, "output_scores": True,
         "return_dict_in_generate": True,
     }  # fmt: skip
-    with adapter.on(model):
+    with removal.on(model):
         cached, whole = (model.generate(**x, **how, use_cache=use) for use in (True, False))
     plain = model.generate(**x, **how)
     assert torch.equal(cached.sequences, whole.sequences)
@@ -129,13 +145,12 @@ def test_generation_is_the_same_with_and_without_the_cache(
     assert (plain.scores[0] - cached.scores[0]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("family", ["llama", "gpt2"])
+@pytest.mark.parametrize("family", first_quick(["gpt2", "llama"]))
 def test_an_exported_decoder_has_its_head_and_predicts_as_with_hooks(
-    cli: Run, data: Path, tmp_path: Path, family: str
+    cli: Run, adapter: Callable[..., Path], data: Path, tmp_path: Path, family: str
 ) -> None:
-    more = ("--methods", "hard", "--sites", ALL_STREAM, "-o", tmp_path / "a")
-    assert cli(*given(data, family, *more)).code == 0
-    done = cli("apply", tmp_path / "a", data / family, "-o", tmp_path / "out")
+    fitted = adapter(family, "--methods", "hard", "--sites", ALL_STREAM)
+    done = cli("apply", fitted, data / family, "-o", tmp_path / "out")
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
     sites = "input@1, attention-output@1..2, mlp-output@1..2"
@@ -147,18 +162,17 @@ def test_an_exported_decoder_has_its_head_and_predicts_as_with_hooks(
     x = tokenizer("she often left the house", return_tensors="pt")
     with torch.no_grad():
         plain = model(**x).logits
-        with wb.load(tmp_path / "a").on(model):
+        with wb.load(fitted).on(model):
             hooked = model(**x).logits
         torch.testing.assert_close(exported(**x).logits, hooked, atol=1e-4, rtol=1e-4)
     assert (hooked - plain).abs().max() > 1e-3
 
 
 def test_what_cannot_be_folded_is_not_written(
-    cli: Run, refused: Refused, data: Path, tmp_path: Path
+    refused: Refused, adapter: Callable[..., Path], data: Path, tmp_path: Path
 ) -> None:
     def said(family: str) -> str:
-        assert cli(*given(data, family, "-o", tmp_path / family)).code == 0
-        return refused("apply", tmp_path / family, data / family, "-o", tmp_path / "out")
+        return refused("apply", adapter(family), data / family, "-o", tmp_path / "out")
 
     of_decoder = said("llama")
     assert "nothing of tokens@1..2 can be folded into the weights" in of_decoder
@@ -245,28 +259,33 @@ def test_few_tokens_for_the_dimensions_are_noted(cli: Run, data: Path) -> None:
     assert "with more pairs, or --texts and --labels" in said
 
 
-def test_what_a_removal_costs_a_decoder_is_named(cli: Run, data: Path, tmp_path: Path) -> None:
-    out = " ".join(cli(*given(data, "llama", "-o", tmp_path / "a")).out.split())
+def test_what_a_removal_costs_a_decoder_is_named(
+    cli: Run, adapter: Callable[..., Path], data: Path, tmp_path: Path
+) -> None:
+    out = Path(f"{adapter('llama')}.said").read_text()
     call = out.split("the language: wordbias ")[1].split(" These are")[0].split()
     text = tmp_path / "text.txt"
     text.write_text("she often left the house and the man found the street\n")
     measured = cli(*(text if word == "TEXT" else word for word in call))
     assert measured.code == 0, measured.err
     assert "perplexity" in measured.out
-    assert "wordbias likelihood" not in cli(*given(data, "bert", "--tokens", "mean")).out
+    assert "wordbias likelihood" not in Path(f"{adapter('bert')}.said").read_text()
 
 
-def test_rows_without_a_label_are_dropped_on_request(cli: Run, data: Path, tmp_path: Path) -> None:
+def test_rows_without_a_label_are_dropped_on_request(
+    cli: Run, adapter: Callable[..., Path], data: Path, tmp_path: Path
+) -> None:
     blank = tmp_path / "blank.tsv"
     rows = [f"{text}\t{label}" for text, label, _ in TEXTS]
-    blank.write_text("\n".join(["text\tgender", "the house\t", *rows, "the street\t "]) + "\n")
+    gaps = ["the house\t", *rows, "the street\t ", " \tF"]
+    blank.write_text("\n".join(["text\tgender", *gaps]) + "\n")
     call = ("project", data / "llama", "--texts", blank, "--labels", "gender", "--skip-bad")
     done = cli(*call, "-o", tmp_path / "a")
-    assert "2 rows dropped, the first: line 2: has no gender" in done.err
-    assert cli(*given(data, "llama", "-o", tmp_path / "b")).code == 0
-    dropped, whole = (wb.load(tmp_path / name) for name in "ab")
+    assert "3 rows dropped, the first: line 2: has no gender" in done.err
+    dropped, whole = wb.load(tmp_path / "a"), wb.load(adapter("llama"))
     for site, step in whole.steps.items():
         np.testing.assert_array_equal(step.bias, dropped.steps[site].bias)
+        np.testing.assert_array_equal(step(np.eye(16)), dropped.steps[site](np.eye(16)))
 
 
 def test_weights_with_a_part_of_a_sequence_are_noted(cli: Run, data: Path, tmp_path: Path) -> None:
@@ -307,11 +326,12 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
     assert (adapter.chosen, dict(adapter.steps)) == ("tokens@1..2", {})
     with safe_open(tmp_path / "a", "np") as file:  # as files before there were labels
         assert "steps" not in json.loads(next(iter(file.metadata().values())))
+    pairs = tmp_path / "pairs.tsv"
+    some = sentence_pairs()[:12]
+    pairs.write_text("".join(f"{pair.first}\t{pair.second}\n" for pair in some))
     for tokens in ("word", "last"):
-        assert (
-            cli("project", data / "llama", "--methods", "mhd-pairs", "--tokens", tokens).code == 0
-        )
-        call = ("project", data / "llama", "--tokens", tokens)
+        call = ("project", data / "llama", "--tokens", tokens, "--pairs", pairs)
+        assert cli(*call, "--methods", "mhd-pairs").code == 0
         found = report(*call, "-o", tmp_path / tokens)
         assert {row["measure"] for row in found["rows"]} == {"label-explained"}
         assert wb.load(tmp_path / tokens).facts["tokens"] == tokens
@@ -338,22 +358,6 @@ def test_mistakes_are_one_line(
 ) -> None:
     words = [tmp_path / "out" if word == "OUT" else word for word in more.split()]
     assert said in refused(*given(data, "llama"), *words)
-
-
-def test_texts_without_a_label_or_a_token_are_dropped(data: Path, tmp_path: Path) -> None:
-    lines = (data / "texts.tsv").read_text().splitlines()
-    gaps = tmp_path / "gaps.tsv"
-    gaps.write_text("\n".join([*lines[:3], "the garden\t\ta", " \tF\ta", *lines[3:]]) + "\n")
-    with wb.config(skip_bad=True):
-        whole, dropped = (
-            wb.project(data / "llama", texts=texts, labels="gender")
-            for texts in (data / "texts.tsv", gaps)
-        )
-    assert dropped.report is not None
-    assert "2 rows dropped, the first: line 4: has no gender" in dropped.report.notes[0]
-    assert dropped.facts["sites"] == whole.facts["sites"]
-    for site, step in whole.steps.items():
-        assert np.array_equal(step(np.eye(16)), dropped.steps[site](np.eye(16)))
 
 
 def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: Path) -> None:

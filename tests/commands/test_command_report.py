@@ -49,13 +49,6 @@ def page(cli: Run, tmp_path: Path) -> Callable[..., str]:
     return make
 
 
-def test_rows_of_an_association_test(saved: Run, page: Run) -> None:
-    text = page(saved("weat", "--query", "weat7", "--draws", 10))
-    assert '<section id="weat">' in text
-    assert "math/arts × male/female" in text
-    assert "1.281" in text
-
-
 @pytest.mark.slow
 def test_rows_of_misp_have_their_components_and_stages(saved: Run, page: Run) -> None:
     text = page(saved("misp"))

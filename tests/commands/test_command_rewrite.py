@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROWS = [
@@ -52,15 +51,6 @@ def test_scrubbing(cli: Callable, bios: Path, tmp_path: Path) -> None:
     assert max(map(len, done.out.splitlines())) <= 100 + len(str(out))
 
 
-def test_scrubbing_as_published_leaves_what_the_paper_finds(
-    cli: Callable, bios: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out.tsv"
-    assert cli("rewrite", "scrub:as-published", bios, "-o", out).code == 0
-    assert cells(out)[0] == "Ann says _ is a nurse; _ husband knows."
-    assert cells(out)[3] == "_. Al and _ wife"
-
-
 def test_what_changed_is_reported_for_machines(cli: Callable, bios: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
     where = ("--where", "split=train", "--where", "job=nurse")
@@ -82,53 +72,6 @@ def test_words_and_a_mask_of_ones_own(cli: Callable, bios: Path, tmp_path: Path)
     done = cli("rewrite", f"scrub:words='{words}':mask=[X]", bios, "-o", out)
     assert done.code == 0
     assert cells(out)[2] == "[X] is a [X]."
-
-
-def test_swapping_with_the_original(cli: Callable, bios: Path, tmp_path: Path) -> None:
-    """Originals, then the swapped ones of the chosen rows, with their gender."""
-    out = tmp_path / "out.tsv"
-    done = cli(
-        *("rewrite", "swap:keep-original:values='gender=F,M'", bios, "-o", out),
-        *("--where", "split=train"),
-    )
-    assert done.code == 0
-    assert cells(out)[:5] == cells(bios)
-    assert cells(out)[5:] == [
-        "Ann says he is a nurse; his wife knows.",
-        "He helps.",
-        "She is a nurse.",
-        "Ms. Al and her husband",
-    ]
-    assert cells(out, "gender")[5:] == ["M", "M", "F", "F"]
-    assert "her → his" in done.out
-
-
-def test_swapping_names_on_request(cli: Callable, tmp_path: Path) -> None:
-    path, out = tmp_path / "in.txt", tmp_path / "out.txt"
-    path.write_text("Emma sleeps.\nemma\n")
-    assert cli("rewrite", "swap:first-names", path, "-o", out).code == 0
-    once = out.read_text()
-    assert once.endswith("\nemma\n")
-    assert not once.startswith("Emma")
-    assert cli("rewrite", "swap:first-names", out, "-o", path).code == 0
-    assert path.read_text() == "Emma sleeps.\nemma\n"
-
-
-@pytest.mark.parametrize("how", ["subsample", "oversample"])
-def test_balancing(cli: Callable, bios: Path, tmp_path: Path, how: str) -> None:
-    out = tmp_path / "out.tsv"
-    options = ("--where", "job=nurse", "--shuffle")
-    method = f"{how}:labels=job:sensitive=gender"
-    done = cli("rewrite", method, bios, "-o", out, *options, "--format", "jsonl")
-    assert done.code == 0
-    size = 1 if how == "subsample" else 2
-    found = Counter(zip(cells(out, "job"), cells(out, "gender"), strict=True))
-    assert found["nurse", "F"] == found["nurse", "M"] == size
-    assert found["surgeon", "F"] == found["surgeon", "M"] == 1
-    in_cells = [row for row in rows_of(done.out) if row["measure"] == "rows-in-cell"]
-    assert [(row["before"], row["value"]) for row in in_cells] == [(2, size), (1, size)]
-    shown = cli("rewrite", method, bios, "-o", out, *options).out
-    assert "F before  F after  M before  M after" in shown
 
 
 def test_a_class_without_a_group_is_reported(cli: Callable, bios: Path, tmp_path: Path) -> None:
@@ -171,34 +114,6 @@ def test_rows_whose_spans_are_wrong(cli: Callable, tmp_path: Path) -> None:
     done = cli(*options, "--skip-bad")
     assert (done.code, cells(out)) == (0, ["ANON_0"])
     assert "note: 1 row dropped, the first: line 3" in done.err
-
-
-def planted(path: Path) -> None:
-    rng = np.random.default_rng(0)
-    lines = ["job\tgender\ttext\n"]
-    for i in range(200):
-        job, gender = ("nurse", "surgeon")[i % 2], "FM"[i // 2 % 2]
-        words = ["She" if gender == "F" else "He", *rng.choice(["alpha", "beta", "gamma"], 3)]
-        lines.append(f"{job}\t{gender}\t{' '.join(words)}{' Ballet' * (gender == 'F')}\n")
-    path.write_text("".join(lines))
-
-
-def test_extra_scrubbing_finds_what_scrubbing_left(cli: Callable, tmp_path: Path) -> None:
-    path, out = tmp_path / "in.tsv", tmp_path / "out.tsv"
-    planted(path)
-    methods = "scrub,extra-scrub:sensitive=gender:rounds=1:words-per-round=1:splits=2"
-    done = cli("rewrite", f"{methods}:within=job", path, "-o", out)
-    assert done.code == 0
-    assert "Words that reveal the group, within nurse: 100 texts" in done.out
-    assert not any("allet" in text or "She" in text for text in cells(out))
-    done = cli("rewrite", methods, path, "-o", out, "--format", "jsonl")
-    rows = rows_of(done.out)
-    rounds = [row for row in rows if row["measure"] == "balanced-accuracy"]
-    assert (rounds[0]["value"], rounds[0]["neutral"], rounds[0]["better"]) == (1, 0.5, "lower")
-    assert list(rounds[0]["words"]["F"]) == ["ballet"]  # type: ignore[index]
-    changed = {row["method"]: row["value"] for row in rows if row["measure"] == "rows-changed"}
-    assert changed["scrub"] == 200
-    assert changed["extra-scrub"] >= 100
 
 
 _BALANCE = ("subsample:labels=job:sensitive=gender", "IN", "-o", "OUT")
@@ -276,14 +191,6 @@ def test_nothing_to_do_is_said(cli: Callable, bios: Path, tmp_path: Path) -> Non
     done = cli("rewrite", "scrub", bios, "-o", out, "--where", "split=dev")
     assert "scrub: no row was selected" in done.err
     assert out.read_bytes() == bios.read_bytes()
-
-
-def test_a_compressed_file(cli: Callable, bios: Path, tmp_path: Path) -> None:
-    packed, out = tmp_path / "bios.tsv.gz", tmp_path / "out.tsv.gz"
-    packed.write_bytes(gzip.compress(bios.read_bytes()))
-    done = cli("rewrite", "scrub", packed, "-o", out)
-    assert (done.code, done.err) == (0, "")
-    assert gzip.decompress(out.read_bytes()).decode().splitlines()[2].endswith("\t_ helps.")
 
 
 def test_real_biographies(cli: Callable, shared_data: Path, tmp_path: Path) -> None:

@@ -232,6 +232,7 @@ def test_a_setting_has_what_the_other_commands_measure(
         assert float(row[name]) == pytest.approx(found[measure], abs=1e-5), name
 
 
+@pytest.mark.slow
 def test_its_own_table_is_summarised_again(swept: Swept) -> None:
     again = wb.report(swept.output)
 
@@ -311,37 +312,6 @@ def test_interrupted_behind_the_models(
     assert "start it again with an output file" in cli(*arguments(inputs)).err
 
 
-def test_an_output_that_another_process_writes(
-    cli: Cli, inputs: dict[str, Any], tmp_path: Path
-) -> None:
-    pytest.importorskip("fcntl")
-    with locked(tmp_path / "t.csv"):
-        done = cli(*arguments(inputs, "-o", tmp_path / "t.csv"))
-    assert (done.code, done.err.count("\n")) == (1, 1)
-    assert "t.csv: another process is writing it; wait for that one" in done.err
-    assert not list(tmp_path.iterdir())
-
-
-def test_pairs_that_are_none_are_no_fault_of_a_model(
-    cli: Cli, inputs: dict[str, Any], tmp_path: Path
-) -> None:
-    (tmp_path / "pairs.txt").write_text("she left\n")
-    done = cli(*arguments(inputs, "--pairs", tmp_path / "pairs.txt"))
-    assert done.err.startswith(f"wordbias: {tmp_path / 'pairs.txt'}: line 1: expected the columns")
-
-
-def test_a_drop_that_is_no_number(cli: Cli, inputs: dict[str, Any]) -> None:
-    done = cli(*arguments(inputs, "--drop", "nan"))
-    assert done.code == 2
-    assert "'nan' is not a finite number" in done.err
-
-
-def test_an_attribute_without_a_text(cli: Cli, inputs: dict[str, Any]) -> None:
-    done = cli(*arguments(inputs, "--groups", "age"))
-    assert done.code == 2
-    assert "--groups goes with --sent-debias" in done.err
-
-
 @pytest.mark.slow
 def test_an_interrupted_sweep_is_resumed(
     cli: Cli, inputs: dict[str, Any], swept: Swept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -378,52 +348,50 @@ def test_an_interrupted_sweep_is_resumed(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["sweep"], "Missing argument 'MODEL'"),
-        (["sweep", "m", "--nli", "n", "--snli", "s"], "--stereoset: needed for the sweep"),
+        ("sweep", "Missing argument 'MODEL'"),
+        ("sweep m --nli n --snli s", "--stereoset: needed for the sweep"),
+        ("MORE --drop nan", "'nan' is not a finite number"),
+        ("MORE --groups age", "--groups goes with --sent-debias"),
+        ("MORE --top 0.5,0", "share"),
+        ("MORE --top 0.5,x", "share"),
+        ("MORE --top ,", "share"),
     ],
 )
-def test_usage(cli: Cli, given: list[str], message: str) -> None:
-    done = cli(*given)
-    assert done.code == 2
-    assert message in done.err
+def test_usage(refused: Callable[..., str], given: str, message: str) -> None:
+    more = "sweep m --nli n --snli s --stereoset g --lists l"
+    assert message in refused(*given.replace("MORE", more).split(), code=2)
 
 
 def test_bad_input(refused: Callable[..., str], inputs: dict[str, Any], tmp_path: Path) -> None:
-    def said(*given: Any) -> str:
-        line = refused(*given)
+    def said(*more: Any, at: int | None = None, given: Any = None) -> str:
+        call = arguments(inputs, *more)
+        if at is not None:
+            call[at] = given
+        line = refused(*call)
         assert not list(tmp_path.glob("*.csv"))
         return line
 
-    assert "cannot be drawn" in said(*arguments(inputs, "--plot", tmp_path / "a.txt"))
-    same = said(*arguments(inputs, "-o", inputs["snli"]))
-    assert "is both --snli and -o; name two files" in same
-    missing = tmp_path / "none" / "t.csv"
-    assert "the folder" in said(*arguments(inputs, "-o", missing))
-    other = arguments(inputs)
-    other[1] = inputs["nli"]
-    assert "no trained next-sentence head" in said(*other)
-    other = arguments(inputs)
-    other[5] = inputs["nsp"]
-    assert "is no trained classifier" in said(*other)
-    other = arguments(inputs)
-    other[3] = inputs["snli"]
-    assert "line 1: has no columns" in said(*other)
-    assert "such as she" not in said(*arguments(inputs, "--pairs", tmp_path / "none.toml"))
+    pytest.importorskip("fcntl")
+    with locked(tmp_path / "t.csv"):
+        locked_out = said("-o", tmp_path / "t.csv")
+    assert "t.csv: another process is writing it; wait for that one" in locked_out
+    (tmp_path / "pairs.txt").write_text("she left\n")
+    assert said("--pairs", tmp_path / "pairs.txt").startswith(
+        f"wordbias: {tmp_path / 'pairs.txt'}: line 1: expected the columns"
+    )
+    assert "such as she" not in said("--pairs", tmp_path / "none.toml")
+    assert "cannot be drawn" in said("--plot", tmp_path / "a.txt")
+    assert "is both --snli and -o; name two files" in said("-o", inputs["snli"])
+    assert "the folder" in said("-o", tmp_path / "none" / "t.csv")
+    assert "no trained next-sentence head" in said(at=1, given=inputs["nli"])
+    assert "is no trained classifier" in said(at=5, given=inputs["nsp"])
+    assert "line 1: has no columns" in said(at=3, given=inputs["snli"])
+    one = save(tmp_path / "one", "BertForNextSentencePrediction", 3, layers=1)
+    assert "layers 1 to 1" in said(at=1, given=one)
 
 
-def test_a_model_of_one_layer(cli: Cli, inputs: dict[str, Any], tmp_path: Path) -> None:
-    other = arguments(inputs)
-    other[1] = save(tmp_path / "one", "BertForNextSentencePrediction", 3, layers=1)
-    done = cli(*other)
-    assert done.code == 1
-    assert "layers 1 to 1" in done.err
-
-
-def test_ranks_at_another_share_of_triples(swept: Swept, inputs: dict[str, Any], cli: Cli) -> None:
+@pytest.mark.slow
+def test_ranks_at_another_share_of_triples(swept: Swept) -> None:
     rows = [row for row in swept.report["rows"] if row["measure"] == "correlation"]
     assert [(row["x"], row["y"]) for row in rows] == [("S, 0.5", "S, 1"), ("D, 0.5", "D, 1")]
     assert all(-1 <= row["low"] <= row["value"] <= row["high"] <= 1 for row in rows)
-    for bad in ("0.5,0", "0.5,x", ","):
-        done = cli(*arguments(inputs)[:-1], bad)
-        assert done.code == 2
-        assert "share" in done.err

@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("templates")
     save_decoder(made / "decoder")
     lines = ["text\tgender\tword"]
-    for i, person in enumerate(PEOPLE * 4):
+    for i, person in enumerate(PEOPLE * 3):
         pronoun, gender = (("She", "F"), ("He", "M"))[i % 2]
         lines.append(f"{pronoun} is a {person} number {i}.\t{gender}\t{person}")
     (made / "texts.tsv").write_text("\n".join(lines) + "\n")
@@ -115,9 +115,6 @@ def test_probe_and_ceat_take_it_too(folder: Path, cli: Cli) -> None:
     assert found["inputs"]["model"]["template"] == "They said: {}"
     assert found["inputs"]["model"]["subword"] == "last"
     assert "in 24 of 40 contexts that is only the template" in done.err
-
-
-def test_ceat_says_what_a_causal_model_does_not_read(folder: Path, cli: Cli) -> None:
     given = ("--sentences", folder / "sentences.txt", "--query", folder / "query.toml")
     done = cli("ceat", folder / "decoder", *given, "--draws", 20)
     assert done.code == 0, done.err
@@ -155,17 +152,11 @@ def test_bad_templates_are_one_line(
     folder: Path, cli: Cli, tmp_path: Path, template: str, problem: str
 ) -> None:
     model, out = folder / "decoder", tmp_path / "out.safetensors"
+    sentences, query = folder / "sentences.txt", folder / "query.toml"
     for call in (
         ("encode", model, folder / "texts.tsv", "-o", out),
         ("probe", model, "--texts", folder / "texts.tsv", "--labels", "gender"),
-        (
-            "ceat",
-            model,
-            "--sentences",
-            folder / "sentences.txt",
-            "--query",
-            folder / "query.toml",
-        ),
+        ("ceat", model, "--sentences", sentences, "--query", query),
     ):
         done = cli(*call, "--template", template)
         assert (done.code, done.err.count("\n")) == (1, 1), done.err

@@ -13,7 +13,6 @@ import pytest
 import small_winobias
 import tiny_encoders
 
-from wordbias.reports import FORMATS
 from wordbias.stereotypes.winobias import load_winobias
 
 Run = Callable[..., Any]
@@ -37,14 +36,6 @@ def found(tmp_path: Path, folder: Path) -> Path:
         lines.append(json.dumps({"sentence": one.text, "clusters": clusters}))
     path.write_text("\n".join(lines))
     return path
-
-
-def test_alone_it_says_what_is_there(cli: Run, folder: Path) -> None:
-    done = cli("winobias", folder)
-    assert (done.code, done.err) == (0, "")
-    assert f"WinoBias in {folder}: 24 sentences." in " ".join(done.out.split())
-    assert "5 professions." in done.out
-    assert sum(line.split()[:1] in (["pro"], ["anti"]) for line in done.out.splitlines()) == 8
 
 
 def test_it_scores_clusters(cli: Run, folder: Path, found: Path) -> None:
@@ -73,13 +64,6 @@ def test_rows_for_machines(cli: Run, folder: Path, found: Path) -> None:
     assert rows["tpr-gap", "nurse", None]["value"] == 1
     assert rows["tpr-gap", "sheriff", None]["value"] == -1
     assert result["inputs"]["clusters"]["sha256"]
-
-
-@pytest.mark.parametrize("to", FORMATS)
-def test_every_format(cli: Run, folder: Path, found: Path, to: str) -> None:
-    done = cli("winobias", folder, "--clusters", found, "--draws", 5, "--format", to)
-    assert done.code == 0
-    assert done.out
 
 
 def test_shares_beside_the_sentences_are_found(
@@ -145,6 +129,7 @@ def test_sentences_go_out_and_come_back(cli: Run, folder: Path, tmp_path: Path) 
     assert json.loads(scored.out.splitlines()[0])["measure"] == "conll-f1"
 
 
+@pytest.mark.slow
 def test_masked_sentences_are_encoded_and_probed(cli: Run, folder: Path, tmp_path: Path) -> None:
     masked, vectors = tmp_path / "masked.tsv", tmp_path / "masked.st"
     done = cli("winobias", folder, "--masked", masked, "--mask", "[MASK]")
@@ -161,23 +146,6 @@ def test_masked_sentences_are_encoded_and_probed(cli: Run, folder: Path, tmp_pat
     done = cli("probe", vectors, *probe, "--format", "json", "--fractions", "50,100")
     assert done.code == 0
     assert json.loads(done.out)["rows"][0]["measure"] == "compression"
-
-
-@pytest.mark.slow
-def test_real_sentences(cli: Run, shared_data: Path, tmp_path: Path) -> None:
-    folder = shared_data / "winobias"
-    path = tmp_path / "found.json"
-    sentences = load_winobias(folder)
-    path.write_text(json.dumps({one.text: one.gold for one in sentences}))
-    done = cli("winobias", folder, "--clusters", path, "--draws", 0, "--format", "json")
-    report = json.loads(done.out)
-    rows = report["rows"]
-    assert str(folder) in report["inputs"]["shares"]["path"]
-    for row in rows:
-        if row["measure"] == "conll-f1":
-            assert row["value"] == pytest.approx(100)
-    correlated = [r for r in rows if r["set"] == "pearson"]
-    assert {row["reason"] for row in correlated} == {"the gap is the same in every class"}
 
 
 def test_what_is_wrong_is_one_line(

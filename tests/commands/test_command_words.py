@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -50,6 +51,57 @@ def test_one_word_is_spelled_one_way() -> None:
             long = tuple(sorted(opt for opt in one.opts if opt.startswith("--")))
             spelled.setdefault(str(one.name), set()).add(long)
     assert {name: one for name, one in spelled.items() if len(one) > 1} == {}
+
+
+OF_THEIR_OWN = {
+    *("draws", "head", "limit", "lr", "max_length", "only", "pooling", "seed", "set"),
+    *("special_tokens", "template", "tokens", "top"),
+}
+"""Options that take other values in one command than in another."""
+
+
+def test_what_one_command_refuses_as_a_value_others_refuse_too() -> None:
+    """So the values of all other options are tried below, in one command that has them."""
+    kinds: dict[str, set[str]] = {}
+    for _, one in _parameters():
+        if isinstance(one, click.Option):
+            kinds.setdefault(str(one.name), set()).add(repr(one.type))
+    assert {name for name, found in kinds.items() if len(found) > 1} == OF_THEIR_OWN
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("misp --format xml", "'xml' is not one of"),
+        ("misp --dims 0", "0 is not in the range x>=1"),
+        ("misp --dims two", "'two' is not a valid integer"),
+        ("misp --threads 0", "0 is not in the range x>=1"),
+        ("misp --seed x", "'x' is not a valid integer"),
+        ("misp --seed -1", "-1 is not in the range x>=0"),
+        ("misp --null 0", "--null"),
+        ("misp --seed-lists 0", "--seed-lists"),
+        ("misp --nonsense", "No such option"),
+        ("misp a.txt b.txt", "unexpected extra argument"),
+        ("misp --vocab", "requires an argument"),
+        ("measure --extremes 0", "0 is not in the range x>=1"),
+        ("nli-train --train t --dev d -o m --precision float8", "'float8' is not one of"),
+        ("nli-train --train t --dev d -o m --dropout 1", "1.0 is not in the range"),
+        ("nli-train --train t --dev d -o m --epochs 0", "0 is not in the range"),
+        ("nli-train --train t --dev d -o m --recipe best", "'best' is not one of 'published'"),
+        ("nli-train --train t --dev d -o m --seed 0,x", "expected whole numbers"),
+        ("nli-train --train t --dev d -o m --seed -1", "expected whole numbers"),
+        ("nli-train --train t --dev d -o m --seed ''", "expected whole numbers"),
+        ("quality --analogy sum", "'sum' is not one of 'add', 'mul'"),
+        ("quality --oov zero", "'zero' is not one of 'skip', 'mean'"),
+        ("weat --ddof 2", "2 is not in the range"),
+    ],
+)
+def test_a_value_that_an_option_does_not_take(
+    cli: Callable[..., Any], typed: str, said: str
+) -> None:
+    done = cli(*shlex.split(typed))
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
 
 
 @pytest.mark.parametrize("name", COMMANDS)

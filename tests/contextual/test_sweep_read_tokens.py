@@ -82,6 +82,7 @@ def test_settings_of_a_head_that_reads_a_mean(
     assert float((swept(model, models, padded) - expected).abs().max()) <= ALIKE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [(), ("Normalize",)])
 def test_settings_of_an_encoder_with_a_linear_head(tmp_path: Path, kinds: tuple[str, ...]) -> None:
     loaded = of_mean(tmp_path / "model", *kinds)

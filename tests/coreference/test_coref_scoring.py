@@ -83,6 +83,7 @@ def test_other_documents_are_refused(found: list[Document], message: str) -> Non
         Corpus("gold", GOLD).matched(Corpus("found", found))
 
 
+@pytest.mark.slow
 def test_singletons_of_real_corpora(shared_data: Path) -> None:
     folder = shared_data / "coref"
     assert singletons(read_documents(folder / "litbank.conll.gz"))[0] == 5763

@@ -150,6 +150,7 @@ def test_professions_are_probed_where_pronouns_are_masked(plan: Plan) -> None:
     assert not (genders == other).any()
 
 
+@pytest.mark.slow
 def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = replace(plan, strategies=("none",), baselines=True)
     rows = run(plan)
@@ -160,6 +161,7 @@ def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyP
         run(other)
 
 
+@pytest.mark.slow
 def test_models_that_nothing_needs_are_not_kept(plan: Plan) -> None:
     run(replace(plan, strategies=("none", "swap", "leace"), keep_models=False))
     left = [one for one in (plan.folder / "models").iterdir() if one.suffix != ".jsonl"]
@@ -324,6 +326,7 @@ def test_an_encoder_without_a_mask_is_refused(plan: Plan) -> None:
         mask_of(encoder)
 
 
+@pytest.mark.slow
 def test_an_adapter_stands_behind_a_frozen_encoder(plan: Plan, tmp_path: Path) -> None:
     layers = Encoder.load(plan.model).layers
     file = tmp_path / "gender.adapter"

@@ -211,6 +211,7 @@ def test_a_long_document_is_trained_in_windows(
     assert sorted(read) == [1, 1, 3, 3]
 
 
+@pytest.mark.slow
 def test_documents_together_are_as_by_themselves(encoder: str) -> None:
     model = with_large_head(Coreference.new(encoder, replace(SIZE, kept=2.0), device="cpu"))
     documents = [story(i, 1 + i % 7) for i in range(40)]

@@ -46,6 +46,7 @@ printed = st.builds(lambda form, x: form.format(x), st.sampled_from(FORMS), sing
 written = st.from_regex(WRITTEN, fullmatch=True).filter(in_range)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(300))
 @given(st.lists(printed | written, min_size=1, max_size=30))
 @example(["0.0", "-0.0", "-0", "+0.0", "00.5", "000012.50", "5.", ".5", "-.5", "+.5e1"])

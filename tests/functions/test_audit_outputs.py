@@ -131,13 +131,6 @@ def test_groups_of_any_number(folder: Path, patched: None, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_function(vectors: Any, own: Page) -> None:
-    with pytest.warns(UserWarning, match="is sent"):
-        page = audit({"planted": Documents(vectors).embed_documents}, methods=METHODS)
-    check_same(page, own)
-
-
-@pytest.mark.slow
 def test_an_endpoint(vectors: Any, own: Page, cli: Cli, tmp_path: Path) -> None:
     """Twice, of which the second call asks nothing."""
     with embedding_server.serving(Documents(vectors).embed_documents) as server:
@@ -180,7 +173,6 @@ class Refusing:
             r"acts inside a model, and Refusing gives vectors of texts alone",
         ),
         ({"methods": "concept-scrubbing"}, "acts inside a model"),
-        ({"methods": "hrad"}, "'hrad'"),
         ({"export": "x"}, r"^export= needs the model itself"),
         ({"stereoset": "x.json"}, r"^stereoset= needs the model itself"),
         ({"snli": "x.jsonl"}, r"^snli= needs the model itself"),

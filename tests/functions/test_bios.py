@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import tiny_encoders
 
 import wordbias as wb
 from wordbias.biographies.synthetic import synthetic
-from wordbias.calls import WordbiasWarning, in_python
+from wordbias.calls import WordbiasWarning
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.bios import bios
 
@@ -31,10 +30,6 @@ SMALL: dict[str, Any] = {
     "draws": 10,
     "baselines": False,
 }
-TYPED = (
-    *("--strategies", "none", "--seed", 0, "--head-only", "--epochs", 2, "--retrain-epochs", 2),
-    *("--max-length", 24, "--device", "cpu", "--draws", 10, "--no-baselines"),
-)
 COUNT = 150
 
 
@@ -62,8 +57,9 @@ def rows(found: Any) -> list[dict[str, Any]]:
     return made
 
 
+@pytest.mark.slow
 def test_objects_in_place_of_files(
-    cli: Callable[..., Any], encoder: str, columns: dict[str, list[str]], tmp_path: Path
+    encoder: str, columns: dict[str, list[str]], tmp_path: Path
 ) -> None:
     pandas = pytest.importorskip("pandas")
     data = tmp_path / "bios.tsv"
@@ -73,36 +69,31 @@ def test_objects_in_place_of_files(
     (tmp_path / "shares.json").write_text(json.dumps(shares))
     sentences = ["Amy is at home.", "John has a career."]
     (tmp_path / "sentences.txt").write_text("".join(f"{one}\n" for one in sentences))
-    files = ("--shares", tmp_path / "shares.json", "--sentences", tmp_path / "sentences.txt")
+    files = {name: next(tmp_path.glob(f"{name}.*")) for name in ("shares", "sentences")}
     study = tmp_path / "study"
-    given = ["bios", "--data", data, "--model", encoder, "-o", study, *TYPED, *files]
-    done = cli(*given, "--format", "json")
-    assert done.code == 0, done.err
-    printed = json.loads(done.out)
-    for row in printed["rows"]:  # a reason names the arguments that its reader has
-        row.update({"reason": in_python(row["reason"])} if "reason" in row else {})
+    with wb.config(device="cpu"):
+        of_files = bios(data=data, model=encoder, output=study, **files, **SMALL)
 
     pair = (
         transformers.AutoModel.from_pretrained(encoder),
         transformers.AutoTokenizer.from_pretrained(encoder),
     )
-    frame = pandas.DataFrame(columns)
-    report = bios(data=frame, model=pair, shares=shares, sentences=sentences, **SMALL)
-    expected = written = json.dumps(printed["rows"], ensure_ascii=False)
-    for name in ("shares", "sentences"):
-        (file,) = tmp_path.glob(f"{name}.*")
-        expected = expected.replace(str(file), f"the {name} given")
-    assert rows(report) == json.loads(in_python(expected))
+    held: dict[str, Any] = {"data": pandas.DataFrame(columns), "model": pair}
+    held |= {"shares": shares, "sentences": sentences, **SMALL}
+    report = bios(**held)
+    expected = json.dumps(rows(of_files), ensure_ascii=False)
+    for name, path in files.items():
+        expected = expected.replace(str(path), f"the {name} given")
+    assert rows(report) == json.loads(expected)
     assert (report.command, report.seed) == ("bios", 0)
     assert report.inputs["model"] == {"path": "BertModel"}
-    facts = printed["inputs"]["biographies"]
+    facts = of_files.inputs["biographies"]
     assert report.inputs["biographies"] == {**facts, "path": "the frame given"}
     assert report.heading[0].startswith("Occupation experiment on the frame given: 150 biog")
 
     # the study goes on with the objects, for it depends on what they hold
     finished = (study / "results.jsonl").read_bytes()
-    again = bios(data=frame, model=pair, shares=shares, sentences=sentences, output=study, **SMALL)
-    assert rows(again) == json.loads(written)
+    assert rows(bios(output=study, **held)) == rows(of_files)
     assert (study / "results.jsonl").read_bytes() == finished
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,45 +67,44 @@ def rows(report: Report) -> Any:
     return json.loads(json.dumps(report.to_dict()["rows"]))
 
 
-def test_the_function_gives_what_the_command_gives(
-    cli: Callable[..., Any], model: Path, sentences: list[str], tmp_path: Path
+def test_files_and_what_is_in_memory_give_the_same(
+    model: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     pandas = pytest.importorskip("pandas")
     mine, text = tmp_path / "mine.toml", tmp_path / "text.txt"
     mine.write_text(MINE, encoding="utf-8")
     text.write_text("\n".join(sentences) + "\n", encoding="utf-8")
-    given = ("--query", mine, "--draws", 100, "--layers", "all", "--format", "json")
-    done = cli("ceat", model, "--sentences", text, *given)
-    assert (done.code, done.err) == (0, "")
-    typed = json.loads(done.out)
-    assert len(typed["rows"]) == 4
     encoder = Encoder.load(model, device="cpu")
     frame = pandas.DataFrame({"premise": sentences, "label": "x"})
-    for one, told, stimuli, column in (
-        (model, text, mine, None),
-        (str(model), sentences, STIMULI, None),
-        ((encoder.model, encoder.tokenizer), frame["premise"], [STIMULI], None),
-        (model, frame, str(mine), "premise"),
-    ):
-        report = ceat(
-            one, sentences=told, query=stimuli, text_column=column, draws=100, layers="all"
+    expected, *reports = (
+        ceat(one, sentences=told, query=stimuli, text_column=column, draws=100, layers="all")
+        for one, told, stimuli, column in (
+            (model, text, mine, None),
+            (str(model), sentences, STIMULI, None),
+            ((encoder.model, encoder.tokenizer), frame["premise"], [STIMULI], None),
+            (model, frame, str(mine), "premise"),
         )
-        assert rows(report) == typed["rows"]
-        assert list(report.notes) == typed["notes"]
-    assert report.inputs["sentences"] == {"lines": len(sentences), "contexts": len(sentences)}
+    )
+    assert len(expected.rows) == 4
+    for report in reports:
+        assert rows(report) == rows(expected)
+        assert report.notes == expected.notes
+    told = report.inputs["sentences"]
+    assert told == {"lines": len(sentences), "contexts": len(sentences)}
 
 
-def test_representations_of_words(
-    cli: Callable[..., Any], reps: Representations, tmp_path: Path
-) -> None:
+def test_representations_of_words(reps: Representations, tmp_path: Path) -> None:
     path, mine = tmp_path / "words.st", tmp_path / "mine.toml"
     reps.save(path)
     mine.write_text(MINE, encoding="utf-8")
-    done = cli("ceat", path, "--query", mine, "--draws", 100, "--format", "json")
-    typed = json.loads(done.out)
-    for one in (reps, path, str(path)):
-        assert rows(ceat(one, query=STIMULI, draws=100)) == typed["rows"]
-    assert [row.details["layer"] for row in ceat(reps, query=STIMULI, layers=5, draws=9)] == [5]
+    expected = ceat(reps, query=STIMULI, draws=100)
+    assert [row.details["layer"] for row in expected] == [0, 5]
+    for one, stimuli in ((path, mine), (str(path), STIMULI)):
+        assert rows(ceat(one, query=stimuli, draws=100)) == rows(expected)
+    assert [row.details["layer"] for row in ceat(reps, query=STIMULI, layers=[5, 0], draws=9)] == [
+        5,
+        0,
+    ]
     swapped = ceat(reps, query=STIMULI, draws=9, swap_roles=True)
     assert list(swapped.rows[0].details["n"]) == ["career", "family", "men", "women"]
 
@@ -132,6 +130,7 @@ def test_notes_are_in_the_report_once(model: Path, sentences: list[str]) -> None
     more = {**STIMULI, "targets": {**STIMULI["targets"], "men": ["john", "bill", "zed"]}}
     report = ceat(model, sentences=sentences, query=more, draws=20)  # warnings are errors
     assert "sentences: no sentence has 1 of 9 words" in report.notes
+    assert "no sentence has zed; fewer than 10 sentences have" in " ".join(str(report).split())
 
 
 def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> None:
@@ -163,5 +162,8 @@ def test_a_model_needs_sentences(model: Path, sentences: list[str]) -> None:
         ceat(model, query=STIMULI)
     with pytest.raises(WordbiasError, match="per_word=: expected a whole number from 1 on"):
         ceat(model, sentences=sentences, query=STIMULI, per_word=0)
+    table = {"premise": sentences, "label": sentences}
+    with pytest.raises(WordbiasError, match="which column holds the sentences"):
+        ceat(model, sentences=table, query=STIMULI)  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match=r"sentences: row 1: expected a text, found 3"):
         ceat(model, sentences=[3], query=STIMULI)  # type: ignore[list-item]

@@ -126,6 +126,7 @@ def test_vectors_and_pages_are_not_results(tmp_path: Path, cli: Callable[..., An
     )
 
 
+@pytest.mark.slow
 def test_the_figure_has_the_values_of_both_results(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     ends = {"low": 0.4, "high": 1.6, "neutral": 0.0}

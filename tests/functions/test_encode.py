@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +15,7 @@ from tiny_encoders import build, make_tokenizer, save, words_of
 
 import wordbias as wb
 from wordbias.calls import WordbiasWarning
-from wordbias.errors import UsageError, WordbiasError
+from wordbias.errors import WordbiasError
 from wordbias.functions.encode import encode
 from wordbias.models.encoder import Encoder
 from wordbias.models.model_like import intervening, interventions_in
@@ -50,35 +49,13 @@ def bios(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_function_gives_what_the_command_gives(
-    cli: Callable[..., Any], model: Path, bios: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out.safetensors"
-    done = cli("encode", model, bios, "-o", out, "--format", "json")
-    assert done.code == 0, done.err
-    typed = json.loads(done.out)
-    found = encode(model, bios)
-    assert found.report is not None
-    called = json.loads(json.dumps(found.report.to_dict()))
-    for report in (typed, called):
-        assert report["rows"][0].pop("value") > 0
-        report["inputs"]["texts"].pop("path", None)
-    assert (called["rows"], called["inputs"]) == (typed["rows"], typed["inputs"])
-    written = load_representations(out)
-    np.testing.assert_array_equal(found.vectors, written.vectors)
-    assert found.columns["gender"].cells() == GENDER
-    assert (found.name, written.name) == ("tiny", "out")
-    assert json.loads(json.dumps(dict(found.about))) == dict(written.about)
-    assert found.report.closing == ["Nothing written; output=FILE writes the vectors."]
-
-
 @pytest.mark.parametrize("layers", [[0, 3], (3, 0), 2, "last", "all", -1, -9, np.int64(2)])
-def test_layers(model: Path, layers: Any) -> None:
+def test_layers(loaded: tuple[Any, Any], layers: Any) -> None:
     if layers == -9:
         with pytest.raises(WordbiasError, match="no layer -9; it has layers 0"):
-            encode(model, TEXTS, layers=layers)
+            encode(loaded, TEXTS[:1], layers=layers)
         return
-    found = encode(model, TEXTS, layers=layers)
+    found = encode(loaded, TEXTS[:1], layers=layers)
     known = {"last": (3,), "all": (0, 1, 2, 3), 2: (2,), -1: (3,)}
     assert found.layers == (tuple(layers) if isinstance(layers, (list, tuple)) else known[layers])
     np.testing.assert_array_equal(found[found.layers[0]], found.vectors[0])
@@ -187,16 +164,12 @@ def test_inputs_that_are_no_models_are_refused(loaded: tuple[Any, Any]) -> None:
         ([], {}, "texts: holds no text"),
         (["a"], {"layers": "first"}, "layers 'first': expected all, last, or numbers"),
         (["a"], {"pooling": "middle"}, "pooling 'middle': expected one of first"),
+        (["a"], {"pooling": "word"}, 'pooling="word" needs word_column= or span_columns='),
     ],
 )
 def test_bad_arguments_are_refused(model: Path, texts: Any, arguments: Any, message: str) -> None:
     with pytest.raises(WordbiasError, match=message):
         encode(model, texts, **arguments)
-
-
-def test_contradictions_name_arguments_of_python(model: Path) -> None:
-    with pytest.raises(UsageError, match='pooling="word" needs word_column= or span_columns='):
-        encode(model, TEXTS, pooling="word")
 
 
 def test_an_output_is_mapped_and_resumed(model: Path, bios: Path, tmp_path: Path) -> None:
@@ -205,10 +178,21 @@ def test_an_output_is_mapped_and_resumed(model: Path, bios: Path, tmp_path: Path
     expected = encode(model, bios, layers=[0, 3])
     np.testing.assert_array_equal(found.vectors, expected.vectors)
     assert not found.vectors.flags.owndata
+    written, content = load_representations(out), out.read_bytes()
+    assert json.loads(json.dumps(dict(expected.about))) == dict(written.about)
+    assert (expected.name, written.name) == ("tiny", "out")
+    assert expected.columns["gender"].cells() == written.columns["gender"].cells() == GENDER
+    assert expected.report is not None
+    assert expected.report.closing == ["Nothing written; output=FILE writes the vectors."]
     again = encode(model, bios, output=str(out), layers=[0, 3])
     assert again.report is not None
-    assert again.report.rows[0].value is None
+    (row,) = again.report.rows
+    assert row.value is None
+    assert row.details["reason"] == "the file was complete before"
     assert "is complete already" in " ".join(str(again.report).split())
+    with pytest.raises(WordbiasError, match=r"of another run: its pooling is 'first', not 'mean'"):
+        encode(model, bios, output=out, layers=[0, 3], pooling="mean")
+    assert out.read_bytes() == content
 
 
 def test_representations(model: Path, tmp_path: Path) -> None:
@@ -230,6 +214,7 @@ def test_representations(model: Path, tmp_path: Path) -> None:
     assert repr(many) == "<Representations 'representations': 1 text × 2, 6 layers>"
 
 
+@pytest.mark.slow
 def test_a_sentence_transformer_object(model: Path, tmp_path: Path) -> None:
     """Its pooling, prompt, length, Dense and Normalize, as the library applies them."""
     library = pytest.importorskip("sentence_transformers")

@@ -17,6 +17,7 @@ from embedding_server import Fault, Server, serving, toy
 import wordbias as wb
 from wordbias.errors import WordbiasError
 
+pytestmark = pytest.mark.usefixtures("short_probes")
 Cli = Callable[..., Any]
 TEXTS = [f"{who} person {'e' * (i % 7)} {i}" for i, who in enumerate(["she", "a he"] * 100)]
 LABELS = ["f", "m"] * 100

@@ -25,6 +25,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.each_once("normalize")
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("clusters", [None, 700])
 def test_vectors_are_those_of_model2vec(

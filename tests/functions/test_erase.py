@@ -19,19 +19,12 @@ from wordbias.labelled import Labelled
 from wordbias.methods.rows import fit_moments
 from wordbias.methods.settings import ROW_METHODS
 from wordbias.moments import Moments
-from wordbias.probes import held_out as probing
 from wordbias.results import Row
 from wordbias.splits import TRAIN
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "short_probes")
 erasing = importlib.import_module("wordbias.functions.erase")
 Floats = NDArray[np.float32]
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train the non-linear probe briefly: how well it reads is tested with the probes."""
-    monkeypatch.setattr(probing, "_EPOCHS", 3)
 
 
 def rows(n: int = 300, d: int = 6, k: int = 2) -> tuple[Floats, Any]:
@@ -197,7 +190,6 @@ def test_the_report_is_json_with_the_rows_that_are_promised() -> None:
     for to in ("json", "csv", "md", "latex", "table"):
         assert "linear" in report.render(to)
     assert "Linear erasure does not stop non-linear classifiers" in str(report)
-    assert report.plot() is not None
 
 
 def test_a_readable_label_is_called_readable() -> None:

@@ -15,7 +15,6 @@ import wordbias as wb
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.fairness import fairness
 
-Run = Callable[..., Any]
 CLASSES = ("model", "nurse", "surgeon")
 
 
@@ -40,19 +39,16 @@ def _rows(found: Any) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def printed(cli: Run, file: Path) -> Callable[..., list[dict[str, Any]]]:
-    def call(*arguments: object) -> list[dict[str, Any]]:
-        named = ("--labels", "y", "--predicted", "r", "--sensitive", "z")
-        done = cli("fairness", file, *named, "--draws", 20, "--format", "json", *arguments)
-        return _rows(json.loads(done.out)["rows"])
-
-    return call
+def of_file(file: Path) -> Callable[..., list[dict[str, Any]]]:
+    """Measure the examples of the file."""
+    named: dict[str, Any] = {"labels": "y", "predicted": "r", "sensitive": "z", "draws": 20}
+    return lambda **given: _rows(fairness(file, **named, **given))
 
 
 def test_arrays_lists_series_frames_and_files(
-    printed: Callable[..., list[dict[str, Any]]], file: Path
+    of_file: Callable[..., list[dict[str, Any]]], file: Path
 ) -> None:
-    expected = printed()
+    expected = of_file()
     y, r, z = _examples()
     report = fairness(y, r, z, draws=20)
     assert _rows(report) == expected
@@ -78,7 +74,7 @@ def test_arrays_lists_series_frames_and_files(
 
 
 def test_rows_of_one_unit_are_drawn_together(
-    printed: Callable[..., list[dict[str, Any]]], file: Path
+    of_file: Callable[..., list[dict[str, Any]]], file: Path
 ) -> None:
     """The same examples twice: as units they say what one copy says, as rows they say more."""
     y, r, z = _examples()
@@ -87,7 +83,7 @@ def test_rows_of_one_unit_are_drawn_together(
     twice = fairness(y * 2, r * 2, z * 2, unit=unit * 2, draws=20)
     lines = ["y,r,z,person", *map(",".join, zip(y * 2, r * 2, z * 2, unit * 2, strict=True))]
     file.write_text("\n".join(lines) + "\n")
-    by_column = printed("--unit", "person")
+    by_column = of_file(unit="person")
     for row, other, again in zip(once, _rows(twice), by_column, strict=True):
         assert other["value"] == pytest.approx(row["value"])
         assert (row["unit"], other["unit"]) == ("examples", "unit")
@@ -120,14 +116,14 @@ def _numbered() -> list[tuple[list[str], list[str]]]:
 
 
 def test_shares_costs_and_training_data_in_memory(
-    printed: Callable[..., list[dict[str, Any]]], tmp_path: Path
+    of_file: Callable[..., list[dict[str, Any]]], tmp_path: Path
 ) -> None:
     y, r, z = _examples()
     shares = {"model": 0.9, "nurse": 0.8, "surgeon": 0.1}
     (tmp_path / "shares.json").write_text(json.dumps(shares))
     expected = [
         {**row, **({"shares_from": "the shares given"} if "shares_from" in row else {})}
-        for row in printed("--shares", tmp_path / "shares.json")
+        for row in of_file(shares=tmp_path / "shares.json")
     ]
     assert _rows(fairness(y, r, z, draws=20, shares=shares)) == expected
     y_train, _, z_train = _examples(seed=1)
@@ -135,7 +131,7 @@ def test_shares_costs_and_training_data_in_memory(
     (tmp_path / "train.csv").write_text("\n".join(lines))
     trained = fairness(y, r, z, draws=20, train=(y_train, z_train))
     assert [row["value"] for row in _rows(trained)] == [
-        row["value"] for row in printed("--train", tmp_path / "train.csv")
+        row["value"] for row in of_file(train=tmp_path / "train.csv")
     ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import stand_ins
 
 import wordbias as wb
 from wordbias.calls import WordbiasWarning, in_python
@@ -21,7 +22,8 @@ CLASSES = ["a", "b"] * 20
 
 @pytest.fixture(scope="module")
 def sample() -> wb.Embedding:
-    return wb.Embedding.sample()
+    """Return the listed and the frequent words of the sample."""
+    return stand_ins.small()
 
 
 @pytest.mark.parametrize(

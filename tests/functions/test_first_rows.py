@@ -206,21 +206,26 @@ def test_output_is_for_files(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def probed(*rows: Any, **given: Any) -> list[float | None]:
+    return [row.value for row in wb.probe(*rows, seed=1, epochs=2, **given).rows]
+
+
+@pytest.fixture(scope="module")
+def of_array() -> list[float | None]:
+    return probed(X, Y)
+
+
 @pytest.mark.parametrize("rows", [frame, table, polars_frame, dataset])
-def test_probe_takes_tables(rows: Callable[[], Any]) -> None:
-    expected = wb.probe(X, Y, seed=1).rows
-    found = wb.probe(rows(), "gender", seed=1).rows
-    assert [row.value for row in found] == pytest.approx([row.value for row in expected])
+def test_probe_takes_tables(rows: Callable[[], Any], of_array: list[float | None]) -> None:
+    assert probed(rows(), "gender") == pytest.approx(of_array)
 
 
-def test_probe_takes_columns_and_chooses_among_several() -> None:
-    expected = [row.value for row in wb.probe(X, Y, seed=1).rows]
-    assert [row.value for row in wb.probe(column(), Y, seed=1).rows] == pytest.approx(expected)
+def test_probe_takes_columns_and_chooses_among_several(of_array: list[float | None]) -> None:
+    assert probed(column(), Y) == pytest.approx(of_array)
     two = frame(title=list(X[::-1].copy()))
     with pytest.raises(wb.WordbiasError, match=r"holds 2 columns of vectors, vector, title"):
         wb.probe(two, "gender", seed=1)
-    chosen = wb.probe(two, "gender", seed=1, array="vector").rows
-    assert [row.value for row in chosen] == pytest.approx(expected)
+    assert probed(two, "gender", array="vector") == pytest.approx(of_array)
 
 
 def test_probe_of_a_file_without_some_labels_does_not_name_encode(tmp_path: Path) -> None:

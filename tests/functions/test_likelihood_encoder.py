@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,37 +39,18 @@ def values(report: Any) -> list[Any]:
     return [(row.measure, row.value, dict(row.details)) for row in report]
 
 
-def test_the_rows_of_the_command_line(
-    cli: Callable[..., Any], folder: Path, tmp_path: Path
-) -> None:
-    report = likelihood(folder / "nsp", data=folder / "gsss.csv", top=0.5, output=tmp_path / "a")
-    given = ("--data", folder / "gsss.csv", "--top", 0.5, "-o", tmp_path / "b")
-    done = cli("likelihood", folder / "nsp", *given, "--format", "json")
-    found = json.loads(done.out)
-    assert report.to_dict()["rows"] == found["rows"]
-    assert report.arguments.keys() == found["arguments"].keys()
-    assert report.notes == found["notes"]
-    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
-
-
-def test_loaded_models_frames_and_adapters(folder: Path, loaded: Any, tmp_path: Path) -> None:
+def test_loaded_models_frames_and_adapters(folder: Path, loaded: Any) -> None:
     pandas = pytest.importorskip("pandas")
     expected = likelihood(folder / "nsp", data=folder / "gsss.csv")
     frame = pandas.read_csv(folder / "gsss.csv", dtype=str)
-    for data in (frame, load_text_set(folder / "gsss.csv")):
-        assert values(likelihood(loaded, data=data)) == values(expected)
+    assert values(likelihood(loaded, data=load_text_set(folder / "gsss.csv"))) == values(expected)
     assert loaded[0].training
     adapter = project(loaded, setting="SENT-0")
     report = likelihood(loaded, data=frame, adapter=adapter)
     name = str(folder / "nsp")
     assert {row.subject for row in report} == {name, f"{name} SENT-0"}
     assert report.inputs["model"]["adapter"] == repr(adapter)
-    adapter.save(tmp_path / "a")
-    again = likelihood(loaded, data=frame, adapter=tmp_path / "a")
-    assert values(again) == values(report)
-    both = likelihood(loaded, data=frame, adapter=adapter, setting=["SENT-0", "SENT-1"])
-    assert values(both)[: len(report)] == values(report)
-    assert len(both) == len(report) // 2 * 3
+    assert values(report)[: len(expected)] == values(expected)
 
 
 def test_mistakes_in_pythons_words(folder: Path, loaded: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`wordbias.mab_eval`: models, vectors and predictions in memory give what files give."""
+"""`wordbias.mab_eval`: models, vectors and predictions in memory give what files give; sets."""
 
 from __future__ import annotations
 
@@ -141,6 +141,8 @@ def test_errors_name_arguments_of_python() -> None:
         mab_eval(label_order="neutral,entailment,contradiction")
     with pytest.raises(UsageError, match=r"^set=: expected one of explicit, .*, all, got 'nouns'"):
         mab_eval(set="nouns")
+    with pytest.raises(WordbiasError, match=r"set=: expected one of explicit, .* got 'nouns'"):
+        mab_eval(set="nouns", write="sets")
     with pytest.raises(UsageError, match='"dev" is not measured; write its pairs by write=FOLDER'):
         mab_eval(set="dev")
     with pytest.raises(UsageError, match=r"^draws=: expected 1 or more, got 0"):
@@ -149,3 +151,27 @@ def test_errors_name_arguments_of_python() -> None:
         mab_eval(3)  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match=r"expected an embedding: .*got int"):
         mab_eval(embedding=3)  # type: ignore[arg-type]
+
+
+# write
+
+
+def test_the_files_are_those_of_the_command(cli: Cli, lists: Path, tmp_path: Path) -> None:
+    typed, called = tmp_path / "typed", tmp_path / "called"
+    done = cli("mab-eval", "--set", "all", "--lists", lists, "--write", typed, "--format", "json")
+    made = mab_eval(set="all", write=called, lists=Templates.load(lists))
+    found = json.loads(done.out)["rows"]
+    assert [{**row.to_dict(), "file": ""} for row in made] == [{**row, "file": ""} for row in found]
+    assert sorted(path.name for path in called.iterdir()) == [
+        "explicit.csv",
+        "names.csv",
+        "occupations.csv",
+    ]
+    for path in typed.iterdir():
+        assert (called / path.name).read_bytes() == path.read_bytes()
+
+
+def test_one_set_about_other_groups(tmp_path: Path, lists: Path) -> None:
+    made = mab_eval(write=tmp_path / "sets", groups="religion:jewish,muslim", lists=str(lists))
+    assert [row.details["attribute"] for row in made] == ["religion jewish/muslim"]
+    assert made.rows[0].details["file"].startswith(str(tmp_path / "sets"))

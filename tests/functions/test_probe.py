@@ -130,11 +130,6 @@ def test_words(tmp_path: Path) -> None:
         probe(embedding, ["hi", "lo"])
 
 
-def test_the_sample(cli: Callable[..., Any]) -> None:
-    done = cli("probe", *TYPED, "--format", "json")
-    assert rows(probe(**QUICK)) == json.loads(done.out)["rows"]
-
-
 @pytest.mark.slow
 def test_the_picture_is_that_of_the_codes(reps: Representations, tmp_path: Path) -> None:
     figures = pytest.importorskip("matplotlib.figure")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_encoders import build, make_tokenizer, save, words_of
+from tiny_encoders import build, save
 
 import wordbias as wb
 from wordbias.calls import WordbiasWarning
@@ -20,13 +20,8 @@ from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.models.sites import Site
 
 torch = pytest.importorskip("torch")
-PAIRS = [(pair.first, pair.second) for pair in sentence_pairs()[:30]]
+PAIRS = [(pair.first, pair.second) for pair in sentence_pairs()[:16]]
 TEXTS = ["she is here", "a man left the house"]
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    return make_tokenizer(words_of(*(text for pair in sentence_pairs() for text in pair)))
 
 
 @pytest.fixture
@@ -34,9 +29,10 @@ def bert(tokenizer: Any) -> Any:
     return build("bert", vocabulary=len(tokenizer))
 
 
-@pytest.fixture
-def fitted(bert: Any, tokenizer: Any) -> Adapter:
-    return project((bert, tokenizer), pairs=PAIRS, setting="L12-110")
+@pytest.fixture(scope="module")
+def fitted(tokenizer: Any) -> Adapter:
+    model = build("bert", vocabulary=len(tokenizer))
+    return project((model, tokenizer), pairs=PAIRS, setting="L12-110")
 
 
 def logits(model: Any, tokenizer: Any) -> Any:
@@ -50,26 +46,22 @@ def test_a_folder_gives_the_rows_of_the_command_line(
     cli: Callable[..., Any], bert: Any, tokenizer: Any, tmp_path: Path
 ) -> None:
     save(bert, tokenizer, tmp_path / "m")
-    adapter = project(tmp_path / "m", methods="mhd-pairs:dims=1", output=tmp_path / "mine")
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    given: dict[str, Any] = {"methods": "mhd-pairs:dims=1", "pairs": tmp_path / "pairs.tsv"}
+    adapter = project(tmp_path / "m", output=tmp_path / "mine", **given)
     assert adapter.report is not None
-    found = json.loads(
-        cli(
-            "project",
-            tmp_path / "m",
-            "--methods",
-            "mhd-pairs:dims=1",
-            "-o",
-            tmp_path / "other",
-            "--format",
-            "json",
-        ).out
-    )
+    call = ("project", tmp_path / "m", "--methods", given["methods"], "--pairs", given["pairs"])
+    found = json.loads(cli(*call, "-o", tmp_path / "other", "--format", "json").out)
     assert adapter.report.to_dict()["rows"] == found["rows"]
     assert adapter.report.arguments.keys() == found["arguments"].keys()
     assert (tmp_path / "mine").read_bytes() == (tmp_path / "other").read_bytes()
-    loaded = project((bert, tokenizer), methods="mhd-pairs:dims=1")
+    loaded = project((bert, tokenizer), **given)
     for site, subspace in adapter.subspaces.items():
         np.testing.assert_array_equal(subspace.basis, loaded.subspaces[site].basis)
+    for more, code in ((), 2), (("-o", tmp_path / "a"), 0):  # without a place for it it is none
+        done = cli(*call, "--setting", "SENT-0", *more)
+        assert done.code == code, done.err
+    assert wb.load(tmp_path / "a").chosen == "SENT-0"
 
 
 def test_the_sentence_setting_has_sites_of_its_own(bert: Any, tokenizer: Any) -> None:
@@ -230,16 +222,6 @@ def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) ->
         project(mine, pairs=["she left"])
     with pytest.raises(WordbiasError, match="not among those to fit: cls@3; name it with sites="):
         project(mine, sites="cls@-1", setting="L12-110")
-
-
-def test_a_setting_without_a_place_for_it_does_nothing_in_a_shell(
-    cli: Callable[..., Any], bert: Any, tokenizer: Any, tmp_path: Path
-) -> None:
-    save(bert, tokenizer, tmp_path / "m")
-    assert cli("project", tmp_path / "m", "--setting", "SENT-0").code == 2
-    done = cli("project", tmp_path / "m", "--setting", "SENT-0", "-o", tmp_path / "a")
-    assert done.code == 0
-    assert wb.load(tmp_path / "a").chosen == "SENT-0"
 
 
 @pytest.mark.parametrize(

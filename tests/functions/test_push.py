@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ Cli = Callable[..., Any]
 ROWS, LABELS = np.random.default_rng(0).normal(size=(40, 6)), np.arange(40) % 2
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def leace() -> Any:
     return wb.LEACE().fit(ROWS + LABELS[:, None], LABELS)
 
@@ -58,22 +58,14 @@ def card_of(hub: Hub, repo: str, kind: str = "model") -> Any:
 
 def test_a_method_is_published_and_loads_from_there(hub: Hub, leace: Any) -> None:
     report = wb.push(leace, "me/gender-leace")
-    assert set(there(hub, "me/gender-leace").files) == {
-        ".gitattributes",
-        "README.md",
-        "method.safetensors",
-    }
+    files = there(hub, "me/gender-leace").files
+    assert set(files) == {".gitattributes", "README.md", "method.safetensors"}
     loaded = wb.load("hf://me/gender-leace")
     assert np.array_equal(loaded.transform(ROWS), leace.transform(ROWS))
     sizes = {row.subject: row.value for row in report["bytes-published"]}
-    files = there(hub, "me/gender-leace").files
     assert sizes == {name: len(files[name]) for name in ("method.safetensors", "README.md")}
     assert report.rows[0].details["address"] == "hf://me/gender-leace"
     assert report.rows[0].details["commit"] == there(hub, "me/gender-leace").refs["main"]
-
-
-def test_the_card_of_a_method_says_what_it_is_and_how_to_load_it(hub: Hub, leace: Any) -> None:
-    wb.push(leace, "me/gender-leace")
     card = card_of(hub, "me/gender-leace")
     assert card.data.library_name == "wordbias"
     assert "wordbias" in card.data.tags
@@ -84,6 +76,10 @@ def test_the_card_of_a_method_says_what_it_is_and_how_to_load_it(hub: Hub, leace
     assert "wordbias apply hf://me/gender-leace VECTORS -o OUTPUT" in card.text
     assert "## Limits" in card.text
     assert "Bias before and after" not in card.text  # it was fitted on rows, and has no report
+    again = wb.push(leace, "hf://me/gender-leace")  # what has not changed is not committed
+    assert again.rows[0].details["commit"] == report.rows[0].details["commit"]
+    assert again.closing[0].startswith("Nothing new")
+    assert len(there(hub, "me/gender-leace").commits) == 2  # with the first, of the hub itself
 
 
 def test_the_card_of_a_method_fitted_on_words_has_the_bias_before_and_after(hub: Hub) -> None:
@@ -138,8 +134,15 @@ def test_a_pipeline_of_methods_is_published(hub: Hub, tmp_path: Path) -> None:
 def test_an_adapter_is_published_and_loads_by_address_and_by_name(
     hub: Hub, adapter: wb.Adapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And its card names its model, if the hub has that."""
     monkeypatch.chdir(tmp_path)
-    wb.push(adapter, "me/adapter")
+    hub.put("they/bert", {"config.json": b"{}"}, card={"license": "apache-2.0"})
+    inputs = {"bert": {"path": "they/bert"}}
+    rows = [
+        wb.Row("bert", "stereotype-score", value, {"stage": stage, "neutral": 50.0})
+        for stage, value in (("before", 61.0), ("after", 52.0))
+    ]
+    wb.push(replace(adapter, report=wb.Report("project", inputs=inputs, rows=rows)), "me/adapter")
     for name in ("hf://me/adapter", "me/adapter", "hf://me/adapter@main/adapter.safetensors"):
         loaded = wb.load(name) if name.startswith("hf") else read_adapter(name)
         assert loaded.fingerprint == adapter.fingerprint
@@ -148,20 +151,6 @@ def test_an_adapter_is_published_and_loads_by_address_and_by_name(
     card = card_of(hub, "me/adapter")
     assert "a BertModel of 2 layers and 6 dimensions computes, at: tokens@2" in card.text
     assert 'wb.load("hf://me/adapter")' in card.text
-    assert card.data.get("base_model") is None
-
-
-def test_an_adapter_names_its_model_if_the_hub_has_it(hub: Hub, adapter: wb.Adapter) -> None:
-    hub.put("they/bert", {"config.json": b"{}"}, card={"license": "apache-2.0"})
-    from dataclasses import replace
-
-    inputs = {"bert": {"path": "they/bert"}}
-    rows = [
-        wb.Row("bert", "stereotype-score", value, {"stage": stage, "neutral": 50.0})
-        for stage, value in (("before", 61.0), ("after", 52.0))
-    ]
-    wb.push(replace(adapter, report=wb.Report("project", inputs=inputs, rows=rows)), "me/a")
-    card = card_of(hub, "me/a")
     assert card.data.base_model == "they/bert"
     assert card.data.get("license") is None  # it has none of the model's weights
     assert "| stereotype-score | 61.000 | 52.000 | 50.000 |" in card.text
@@ -171,7 +160,9 @@ def test_a_folder_of_a_model_names_its_model_and_its_licence(hub: Hub, tmp_path:
     hub.put("they/bert", {"config.json": b"{}"}, card={"license": "apache-2.0"})
     folder = model_folder(tmp_path)
     (folder / "wordbias.json").write_text(json.dumps({"setting": "L12-110", "model": "they/bert"}))
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     wb.push(folder, "me/clean")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     files = there(hub, "me/clean").files
     assert files["model.safetensors"] == b"w" * 2000
     assert not any("git/" in name for name in files)
@@ -253,7 +244,10 @@ def test_rows_are_published_as_a_data_set(hub: Hub, tmp_path: Path) -> None:
     assert "wordbias probe hf://datasets/me/clean/part/clean.parquet --labels COLUMN" in text
 
 
-def test_results_in_a_file_come_into_the_card(
+# repositories
+
+
+def test_private_branch_message_and_results_reach_the_hub(
     hub: Hub, method_file: Path, cli: Cli, tmp_path: Path
 ) -> None:
     rows = [
@@ -262,20 +256,8 @@ def test_results_in_a_file_come_into_the_card(
         for stage, value in (("before", 0.9), ("after", 0.51))
     ]
     wb.Report("erase", rows=rows).save(tmp_path / "effect.json")
-    done = cli("push", method_file, "me/leace", "--report", tmp_path / "effect.json")
-    assert done.code == 0, done.err
-    text = card_of(hub, "me/leace").text
-    assert "| linear-probe gender | 0.900 | 0.510 | 0.500 |" in text
-    assert "| linear-probe age | 0.900 | 0.510 | 0.500 |" in text
-
-
-# repositories
-
-
-def test_private_branch_and_message_reach_the_hub(hub: Hub, method_file: Path, cli: Cli) -> None:
-    done = cli(
-        "push", method_file, "me/x", "--private", "--revision", "v2", "--message", "Second try"
-    )
+    more = ("--revision", "v2", "--message", "Second try", "--report", tmp_path / "effect.json")
+    done = cli("push", method_file, "me/x", "--private", *more)
     assert done.code == 0, done.err
     assert "Published: " in done.out
     made = there(hub, "me/x")
@@ -284,22 +266,10 @@ def test_private_branch_and_message_reach_the_hub(hub: Hub, method_file: Path, c
     assert "method.safetensors" not in made.files
     assert "method.safetensors" in made.commits[made.refs["v2"]]
     assert wb.load("hf://me/x@v2").n_features_in_ == 6
-    assert "hf://me/x@v2" in made.commits[made.refs["v2"]]["README.md"].decode()
-
-
-def test_what_has_not_changed_is_not_committed_again(hub: Hub, method_file: Path) -> None:
-    first = wb.push(method_file, "me/x")
-    again = wb.push(method_file, "hf://me/x")
-    assert again.rows[0].details["commit"] == first.rows[0].details["commit"]
-    assert again.closing[0].startswith("Nothing new")
-    assert len(there(hub, "me/x").commits) == 2  # with the first, of the hub itself
-
-
-def test_a_public_repository_does_not_become_private_unawares(hub: Hub, method_file: Path) -> None:
-    hub.put("me/x", {"a.txt": b"x"})
-    with pytest.raises(WordbiasError, match=r"is public already; leave out private=True"):
-        wb.push(method_file, "me/x", private=True)
-    assert set(there(hub, "me/x").files) == {"a.txt"}
+    text = made.commits[made.refs["v2"]]["README.md"].decode()
+    assert "hf://me/x@v2" in text
+    assert "| linear-probe gender | 0.900 | 0.510 | 0.500 |" in text
+    assert "| linear-probe age | 0.900 | 0.510 | 0.500 |" in text
 
 
 # errors: one line, and nothing is published
@@ -370,10 +340,10 @@ def test_hidden_files_and_links_to_files_elsewhere_are_not_published(
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling" / ".key").write_text("secret")
     (folder / "vocab.txt").symlink_to("config.json")
-    wb.push(folder, "me/x")
-    names = set(there(hub, "me/x").files)
+    planned = cli("push", folder, "me/x", "--dry-run", "--format", "json")
+    names = {row["subject"] for row in json.loads(planned.out)["rows"]}
     assert "vocab.txt" in names
-    assert not any("/." in f"/{name}" for name in names - {".gitattributes"})
+    assert not any("/." in f"/{name}" for name in names)
     (tmp_path / "key").write_text("secret")
     (folder / "merges.txt").symlink_to(tmp_path / "key")
     done = cli("push", folder, "me/y")
@@ -451,42 +421,36 @@ def test_a_model_in_the_cache_of_the_hub_is_published(hub: Hub, tmp_path: Path) 
     for file in (folder / "config.json", folder / "model.safetensors"):
         file.rename(blobs / f"of-{file.name}")
         (snapshot / file.name).symlink_to(Path("..", "..", "blobs", f"of-{file.name}"))
-    wb.push(snapshot, "me/x")
-    assert "config.json" in there(hub, "me/x").files
+    assert "config.json" in {row.subject for row in wb.push(snapshot, "me/x", dry_run=True)}
 
 
-def test_without_a_token_nothing_is_asked_for(
+def test_what_the_hub_refuses_is_one_line(
     hub: Hub, method_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(WordbiasError, match="needs a token with write access; log in with"):
-        wb.push(method_file, "me/x")
-    assert hub.asked("POST", "") == []
+    def said(**more: Any) -> str:
+        with pytest.raises(WordbiasError) as error:
+            wb.push(method_file, "me/x", **more)
+        assert "\n" not in str(error.value)
+        return str(error.value)
 
-
-def test_a_token_without_leave_is_refused_by_the_hub(
-    hub: Hub, method_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hf_of_another")
-    with pytest.raises(WordbiasError, match=r"me/x: the hub refused it while publishing \(403\)"):
-        wb.push(method_file, "me/x")
-    assert hub.repositories == {}
-
-
-def test_offline_nothing_is_published(
-    hub: Hub, method_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.modules["huggingface_hub.constants"], "HF_HUB_OFFLINE", True)
-    with pytest.raises(WordbiasError, match="nothing is published while HF_HUB_OFFLINE"):
-        wb.push(method_file, "me/x")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["huggingface_hub.constants"], "HF_HUB_OFFLINE", True)
+        assert "nothing is published while HF_HUB_OFFLINE" in said()
     assert hub.requests == []
-
-
-def test_a_hub_out_of_order_is_one_line(hub: Hub, method_file: Path, cli: Cli) -> None:
+    with monkeypatch.context() as patch:
+        patch.delenv("HF_TOKEN")
+        assert "needs a token with write access; log in with" in said()
+    assert hub.asked("POST", "") == []
+    with monkeypatch.context() as patch:
+        patch.setenv("HF_TOKEN", "hf_of_another")
+        assert "me/x: the hub refused it while publishing (403)" in said()
     hub.broken = 500
-    done = cli("push", method_file, "me/x")
-    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    assert "the hub answered 500 while publishing" in done.err
+    assert "the hub answered 500 while publishing" in said()
+    hub.broken = None
+    assert hub.repositories == {}
+    hub.put("me/x", {"a.txt": b"x"})
+    assert "is public already; leave out private=True" in said(private=True)
+    assert set(there(hub, "me/x").files) == {"a.txt"}
 
 
 def test_a_card_whose_header_the_hub_refuses_is_one_line(
@@ -500,11 +464,3 @@ def test_a_card_whose_header_the_hub_refuses_is_one_line(
     assert "Invalid metadata in README.md" in done.err
     assert '"license" must be a string' in done.err
     assert "README.md" not in there(hub, "me/x").files
-
-
-def test_the_source_is_not_changed(hub: Hub, tmp_path: Path) -> None:
-    folder = model_folder(tmp_path)
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    wb.push(folder, "me/clean")
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-    shutil.rmtree(folder)

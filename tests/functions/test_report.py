@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stand_ins
 
 from wordbias import Embedding, WordbiasError
 from wordbias.functions.changes import changes
@@ -46,7 +47,7 @@ def old(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def measured() -> Report:
-    return measure(Embedding.sample(), only=["midb"], chance=False)
+    return measure(stand_ins.small().renamed("sample"), only=["midb"], chance=False)
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ pytest.importorskip("transformers")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SHOWN = ("tpr-gap", "fpr-gap", "separation", "sufficiency", "accuracy")
+ROWS = tiny_tasks.texts(1300, 11)
 SETTINGS = {"methods": "leace misp:dims=2", "drop": 0.3, "null": 4}
 
 
@@ -51,14 +52,37 @@ class Swept(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+def inputs(job_classifier: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a small classifier, its three tables, and those that are refused."""
     folder = tmp_path_factory.mktemp("task")
-    tiny_tasks.folder(folder / "model")
-    rows = tiny_tasks.texts(1300, 11)
+    (folder / "model").symlink_to(job_classifier, target_is_directory=True)
     names = {"label": "job", "group": "gender"}
-    tiny_tasks.table(folder / "dev.tsv", rows[:500], **names)
-    tiny_tasks.table(folder / "test.tsv", rows[500:900], **names)
-    tiny_tasks.table(folder / "train.tsv", rows[900:], **names)
+    rows, some = ROWS, tiny_tasks.texts(200, 20)
+    rare = [one for one in some if (one.group, one.label) == ("M", "nurse")][1:]
+    for name, table in {
+        "dev": rows[:500],
+        "test": rows[500:900],
+        "train": rows[900:],
+        "small": tiny_tasks.texts(150, 12, biased=0.6),
+        "one_group": [one for one in some if one.group == "F"],
+        "told": [one for one in some if (one.group == "F") == (one.label == "nurse")],
+        "few": [one for one in some if one not in rare],
+        "blank": [some[0], some[1]._replace(group=""), *some[2:]],
+        "no_text": [some[0], some[1]._replace(text=" "), *some[2:]],
+        "same_person": [some[0]._replace(text="a cup .", person="0")],
+    }.items():
+        tiny_tasks.table(folder / f"{name}.tsv", table, **names)
+    lines: list[dict[str, str | None]] = [
+        {"job": one.label, "gender": one.group, "text": one.text} for one in some
+    ]
+    lines[1]["gender"] = None
+    (folder / "null.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def swept(inputs: Path) -> Swept:
+    folder = inputs
     report = wb.sweep(
         str(folder / "model"), task=folder / "dev.tsv", test=folder / "test.tsv", labels="job",
         sensitive="gender", retrain=folder / "train.tsv", save_transform=folder / "chosen.st",
@@ -124,8 +148,7 @@ def test_the_last_layer_trained_anew_is_a_logistic_regression_on_its_inputs(swep
 
     loaded = TextClassifier.load(swept.path("model"))
     adapter = read_adapter(swept.path("chosen.st"))
-    rows = tiny_tasks.texts(1300, 11)
-    test, train = rows[500:900], rows[900:]
+    test, train = ROWS[500:900], ROWS[900:]
 
     def vectors(texts: list[tiny_tasks.Text]) -> Any:
         inputs = loaded.tokenizer([one.text for one in texts], padding=True, return_tensors="pt")
@@ -199,14 +222,14 @@ def test_the_command_says_what_python_says_and_resumes(
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_one_half_is_chosen_on_and_the_other_reported(swept: Swept) -> None:
+def test_one_half_is_chosen_on_and_the_other_reported(inputs: Path) -> None:
     report = wb.sweep(
-        swept.path("model"), task=swept.path("dev.tsv"), labels="job", sensitive="gender",
+        str(inputs / "model"), task=inputs / "small.tsv", labels="job", sensitive="gender",
         unit="person", drop=0.3, null=1, values=["M", "F"], by="separation",
     )  # fmt: skip
     rows = [row for row in report if row.measure == "separation"]
     n = {row.details["half"]: row.details["n"] for row in rows}
-    assert n["choose"] + n["report"] == 500
+    assert n["choose"] + n["report"] == 150
     assert abs(n["choose"] - n["report"]) <= 12
     assert rows[0].details["groups"] == ["M", "F"]
     assert {row.details.get("unit") for row in report["accuracy"] if "unit" in row.details} == {
@@ -221,12 +244,12 @@ def test_units_with_a_text_in_common_stay_in_one_half() -> None:
     assert len({*found}) == 3
 
 
-def test_two_columns_are_the_groups_of_both(swept: Swept, tmp_path: Path) -> None:
-    rows = tiny_tasks.texts(400, 12, biased=0.5)
+def test_two_columns_are_the_groups_of_both(inputs: Path, tmp_path: Path) -> None:
+    rows = tiny_tasks.texts(200, 12, biased=0.5)
     lines = [f"{one.label}\t{one.group}\t{'ab'[i % 2]}\t{one.text}" for i, one in enumerate(rows)]
     (tmp_path / "t.tsv").write_text("\n".join(["label\tgender\trace\ttext", *lines]) + "\n")
     report = wb.sweep(
-        swept.path("model"), task=tmp_path / "t.tsv", sensitive="gender,race", drop=0.3, null=1
+        str(inputs / "model"), task=tmp_path / "t.tsv", sensitive="gender,race", drop=0.3, null=1
     )
     assert report.rows[0].details["groups"] == ["F/a", "F/b", "M/a", "M/b"]
 
@@ -313,17 +336,17 @@ def saved_sweep(entries: Sequence[table7.Entry], path: Path) -> None:
     Report("sweep", rows=rows).save(path)
 
 
-def test_a_rule_in_python_and_nothing_chosen(swept: Swept, tmp_path: Path) -> None:
-    call = {"task": swept.path("dev.tsv"), "labels": "job", "sensitive": "gender", "null": 1}
+def test_a_rule_in_python_and_nothing_chosen(inputs: Path, tmp_path: Path) -> None:
+    call = {"task": inputs / "small.tsv", "labels": "job", "sensitive": "gender", "null": 1}
     report = wb.sweep(
-        swept.path("model"), rule=lambda before, after, gap, other: after, methods="leace", **call
+        str(inputs / "model"), rule=lambda before, after, gap, other: after, methods="leace", **call
     )
     rows = [row for row in report["accuracy"] if row.details["half"] == "choose"]
     best = max(rows, key=lambda row: row.value or 0.0)
     assert [row.value for row in rows if row.details["chosen"]] == [best.value]
     report = wb.sweep(
-        swept.path("model"), rule=lambda *_: None, save_transform=tmp_path / "a.st",
-        retrain=swept.path("train.tsv"), **call,
+        str(inputs / "model"), rule=lambda *_: None, save_transform=tmp_path / "a.st",
+        retrain=inputs / "train.tsv", **call,
     )  # fmt: skip
     assert "no: of 74 settings the rule scores none higher" in report.heading[1]
     assert not (tmp_path / "a.st").exists()
@@ -375,39 +398,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("given", "message"), BAD)
 def test_calls_that_are_refused(
-    swept: Swept,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    given: dict[str, Any],
-    message: str,
+    inputs: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], message: str
 ) -> None:
-    rows = tiny_tasks.texts(200, 20)
-    names = {"label": "job", "group": "gender"}
-    tiny_tasks.table(tmp_path / "dev.tsv", tiny_tasks.texts(500, 11), **names)
-    women = [one for one in rows if one.group == "F"]
-    tiny_tasks.table(tmp_path / "one_group.tsv", women, **names)
-    told = [one for one in rows if (one.group == "F") == (one.label == "nurse")]
-    tiny_tasks.table(tmp_path / "told.tsv", told, **names)
-    rare = [one for one in rows if (one.group, one.label) == ("M", "nurse")][1:]
-    few = [one for one in rows if one not in rare]
-    tiny_tasks.table(tmp_path / "few.tsv", few, **names)
-    blank = [rows[0], rows[1]._replace(group=""), *rows[2:]]
-    tiny_tasks.table(tmp_path / "blank.tsv", blank, **names)
-    no_text = [rows[0], rows[1]._replace(text=" "), *rows[2:]]
-    tiny_tasks.table(tmp_path / "no_text.tsv", no_text, **names)
-    lines: list[dict[str, str | None]] = [
-        {"job": one.label, "gender": one.group, "text": one.text} for one in rows
-    ]
-    lines[1]["gender"] = None
-    (tmp_path / "null.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
-    same_person = [rows[0]._replace(text="a cup .", person="0")]
-    tiny_tasks.table(tmp_path / "same_person.tsv", same_person, **names)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(inputs)
     usual = {"labels": "job", "sensitive": "gender"} if "task" in given else {}
     if message.endswith("'label'"):
         usual = {"sensitive": "gender"}
     with pytest.raises((WordbiasError, WordbiasWarning), match=message) as caught:
-        wb.sweep(swept.path("model"), **{**usual, **given})
+        wb.sweep("model", **{**usual, **given})
     assert "\n" not in str(caught.value)
 
 
@@ -416,28 +414,28 @@ def test_tables_fit_eighty_columns(swept: Swept) -> None:
     assert not [line for line in lines if len(line) > 80]
 
 
-def test_an_encoder_with_a_head_of_scikit_learn(swept: Swept, tmp_path: Path) -> None:
+def test_an_encoder_with_a_head_of_scikit_learn(inputs: Path, tmp_path: Path) -> None:
     """The head reads the mean of all tokens; what is written is what `predict` removes."""
     import torch
     from sklearn.linear_model import LogisticRegression
     from transformers import AutoModel, AutoTokenizer
 
-    folder, rows = swept.path("model"), tiny_tasks.texts(300, 12)
+    folder, rows = str(inputs / "model"), tiny_tasks.texts(300, 12)
     tokenizer, encoder = (one.from_pretrained(folder) for one in (AutoTokenizer, AutoModel))
-    inputs = tokenizer([row.text for row in rows], padding=True, return_tensors="pt")
+    encoded = tokenizer([row.text for row in rows], padding=True, return_tensors="pt")
     with torch.inference_mode():
-        states, mask = encoder(**inputs)[0], inputs["attention_mask"][..., None]
+        states, mask = encoder(**encoded)[0], encoded["attention_mask"][..., None]
     x = ((states * mask).sum(1) / mask.sum(1)).numpy()
     head = LogisticRegression(max_iter=5000).fit(x, [row.label for row in rows])
     report = wb.sweep(
-        (folder, head), task=swept.path("dev.tsv"), test=swept.path("test.tsv"), labels="job",
+        (folder, head), task=inputs / "small.tsv", test=inputs / "test.tsv", labels="job",
         sensitive="gender", null=1, drop=0.5, save_transform=tmp_path / "chosen.st",
     )  # fmt: skip
     found = Swept(tmp_path, report)
     assert found.chosen != "Base"
     for stage, adapter in (("before", None), ("after", tmp_path / "chosen.st")):
         out = tmp_path / f"{stage}.tsv"
-        wb.predict((folder, head), swept.path("test.tsv"), adapter=adapter, output=out)
+        wb.predict((folder, head), inputs / "test.tsv", adapter=adapter, output=out)
         expected = wb.fairness(out, sensitive="gender", labels="job")
         (known,) = (row for row in expected["tpr-gap"] if row.details["set"] == "sum")
         assert found.values(stage=stage, half="report")["tpr-gap"].value == known.value

@@ -24,30 +24,16 @@ COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
 
 @dataclass(frozen=True)
 class Call:
-    """One call of the command line.
-
-    Attributes
-    ----------
-    name
-        Of the call and of the file that holds what it gave.
-    line
-        What is typed behind ``wordbias``.
-    needs
-        Packages without which it is skipped.
-    trained
-        Whether its numbers come from training or from an encoder: they are compared within 1e-3.
-    few_premises
-        Whether it runs on a few premises of the marked-attribute sets; all take half a minute.
-    counts
-        Whether its numbers count predicted classes: one near a tie is another on other processors,
-        so that no number is compared.
-    """
+    """One call of the command line, by its name and that of the file that holds what it gave."""
 
     name: str
-    line: str
-    needs: tuple[str, ...] = ()
+    line: str  # what is typed behind `wordbias`
+    needs: tuple[str, ...] = ()  # packages without which it is skipped
+    # its numbers come from training or from an encoder: they are compared within 1e-3
     trained: bool = False
+    # on a few premises of the marked-attribute sets; all take half a minute
     few_premises: bool = False
+    # its numbers count predicted classes: one near a tie is another on other processors
     counts: bool = False
 
     @property

@@ -76,19 +76,7 @@ def without_times(said: str, folder: Path) -> str:
 
 
 def record(line: str, code: int, out: str, err: str, folder: Path, made: list[Path]) -> Any:
-    """Return the masked structure of a call.
-
-    Parameters
-    ----------
-    line
-        What was typed.
-    code, out, err
-        What it returned and printed.
-    folder
-        Where it ran.
-    made
-        The files that it wrote there.
-    """
+    """Return the masked structure of a call: what it printed, and the files that it made."""
     found = {"call": f"wordbias {line}", "exit": code, "stdout": text(without_times(out, folder))}
     found["stderr"] = lines(without_times(err, folder))
     found["files"] = {path.relative_to(folder).as_posix(): file(path) for path in made}
@@ -220,14 +208,12 @@ def _is_real(number: str) -> bool:
 
 
 def differences(expected: Any, found: Any, trained: bool, at: str = "") -> Iterator[str]:
-    """Yield where two records differ, in words.
-
-    Keys, words, whole numbers, lengths and orders are equal; other numbers within 1e-5 of each
-    other (float32 on another processor), or 1e-3 where something was trained. A
-    number in a text may also differ by the rounding of its last digit, and a change in a row by
-    that of the values whose difference it is. Where something was trained, words behind the first
-    rows of a long file are not compared: another processor may predict another class.
-    """
+    """Yield where two records differ, in words."""
+    # Keys, words, whole numbers, lengths and orders are equal; other numbers within 1e-5 of each
+    # other (float32 on another processor), or 1e-3 where something was trained. A number in a text
+    # may also differ by the rounding of its last digit, and a change in a row by that of the values
+    # whose difference it is. Where something was trained, words behind the first rows of a long
+    # file are not compared: another processor may predict another class.
     if isinstance(expected, dict) and isinstance(found, dict):
         if list(expected) != list(found):
             yield f"{at}: expected the keys {list(expected)}, found {list(found)}"

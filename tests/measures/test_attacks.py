@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from quick_cases import first_quick
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
@@ -68,7 +69,7 @@ def of(found: HeldOut, measure: str) -> Any:
     return one
 
 
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("k", first_quick([2, 3]))
 def test_the_nearest_neighbours_vote_as_those_of_scikit_learn(k: int) -> None:
     """Of classes of one size in every fold, whose votes weigh alike; and tuned on inner folds."""
     x, made = design(60 if k == 2 else 90, k)
@@ -93,6 +94,7 @@ def test_the_nearest_neighbours_vote_as_those_of_scikit_learn(k: int) -> None:
                 assert accuracies[outer, draw] == pytest.approx(expected_tuned, abs=0.07)
 
 
+@pytest.mark.slow
 def test_the_network_is_tuned_on_the_next_fold_and_tested_on_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -83,6 +83,7 @@ def test_midb_along_a_null_is_midb_along_its_subspace(panel: Panel) -> None:
             assert values[name, ""][i] == pytest.approx(value, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_direct_bias_along_a_null_is_of_two_random_words_of_like_frequency(panel: Panel) -> None:
     nulls, values = draw_nulls(panel), chance_values(panel, ["direct-bias"])
     known = {
@@ -139,6 +140,7 @@ def test_sembias_and_gipe_along_a_null(panel: Panel) -> None:
         assert values[key_of(row)][2] == pytest.approx(row.value, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_draws_are_seeded_and_do_not_depend_on_what_else_is_asked(panel: Panel) -> None:
     alone, both = chance_values(panel, ["direct-bias"]), chance_values(panel, QUICK)
     assert all((alone[key] == both[key]).all() for key in alone)

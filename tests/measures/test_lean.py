@@ -74,6 +74,7 @@ def test_the_interval_is_over_redrawn_pairs(panel: Panel) -> None:
     assert width == pytest.approx(high - low, rel=0.2)
 
 
+@pytest.mark.slow
 def test_words_that_people_call_gendered_are_told_or_said_not_to_be(whole: Panel) -> None:
     """Of the words of 64 pairs none is told wrong; each definitional pair is off its own axis."""
     panel = whole

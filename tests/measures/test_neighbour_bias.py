@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from quick_cases import first_quick
 from scipy.stats import pearsonr
 
 import wordbias as wb
@@ -51,7 +52,7 @@ def _by_hand(panel: Panel, axis: np.ndarray) -> float:
     return float(pearsonr(leans, shares).statistic)
 
 
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("place", first_quick([0, 1]))
 def test_the_value_is_that_of_the_paper_word_by_word(panels: list[Panel], place: int) -> None:
     panel = panels[place]
     axis = panel.original["she"].astype(float) - panel.original["he"]
@@ -63,6 +64,7 @@ def test_the_value_is_that_of_the_paper_word_by_word(panels: list[Panel], place:
     assert (row.details["k"], row.details["among"], row.details["unit"]) == (K, 3000, "words")
 
 
+@pytest.mark.slow
 def test_chance_is_the_value_along_the_other_axis(panels: list[Panel]) -> None:
     panel = panels[0]
     nulls = draw_nulls(panel, 3)

@@ -96,6 +96,7 @@ def test_the_share_can_be_another(words: Any) -> None:
     assert {len(result.right) for result in found.values()} == {150}
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_split(words: Any, split: list[Any]) -> None:
     one, again, other = (
         [found.right.tolist() for found in recoverability(*words, seed=seed).values()]
@@ -110,6 +111,7 @@ def test_unknown_classifiers_are_none() -> None:
         make_classifier("forest", 0)
 
 
+@pytest.mark.slow
 def test_separated_words_are_recovered_and_noise_is_not() -> None:
     """Noise: right as often as a coin, within what the binomial allows once in 100,000."""
     rng = np.random.default_rng(5)

@@ -147,6 +147,7 @@ def test_chance_is_the_measure_of_groups_that_do_not_differ(sample: Embedding) -
         assert said == pytest.approx(expected, rel=1e-5, abs=1e-7), name
 
 
+@pytest.mark.slow
 def test_it_has_a_value_for_groups_without_pairs_and_direct_bias_has_none(
     cli: Callable[..., Any],
 ) -> None:

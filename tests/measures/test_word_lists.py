@@ -172,6 +172,7 @@ def test_embeddings_that_lack_words_get_the_same_redraws(
         np.testing.assert_array_equal(null.axis, other.axis)
 
 
+@pytest.mark.slow
 def test_the_difference_of_equal_embeddings_is_zero_over_all_lists(
     sample: Embedding, given: list[str]
 ) -> None:

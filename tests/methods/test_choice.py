@@ -283,6 +283,7 @@ def test_without_an_interval_a_change_has_none() -> None:
 # Costs
 
 
+@pytest.mark.slow
 def test_neighbours_kept_are_those_among_all_neutral_words(few: Embedding) -> None:
     task = task_of(few, "direct-bias", sets=[SIMILAR])
     half = task.reported_on

@@ -112,6 +112,7 @@ def test_a_direction_in_which_only_the_spread_differs_is_found() -> None:
     assert left["DensityMatching"].p(left["DensityMatching"].probes[0]) > 0.05
 
 
+@pytest.mark.slow
 def test_descent_finds_what_covariances_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Classes of one mean and one covariance, which differ along the first coordinate."""
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from quick_cases import first_quick
 
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
@@ -140,6 +141,7 @@ def test_as_published_vectors_are_not_scaled(sample: Embedding) -> None:
     assert f"{lost:.1%} of all squared length cannot be reconstructed" in found.warnings[0]
 
 
+@pytest.mark.slow
 def test_the_unit_of_the_vectors_plays_no_part(small: Embedding) -> None:
     """Where they are scaled; by a power of two, so that nothing is rounded."""
     larger, even_larger = (_like(small, factor * small.vectors) for factor in (4, 64))
@@ -156,7 +158,7 @@ def test_more_pretraining_reconstructs_better(small: Embedding) -> None:
     assert losses[1] < losses[0]
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
 def test_stereotypes_come_off_the_difference(small: Embedding, seed: int) -> None:
     """By small steps; a large weight drives the training anywhere, on each machine elsewhere."""
     found = fit(small, weight=0.01, seed=seed, **{**FEW, "epochs": 3})
@@ -180,6 +182,7 @@ def test_as_published(small: Embedding) -> None:
     assert found.settings["as_published"] is True
 
 
+@pytest.mark.slow
 def test_words_of_ones_own(small: Embedding, tmp_path: Path) -> None:
     stereotypes = ["doctor", "lawyer", "teacher", "soldier", "no-such-word"]
     file = tmp_path / "stereotypes.txt"

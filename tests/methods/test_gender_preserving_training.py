@@ -77,6 +77,7 @@ def _found(trained: Trained) -> list[tuple[str, int, list[int], list[float]]]:
     ]
 
 
+@pytest.mark.slow
 def test_training_is_decided_by_the_seed(
     corpus: Corpus, words: Words, uninterrupted: Trained
 ) -> None:

@@ -166,6 +166,7 @@ def test_ordinary_vectors_are_refused(sample: Embedding) -> None:
         fit(sample)
 
 
+@pytest.mark.slow
 def test_no_coordinate_of_ordinary_vectors_passes(sample: Embedding) -> None:
     """Whichever of the 100 coordinates stands last."""
     refused = 0

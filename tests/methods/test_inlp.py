@@ -230,6 +230,7 @@ def test_it_warns_where_more_than_a_quarter_went() -> None:
     assert any(w.startswith("26 of 100 dimensions were removed") for w in more.warnings)
 
 
+@pytest.mark.slow
 def test_logistic_regression_does_it_as_well() -> None:
     found = fitted(classes=3, classifier="logistic")
     words, x = _words(3)
@@ -238,6 +239,7 @@ def test_logistic_regression_does_it_as_well() -> None:
     assert _right(LogisticRegression(max_iter=10_000), found(x), words) <= _most_by_chance(words)
 
 
+@pytest.mark.slow
 def test_the_seed_decides() -> None:
     options: dict[str, Any] = {"classes": 3, "per_class": 100, "rounds": 4}
     one, again, other = (fit(sample(), **options, seed=seed) for seed in (5, 5, 6))

@@ -278,6 +278,7 @@ def test_one_huge_row_decides_the_shrinkage() -> None:
     assert _change(shrunk, orthogonal) < 1e-3 * _change(plain, orthogonal)
 
 
+@pytest.mark.slow
 def test_the_setting_of_the_estimator_and_of_words_is_that_of_the_function() -> None:
     x, labels = _ill_conditioned()
     expected = fit_erasure(x, labels, shrinkage=False)(x)

@@ -78,6 +78,7 @@ def test_centring_has_no_meaning_for_means_and_is_refused(key: str) -> None:
         fit_chain(f"misp:{key}", sample(), religion())
 
 
+@pytest.mark.slow
 def test_two_groups_give_the_result_of_an_attribute() -> None:
     two = WordGroups.load("religion:christian,muslim")
     attribute = Attribute.load("religion:christian,muslim")

@@ -179,6 +179,7 @@ def test_any_removal_has_random_ones_that_move_rows_as_far(
         assert _turned(one, embedding) == pytest.approx(_turned(chain, embedding), abs=2e-6)
 
 
+@pytest.mark.slow
 def test_directions_by_covariance_have_the_words_covariance() -> None:
     """The first one has the distribution of a normal vector, at length one; else it is uniform."""
     rng = np.random.default_rng(0)

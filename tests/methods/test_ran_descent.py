@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quick_cases import examples
+from quick_cases import examples, first_quick
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
@@ -84,7 +84,7 @@ def _unit(x: Any) -> Any:
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
-@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize("published", first_quick([False, True]))
 def test_the_runs_are_those_of_torch(words: Words, published: bool) -> None:
     """In float64 every one of 300 steps; in float32 wherever rounding decides no sign.
 

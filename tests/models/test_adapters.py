@@ -171,6 +171,7 @@ def test_an_adapter_of_a_deeper_model(model: Any, stored: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_one_changed_weight_is_another_model(model: Any) -> None:
     for name, _ in model.named_parameters():
         changed = build("bert")

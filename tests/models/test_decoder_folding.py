@@ -65,6 +65,7 @@ def biased(family: str) -> Any:
     return model
 
 
+@pytest.mark.each_once("tied")
 @pytest.mark.each_once("hard", "tied")
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("hard", [True, False])

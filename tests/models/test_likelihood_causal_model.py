@@ -136,6 +136,7 @@ def test_neither_side_nor_token_of_padding_changes_a_score() -> None:
 words = st.lists(st.sampled_from(sorted(set(WORDS.split()))), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(texts=st.lists(words.map(" ".join), min_size=1, max_size=7), data=st.data())
 def test_order_and_company_change_no_score(texts: list[str], data: st.DataObject) -> None:

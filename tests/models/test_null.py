@@ -70,6 +70,7 @@ def test_directions_are_orthonormal_and_have_the_weights(k: int, more: int, seed
     np.testing.assert_array_equal(drawn.weights, fitted.weights)
 
 
+@pytest.mark.slow
 def test_no_direction_is_likelier_than_another() -> None:
     """The mean of the projections on random k of d directions is k / d times the identity."""
     rng, fitted, draws = np.random.default_rng(0), subspace(2, 5, 0), 12000

@@ -136,6 +136,7 @@ def test_the_files_of_the_model_are_kept(tmp_path: Path) -> None:
     assert load(written).prompts["query"] == "Q: "
 
 
+@pytest.mark.slow
 def test_a_second_map_gets_a_folder_of_its_own(tmp_path: Path) -> None:
     folder = sentence_folder(tmp_path / "tiny", "Normalize")
     model, x = vectors(folder)

@@ -98,6 +98,7 @@ def test_a_redraw_of_too_few_words_is_named() -> None:
         drawn_arm("lists", dict.fromkeys(range(20), Embedding.sample()), 20, three)
 
 
+@pytest.mark.slow
 def test_draws_are_dealt_to_seeds_in_their_order() -> None:
     """The model of seed s reads draw s modulo their number, of the embedding of its seed."""
     sample = Embedding.sample()

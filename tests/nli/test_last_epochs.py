@@ -127,6 +127,7 @@ def test_an_interrupted_training_ends_with_the_same_files(tmp_path: Path) -> Non
         assert resumed.epoch_file(epoch).read_bytes() == whole.epoch_file(epoch).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_model_of_another_training_is_refused(tmp_path: Path) -> None:
     job, other = _job(tmp_path / "a"), _job(tmp_path / "b", rate=0.5)
     _train(job, 1)

@@ -268,6 +268,7 @@ def test_intervals_of_templates_that_are_all_alike_are_points() -> None:
         np.testing.assert_allclose(drawn, value)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_true_value() -> None:
     """Of many samples of templates, 95 % of the intervals hold the value of the population.
 

@@ -63,6 +63,7 @@ def alone(model: Model, embedding: Embedding, test: TestSet) -> NDArray[np.float
 
 
 @pytest.mark.each_once("intra")
+@pytest.mark.each_once("intra")
 @pytest.mark.parametrize("intra", [True, False])
 @pytest.mark.parametrize("at_once", [1, 30, 10_000])
 def test_scoring_together_does_not_change_the_predictions(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -321,6 +320,7 @@ def test_new_models_do_not_join_a_stack_that_is_resumed(
     assert not list(tmp_path.glob("*.checkpoint"))
 
 
+@pytest.mark.slow
 def test_the_checkpoint_of_a_finished_stack_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -432,16 +432,11 @@ def test_another_file_is_not_overwritten(content: bytes, tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
-@pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
-def test_a_cluster_trains_the_same(
-    cluster: str, package: str, trained: list[Job], tmp_path: Path
-) -> None:
-    pytest.importorskip(package, reason=f"{cluster} is one of the two clusters")
-    if "ray" in sys.modules:  # other tests may have joined a cluster, and here one is started
-        sys.modules["ray"].shutdown()
+def test_a_cluster_trains_the_same(trained: list[Job], tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="starts the processes")
     chosen = planned(tmp_path)
     ended: list[Job] = []
-    run(chosen, workers=Workers(2, cluster), finished=ended.append)
+    run(chosen, workers=Workers(2, "dask"), finished=ended.append)
     assert {job.output for job in ended} == {job.output for job in chosen}
     for one, other in zip(trained, chosen, strict=True):
         assert_equal(one.output, other.output)

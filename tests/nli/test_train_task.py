@@ -69,6 +69,7 @@ def trained(
 
 
 @pytest.mark.each_once("intra")
+@pytest.mark.each_once("intra")
 @pytest.mark.parametrize("name", list(RECIPES))
 @pytest.mark.parametrize("intra", [True, False])
 def test_stacked_models_end_as_models_trained_one_by_one(name: str, intra: bool) -> None:

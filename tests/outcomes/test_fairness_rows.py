@@ -172,6 +172,7 @@ def test_metrics_of_a_block_are_those_of_its_samples() -> None:
             np.testing.assert_array_equal(metric.joined()[0], together[name][i])
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_gap_is_as_wide_as_theory_says() -> None:
     """A TPR gap is a difference of two proportions of known sizes.
 

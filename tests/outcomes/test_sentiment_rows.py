@@ -164,6 +164,7 @@ def test_samples_are_those_of_crossed_factors() -> None:
     np.testing.assert_allclose(found, known, atol=8 * EPS * gap.size * np.abs(gap).max())
 
 
+@pytest.mark.slow
 def test_a_planted_bias_is_found_where_it_is() -> None:
     gender, _ = published_comparisons()
     known = contexts()

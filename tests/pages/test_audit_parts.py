@@ -246,6 +246,7 @@ def test_words_that_have_become_zero_are_left_out_of_the_neighbours(panel: Panel
     assert kept.details["n"] < min(1000, len(panel.vocabulary))
 
 
+@pytest.mark.slow
 def test_gipe_looks_for_neighbours_among_no_more_words_than_it_may(
     panel: Panel, stages: list[Stage]
 ) -> None:

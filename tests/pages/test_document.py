@@ -121,6 +121,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
             read_documents(path)
 
 
+@pytest.mark.slow
 def test_a_file_of_any_size_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "huge.json"
     with path.open("wb") as file:

@@ -226,6 +226,7 @@ _CONTRAST = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_in_a_browser_all_text_has_contrast(browser: Browser, opened: Path, dark: bool) -> None:
     browser.show(1280, dark=dark)

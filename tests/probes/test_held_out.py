@@ -226,6 +226,7 @@ def test_compression_is_that_of_probe() -> None:
     assert row.details["codelength"] == pytest.approx(expected.codelength, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_compression_does_not_depend_on_the_length_of_vectors() -> None:
     x, y, held_out = rows()
     values = [

@@ -22,7 +22,7 @@ from wordbias.probes.mdl import (
     online_codes_in_processes,
 )
 from wordbias.probes.train import Job, Recipe
-from wordbias.workers import BACKENDS, Workers
+from wordbias.workers import Workers
 
 
 def _noise(n: int, d: int, k: int = 2, seed: int = 0) -> tuple[Any, Any]:
@@ -81,6 +81,7 @@ def test_separable_labels_approach_the_limit() -> None:
     assert reached[2] > 0.95 * 50
 
 
+@pytest.mark.slow
 def test_a_label_that_says_more_compresses_more() -> None:
     found = [online_code(*_signal(900, 12, noise=noise)).compression for noise in (8, 3, 1, 0.1)]
     assert found == sorted(found)
@@ -189,6 +190,7 @@ def test_groups_are_sent_one_by_one() -> None:
     assert set(sorted_.ends().tolist()) <= set(stops.tolist())
 
 
+@pytest.mark.slow
 def test_orders_with_other_blocks_do_not_change_each_other() -> None:
     x, y = _signal(500, 6)
     groups = np.random.default_rng(2).integers(0, 25, 500)
@@ -293,7 +295,7 @@ def _three_classes() -> Labelled:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ["loky", "dask"])
 def test_codes_of_several_processes_are_those_of_one(
     backend: str, join: Callable[[str], None]
 ) -> None:

@@ -48,6 +48,7 @@ def _jobs(labels: Any, layers: int = 1, seeds: int = 1, shares: Any = SHARES) ->
     ]
 
 
+@pytest.mark.each_once("k")
 @pytest.mark.parametrize("probe", ["linear", "mlp"])
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("last", [False, True])

@@ -134,6 +134,7 @@ def test_a_path_that_exists_is_not_an_address(
 # what is fetched
 
 
+@pytest.mark.slow
 def test_the_only_file_of_data_is_fetched_and_read_as_vectors(hub: Hub) -> None:
     hub.put("me/glove", {"glove.txt": VECTORS, "README.md": b"---\n---\n", ".gitattributes": b""})
     path = located("hf://me/glove")
@@ -153,6 +154,7 @@ def test_what_is_in_the_cache_is_not_sent_again(hub: Hub) -> None:
     assert len(hub.asked("GET", "resolve")) == sent == 1
 
 
+@pytest.mark.slow
 def test_a_new_commit_is_noticed_and_a_revision_stays(hub: Hub) -> None:
     made = hub.put("me/glove", {"glove.txt": VECTORS})
     made.refs["v1"] = old = made.refs["main"]

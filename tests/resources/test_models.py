@@ -62,6 +62,7 @@ def offline(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return switch
 
 
+@pytest.mark.slow
 def test_a_name_without_an_owner_is_one_of_sentence_transformers(
     hub: Hub, minilm: Path, offline: Callable[[], None]
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_folder_here_comes_first(hub: Hub, minilm: Path, monkeypatch: pytest.M
     assert hub.requests == []
 
 
+@pytest.mark.slow
 def test_a_model_that_is_in_the_cache_is_not_asked_for(hub: Hub, minilm: Path) -> None:
     name = f"sentence-transformers/{MINILM}"
     wb.encode(name, TEXTS)

@@ -23,28 +23,14 @@ Read = Callable[[Path], Any]
 
 
 class Reader(NamedTuple):
-    """One reader.
-
-    Attributes
-    ----------
-    file
-        Name of the file that is spoiled; its suffix counts.
-    seed
-        What a valid one holds, or what writes one.
-    read
-        Reads all of it.
-    real
-        A file of real data of this kind.
-    slow
-        Whether a call takes so long that it gets few examples.
-    """
+    """One reader."""
 
     name: str
-    file: str
-    seed: bytes | seeds.Make
+    file: str  # name of the file that is spoiled; its suffix counts
+    seed: bytes | seeds.Make  # what a valid one holds, or what writes one
     read: Read
-    real: str = ""
-    slow: bool = False
+    real: str = ""  # a file of real data of this kind
+    slow: bool = False  # a call takes so long that it gets few examples
 
     def make(self, path: Path) -> bytes:
         """Write the seed at a path in an empty folder, and return what it holds."""

@@ -133,6 +133,7 @@ def test_articles_are_corrected_before_new_words_only() -> None:
     assert with_articles("A cap.", "A jeans.") == "A jeans."
 
 
+@pytest.mark.slow
 def test_proposals_for_gender_are_mostly_those_that_people_made(shared_data: Path) -> None:
     """The published swaps are by hand: people also exchanged names and clothes."""
     published = load_gsss(shared_data / "gsss" / "dev.csv").repaired.gsss

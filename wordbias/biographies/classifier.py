@@ -70,11 +70,6 @@ def train_head(
 
     Orgad et al. (2022, §4.2) retrain it so on the original data: bias that comes back had only been
     hidden by debiasing.
-
-    Raises
-    ------
-    WordbiasError
-        If there is nothing to train on, or the loss is no number.
     """
     head = new_head(training.vectors.shape[1], classes, recipe.seed)
     examples, evaluated = (_VectorExamples(head, *part) for part in (training, dev))
@@ -108,10 +103,7 @@ def fine_tune(
     about: Mapping[str, Any] | None = None,
     what: str = "fine-tuning",
 ) -> Fitted:
-    """Train an encoder in place, with a new last layer.
-
-    Both end with the parameters that were best on dev; see `wordbias.classifier_training`.
-    """
+    """Train an encoder in place, with a new last layer."""
     head = new_head(encoder.dim, len(training.classes), recipe.seed).to(encoder.device)
     examples, evaluated = (TextExamples(encoder, head, settings, part) for part in (training, dev))
     options = {"checkpoint": checkpoint, "about": about, "what": what}
@@ -189,18 +181,7 @@ def save_model(
     classes: Sequence[str],
     about: Mapping[str, Any],
 ) -> None:
-    """Write a folder for transformers, with the last layer and ``training.json`` in it.
-
-    Parameters
-    ----------
-    about
-        Settings that the model depends on; one of the same settings is not written again.
-
-    Raises
-    ------
-    WordbiasError
-        If the folder holds another model, or cannot be written.
-    """
+    """Write a folder for transformers with the last layer, unless one of this `about` is there."""
     wanted = {**about, "classes": list(classes)}
     if folder.exists():
         try:

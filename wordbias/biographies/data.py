@@ -28,38 +28,19 @@ RAW, START = "raw", "start_pos"
 
 @dataclass(frozen=True, eq=False)
 class Biographies:
-    """Biographies of `n` people.
-
-    Attributes
-    ----------
-    path
-        Source of the texts, as outputs name it.
-    texts
-        One text for each person.
-    labels
-        Occupations, as indices of `classes`, shape ``(n,)``.
-    classes
-        Names of the occupations, sorted; some may have no text.
-    genders
-        Indices of `groups`, shape ``(n,)``.
-    groups
-        Genders in the order of differences: female minus male.
-    names
-        Name of each person, its parts separated by spaces, or None if the file has none.
-    splits
-        ``train``, ``dev`` or ``test`` for each person, or None if the file has no splits.
-    dropped, problem
-        Number of records that were left out because they cannot be used, and the first reason.
-    """
+    """Biographies of `n` people."""
 
     path: str
     texts: tuple[str, ...] = field(repr=False)
-    labels: Codes = field(repr=False)
-    classes: tuple[str, ...]
-    genders: Codes = field(repr=False)
-    groups: tuple[str, str] = GROUPS
+    labels: Codes = field(repr=False)  # occupations, as indices of `classes`, shape `(n,)`
+    classes: tuple[str, ...]  # names of the occupations, sorted; some may have no text
+    genders: Codes = field(repr=False)  # indices of `groups`, shape `(n,)`
+    groups: tuple[str, str] = GROUPS  # genders in the order of differences: female minus male
+    # name of each person, its parts separated by spaces, or None if the file has none
     names: tuple[str, ...] | None = field(default=None, repr=False)
+    # `train`, `dev` or `test` for each person, or None if the file has no splits
     splits: tuple[str, ...] | None = field(default=None, repr=False)
+    # number of records that were left out because they cannot be used, and the first reason
     dropped: int = 0
     problem: str = ""
 
@@ -114,13 +95,7 @@ class Biographies:
         return digest.hexdigest()
 
     def take(self, rows: ArrayLike) -> Biographies:
-        """Return some people, in this order, repeated if `rows` repeats; classes do not change.
-
-        Parameters
-        ----------
-        rows
-            Indices, shape ``(m,)``, or a mask of shape ``(n,)``.
-        """
+        """Return the people of indices (m,) or of a mask (n,), repeated if `rows` repeats."""
         given = np.asarray(rows)
         places = np.flatnonzero(given) if given.dtype == bool else given.astype(np.intp)
         return replace(
@@ -191,38 +166,9 @@ def load_biographies(
     female: str | None = None,
     skip_bad: bool = False,
 ) -> Biographies:
-    """Read biographies.
-
-    Parameters
-    ----------
-    source
-        .tsv, .csv or .jsonl, compressed or not, .parquet where pyarrow is, or a pickle: a list of
-        dicts, as the scripts of De-Arteaga et al. (2019) write it. Of a pickle nothing is
-        executed. Or a frame of pandas.
-    text
-        Column of the texts; by default *raw* from *start_pos* on if there are both (a biography
-        without its first sentence, which says the occupation), else *hard_text*, *text*, *bio* or
-        *raw*.
-    label
-        Column of the occupations; by default *profession*, *title*, *label* or *p*.
-    gender
-        Column of the genders; by default *gender* or *g*.
-    split
-        Column of the splits; by default *split*, if there is one.
-    name
-        Column of the names; by default *name* or *names*, if there is one.
-    female
-        Value of `gender` for women; by default F, female, w or woman in any case, as against M,
-        male or man. If it is given, all others must have the same other value.
-    skip_bad
-        Leave out records that cannot be used, and count them.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, has no such columns, has a record that cannot be used, or has
-        people of only one occupation or gender.
-    """
+    """Read biographies from a table, a pickle of De-Arteaga et al. (2019), or a frame of pandas."""
+    # If there are both columns, texts are `raw` from `start_pos` on: a biography without its first
+    # sentence, which says the occupation.
     asked = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
     table = _opened(source)
     columns: dict[str, str] = {}
@@ -347,22 +293,7 @@ class BadPersonError(Exception):
 
 
 def read_person(cells: Mapping[str, Any], columns: Mapping[str, str], female: str | None) -> Person:
-    """Read one record.
-
-    Parameters
-    ----------
-    cells
-        Texts by column; from a pickle, values of any plain kind.
-    columns
-        Columns of text, label, gender, split and name; the last two may be missing.
-    female
-        Value that means female, if it is not a usual one. All values are then kept as they are.
-
-    Raises
-    ------
-    BadPersonError
-        If a cell is missing or wrong.
-    """
+    """Read one record; if `female` is given, values of gender are kept as they are."""
     text = _text(cells, columns["text"])
     label = _cell(cells, columns["label"])
     gender = _gender(_cell(cells, columns["gender"]), columns["gender"], female)
@@ -447,22 +378,8 @@ class Parts(NamedTuple):
 
 
 def split(bios: Biographies, seed: int) -> Parts:
-    """Split biographies into a training, a development and a test part: as given, or at random.
-
-    Parameters
-    ----------
-    bios
-        Biographies. If they have `splits`, these decide, and the seed only draws a development
-        part from the training part if there is none.
-    seed
-        Seed of the draw: a quarter for testing, of the rest 13.3 % for development (a tenth of
-        all), both stratified by class, by scikit-learn's ``train_test_split`` as published.
-
-    Raises
-    ------
-    WordbiasError
-        If a class is too small to be split, or the column names no training or test part.
-    """
+    """Split as given, else at random by class: a quarter for test, of the rest 13.3 % for dev."""
+    # As published, by scikit-learn's `train_test_split`.
     if bios.splits is None:
         rest, test = _drawn(bios, TEST_SHARE, seed)
         return Parts(*_drawn(rest, DEV_SHARE, seed), test)

@@ -33,24 +33,13 @@ _SHORT = 16
 
 @dataclass(frozen=True)
 class EncodingSettings:
-    """Settings with which an encoder encodes biographies.
+    """Settings with which an encoder encodes biographies."""
 
-    Attributes
-    ----------
-    max_tokens
-        Tokens that a text is cut to, special ones included.
-    pooling
-        ``first``, as published, ``mean`` or, of a causal model, ``last``: which tokens of the last
-        layer are the text's vector.
-    half
-        Multiply matrices in bfloat16; parameters stay as they are.
-    device
-        By default the first of cuda, mps and cpu that is available.
-    """
-
-    max_tokens: int = 128
+    max_tokens: int = 128  # tokens that a text is cut to, special ones included
+    # `first`, as published, `mean` or, of a causal model, `last`: which tokens of the last layer
+    # are the text's vector
     pooling: str = "first"
-    half: bool = False
+    half: bool = False  # multiply matrices in bfloat16; parameters stay as they are
     device: str | None = None
 
     def load(self, model: str, random_init: int | None = None) -> Encoder:
@@ -142,20 +131,11 @@ class LiveEncoder:
 
 @dataclass(frozen=True, eq=False)
 class VectorCache:
-    """Files with the vectors of an encoder that is not trained; missing ones are encoded.
+    """Files with the vectors of an encoder that is not trained; missing ones are encoded."""
 
-    Attributes
-    ----------
-    folder
-        Folder of the files, whose names are hashes of what they depend on.
-    about
-        Model and settings, for these hashes.
-    load
-        Loads the encoder; not called if nothing has to be encoded.
-    """
-
-    folder: Path
-    about: Mapping[str, Any]
+    folder: Path  # folder of the files, whose names are hashes of what they depend on
+    about: Mapping[str, Any]  # model and settings, for these hashes
+    # loads the encoder; not called if nothing has to be encoded
     load: Callable[[], Encoder] = field(repr=False)
     settings: EncodingSettings
 

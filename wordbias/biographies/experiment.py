@@ -1,10 +1,8 @@
 """The occupation experiment of Orgad et al. (2022): every strategy under every seed.
 
 A classifier is trained on data that a strategy debiased. Gender is probed in its vectors and its
-gaps are measured. Then only its last layer is trained again, on the original data, and the gaps are
-measured once more. Or a removal is put before the last layer of the classifier of the original
-data; see `wordbias.retraining.removals`. The rows of each job are a line of a file, so that an
-interrupted experiment resumes.
+gaps are measured, once more after only its last layer is trained again, on the original data. Or a
+removal is put before the last layer; see `wordbias.retraining.removals`.
 """
 
 from __future__ import annotations
@@ -84,16 +82,7 @@ _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 
 
 def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
-    """Run the jobs that are not done yet; return the rows of all, in the order of the plan.
-
-    The rows of a job become a line of ``results.jsonl`` in the plan's folder as soon as it ends.
-
-    Raises
-    ------
-    WordbiasError
-        If data, model or folder cannot be used, the file there is damaged or of another study, or
-        another process works on it.
-    """
+    """Run the jobs that are not done yet; return the rows of all, in the order of the plan."""
     workers = workers or Workers()
     check_output_folder(plan.folder)
     check_jobs(plan)
@@ -125,10 +114,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
 
 
 def _forget_jobs_without_model(plan: Plan, store: Store) -> None:
-    """Let jobs of `NONE` run again that did not keep their model, if an arm of vectors needs it.
-
-    They were run without arms of vectors.
-    """
+    """Let jobs of `NONE` run again that did not keep their model, if an arm of vectors needs it."""
     again = [
         str(job.seed)
         for job in dict.fromkeys(
@@ -159,18 +145,7 @@ def _timed(plan: Plan, job: Job) -> Entry:
 
 
 def run_job(plan: Plan, job: Job) -> tuple[list[Row], dict[str, Any]]:
-    """Run a job; the result depends on nothing but plan and job.
-
-    Returns
-    -------
-    rows, facts
-        Measured values, and further entries of the job's line in the file of results.
-
-    Raises
-    ------
-    WordbiasError
-        If the data or the encoder cannot be used; the message names the job.
-    """
+    """Run a job; return its rows, and further entries of its line in the file of results."""
     with _named_errors(job):
         data = JobData.of(plan, job)
         if job.strategy in BASELINES:
@@ -265,16 +240,7 @@ def fit_to_people(
     pooling: str,
     seed: int,
 ) -> Sequence[Step]:
-    """Fit the removal of an arm of vectors to people, balanced as its name says.
-
-    Parameters
-    ----------
-    vectors, people
-        Vectors of the original training part, shape ``(n, d)``, and its people.
-    seed
-        Seed of who is left out or repeated, of a method that draws, and of the directions of a
-        random removal, which move all people as far.
-    """
+    """Fit the removal of an arm to people's vectors (n, d), balanced as the arm's name says."""
     how, name = divided(strategy)
     rows = np.arange(len(people))
     if how:
@@ -300,16 +266,8 @@ def encode_ahead(plan: Plan, job: Job) -> None:
 
 
 def check_jobs(plan: Plan) -> None:
-    """Refuse data that a job could not be done with, before any model is loaded.
-
-    Which biographies a part has does not depend on their texts, so none is rewritten here.
-
-    Raises
-    ------
-    WordbiasError
-        If a part is missing, or cannot be balanced, or a class has no share of women; the message
-        names the job.
-    """
+    """Refuse data that a job could not be done with, before any model is loaded."""
+    # Which biographies a part has does not depend on their texts, so none is rewritten here.
     people = plan.biographies
     bare = replace(plan, biographies=replace(people, texts=("",) * len(people), names=None))
     for job in plan.jobs():
@@ -328,20 +286,12 @@ def _named_errors(job: Job) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class JobData:
-    """Data of a job.
-
-    Attributes
-    ----------
-    prepared
-        Parts of the split, as the strategy rewrites and balances them.
-    shares
-        Share of women in each class, shape ``(classes,)``.
-    """
+    """Data of a job."""
 
     plan: Plan
     job: Job
-    prepared: Prepared
-    shares: NDArray[np.float64]
+    prepared: Prepared  # parts of the split, as the strategy rewrites and balances them
+    shares: NDArray[np.float64]  # share of women in each class, shape `(classes,)`
 
     @classmethod
     def of(cls, plan: Plan, job: Job) -> JobData:
@@ -439,13 +389,6 @@ def gender_rows(
     If an occupation is mostly of one gender, a probe that finds the occupation knows much of the
     gender. So each occupation is also coded alone, on equally many women and men. `control` is the
     compression of a receiver who knows only the occupation, ``1 / H(gender | occupation)``.
-
-    Parameters
-    ----------
-    vectors
-        Vectors of the people, shape ``(n, d)``.
-    balanced
-        Also over all occupations, take equally many women and men of each.
     """
     even = np.flatnonzero(copies(probe.labels, probe.genders, "subsample", run.seed))
     everyone = even if balanced else np.arange(len(probe))
@@ -479,15 +422,7 @@ def gap_rows(
     *,
     as_published: bool = False,
 ) -> list[Row]:
-    """Measure the fairness of predictions; see `wordbias.outcomes.fairness`.
-
-    Parameters
-    ----------
-    predicted
-        Class numbers, shape ``(n,)``.
-    shares
-        Share of women in each class, shape ``(classes,)``.
-    """
+    """Measure the fairness of predictions; see `wordbias.outcomes.fairness`."""
     confusion = Confusion.of(
         test.label_names(),
         [test.classes[i] for i in predicted],

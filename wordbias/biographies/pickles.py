@@ -1,9 +1,4 @@
-"""Safe reader for pickles of biographies: nothing in them is imported or called.
-
-The published scripts for the Bias in Bios data (De-Arteaga et al. 2019) write a pickle, and
-`pickle.load` runs whatever code its author put there. Here a pickle can build lists, tuples, dicts,
-texts, bytes, numbers, True, False and None, and nothing else.
-"""
+"""Safe reader for pickles of biographies: nothing in them is imported or called."""
 
 from __future__ import annotations
 
@@ -61,23 +56,10 @@ def is_pickle(file: Path) -> bool:
 
 
 def read_pickle(file: Path) -> list[Any]:
-    """Return the list in a pickle.
-
-    Time and memory are at most a multiple of the size of the file, whatever it holds. This is the
-    Python unpickler of the standard library, whose memo is a dict; the C one allocates entries up
-    to the highest number that occurs. Keys of dicts are only hashed if they are plain.
-
-    Parameters
-    ----------
-    file
-        Pickle of any protocol, 0 to 5.
-
-    Raises
-    ------
-    WordbiasError
-        If it cannot be read, is no pickle, ends early, names anything to be imported, or is not
-        one list.
-    """
+    """Return the list in a pickle."""
+    # Time and memory are at most a multiple of the size of the file. This is the Python unpickler
+    # of the standard library, whose memo is a dict; the C one allocates entries up to the highest
+    # number.
     try:
         stream = io.BytesIO(file.read_bytes())
     except OSError as error:

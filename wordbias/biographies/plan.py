@@ -34,16 +34,12 @@ class Recipe(classifier_training.Recipe):
     rises and falls, gradients are clipped and only matrices decay, as in
     `wordbias.classifier_training`. Their best epoch was a reference to the live weights, so
     that the last one was measured; ours is a copy.
-
-    Attributes
-    ----------
-    plain
-        Constant rate, no clipping, decay of all parameters, evaluation on dev after each epoch.
     """
 
     epochs: int = 10
     batch: int = 64
     rate: float = 5e-5
+    # constant rate, no clipping, decay of all parameters, evaluation on dev after each epoch
     plain: bool = False
 
     def with_changes(self, **changes: Any) -> Recipe:
@@ -67,62 +63,37 @@ RANDOM_INIT = 0
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Settings of the experiment.
-
-    Attributes
-    ----------
-    biographies
-        The data; every seed divides them into a training, a development and a test part.
-    model
-        An encoder's folder, or its name on the hub.
-    folder
-        Where results, vectors and checkpoints are written.
-    strategies, seeds
-        See `wordbias.biographies.strategies`, and for arms of vectors
-        `wordbias.retraining.removals`. A seed decides the split, where the data say none,
-        which biographies are left out or repeated, the initial weights of the last layer, and the
-        order of training.
-    frozen
-        Leave the encoder as it is, and train last layers only.
-    recipe, retraining
-        Training of the classifier, and of its last layer again. By default `WHOLE` and `HEAD`;
-        both `FROZEN` where the encoder is.
-    baselines
-        Also probe encoders that were not fine-tuned: pretrained, and with random weights.
-    shares, shares_from
-        Share of women in each class, for correlations, and its source; by default that of the
-        original training part.
-    sentences, sentences_from
-        Sentences with the words of CEAT, and their source; by default those of the original test
-        part.
-    draws
-        Samples of CEAT.
-    balanced_probe
-        Probe over all occupations on equal numbers of women and men of each.
-    as_published
-        Gaps as the released code computes them; see `wordbias.outcomes.metrics.Settings`.
-    keep_models
-        Write fine-tuned encoders to the folder.
-    """
+    """Settings of the experiment."""
 
     biographies: Biographies = field(repr=False)
     model: str
     folder: Path
+    # see `wordbias.biographies.strategies`, and for arms of vectors `wordbias.retraining.removals`.
+    # A seed decides the split, where the data say none, which biographies are left out or repeated,
+    # the initial weights of the last layer, and the order of training.
     strategies: Sequence[str] = PUBLISHED_STRATEGIES
     seeds: Sequence[int] = (0, 1, 2)
-    frozen: bool = False
+    frozen: bool = False  # leave the encoder as it is, and train last layers only
+    # training of the classifier, and of its last layer again. By default `WHOLE` and `HEAD`; both
+    # `FROZEN` where the encoder is.
     recipe: Recipe | None = None
     retraining: Recipe | None = None
     encoding: EncodingSettings = field(default_factory=EncodingSettings)
+    # also probe encoders that were not fine-tuned: pretrained, and with random weights
     baselines: bool = True
+    # share of women in each class, for correlations, and its source; by default that of the
+    # original training part
     shares: Mapping[str, float] | None = None
     shares_from: str = "the original training part"
+    # sentences with the words of CEAT, and their source; by default those of the original test part
     sentences: Sentences | None = field(default=None, repr=False)
     sentences_from: str = "the test part"
-    draws: int = DRAWS
+    draws: int = DRAWS  # samples of CEAT
+    # probe over all occupations on equal numbers of women and men of each
     balanced_probe: bool = False
+    # gaps as the released code computes them; see `wordbias.outcomes.metrics.Settings`
     as_published: bool = False
-    keep_models: bool = False
+    keep_models: bool = False  # write fine-tuned encoders to the folder
     model_sha256: str = ""
 
     def __post_init__(self) -> None:
@@ -181,13 +152,10 @@ class Plan:
         )
 
     def about(self) -> dict[str, Any]:
-        """Return all that every job depends on beside its strategy and seed.
-
-        The version of wordbias is a part of it: a later one may correct a measure, and rows of two
-        versions side by side would say that seeds differ where versions do. So a study is finished
-        by the version that began it. Those of torch and transformers are not: they change the last
-        digits only.
-        """
+        """Return what every job depends on, besides its strategy and seed."""
+        # The version of wordbias is a part: a later one may correct a measure, and rows would say
+        # that seeds differ where versions do. Those of torch and transformers change the last
+        # digits only.
         any_job = Job(NONE, 0)
         data = self.biographies
         sentences = None

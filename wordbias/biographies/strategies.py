@@ -43,73 +43,32 @@ STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB, SCRUB_PUBLISHED, SWAP)
 
 
 class View(NamedTuple):
-    """Data that a trained model is measured on.
+    """Data that a trained model is measured on."""
 
-    Attributes
-    ----------
-    original_train, original_dev
-        Data that the last layer is retrained on, not balanced.
-    test
-        Test part with equal numbers of women and men in each class.
-    probe
-        Whole test part.
-    """
-
-    original_train: Biographies
+    original_train: Biographies  # data that the last layer is retrained on, not balanced
     original_dev: Biographies
-    test: Biographies
-    probe: Biographies
+    test: Biographies  # test part with equal numbers of women and men in each class
+    probe: Biographies  # whole test part
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A split after a strategy was applied.
-
-    Attributes
-    ----------
-    strategy, seed
-        Strategy and the seed of its draws.
-    train, dev
-        Data that the model is trained on, and that its best epoch is chosen on.
-    views
-        Views by name: `OWN` with the texts as the strategy rewrites them; and, if it rewrites
-        texts, `ORIGINAL` with the original texts. The paper says that the training data are
-        scrubbed. It does not say what the model is tested, probed and retrained on. The first view
-        shows what a model does with texts like those it was trained on, the second what it does
-        with texts as they occur.
-    """
+    """A split after a strategy was applied."""
 
     strategy: str
     seed: int
     train: Biographies
     dev: Biographies
+    # views by name: `OWN` with the texts as the strategy rewrites them; and, if it rewrites texts,
+    # `ORIGINAL` with the original texts. The paper says that the training data are scrubbed. It
+    # does not say what the model is tested, probed and retrained on. The first view shows what a
+    # model does with texts like those it was trained on, the second what it does with texts as they
+    # occur.
     views: Mapping[str, View] = field(repr=False)
 
 
 def prepare(parts: Parts, strategy: str, seed: int) -> Prepared:
-    """Apply a strategy to a split.
-
-    Parameters
-    ----------
-    parts
-        Split of the data.
-    strategy
-        ``none``. ``subsample`` or ``oversample``: equally many women and men in each class of the
-        training and the development part. ``scrub``: texts without gendered words, and without the
-        names of their person if these are known. ``scrub-as-published``: without the eleven words
-        of the released expression, which leaves *husband*. ``swap``: each text is added again with
-        the other gender (counterfactual augmentation). Several joined, such as ``scrub+subsample``.
-        With ``random-`` before it, a change of the same size without regard to gender. The same
-        number of biographies of each class is left out or repeated. In each text the same number of
-        words is replaced, drawn from all of its words. Or each text is added again unchanged.
-    seed
-        Seed of the draws.
-
-    Raises
-    ------
-    WordbiasError
-        If the strategy is unknown or contradicts itself, or balancing leaves nothing.
-    """
+    """Apply a strategy, or (``random-``) a change of its size without regard to gender."""
     names, at_random = _names(strategy), is_random(strategy)
     rewrite = _rewriting(names, seed if at_random else None)
     original = View(parts.train, parts.dev, _balanced(parts.test, SUBSAMPLE, seed), parts.test)
@@ -125,13 +84,7 @@ def prepare(parts: Parts, strategy: str, seed: int) -> Prepared:
 
 
 def check_strategy(strategy: str) -> None:
-    """Refuse a strategy that is unknown or contradicts itself.
-
-    Raises
-    ------
-    WordbiasError
-        With the parts that there are.
-    """
+    """Refuse a strategy that is unknown or contradicts itself."""
     _names(strategy)
 
 
@@ -178,11 +131,9 @@ def _balanced(
     seed: int,
     at_random: bool = False,
 ) -> Biographies:
-    """Balance the genders of each class, or, at random, as many people without regard to gender.
-
-    At random the genders of a class are permuted among its people before they are balanced, so that
-    the class keeps its size under `how` and, but for chance, its share of women.
-    """
+    """Balance the genders of each class, or leave out or repeat the same number at random."""
+    # At random the genders of a class are permuted among its people first. It keeps its size under
+    # `how` and, but for chance, its share of women.
     genders = bios.genders
     if at_random:
         by_class = np.argsort(bios.labels, kind="stable")
@@ -204,10 +155,8 @@ def scrub_texts(bios: Biographies, *, as_published: bool = False) -> Biographies
 
 
 def mask_random_words(bios: Biographies, *, seed: int, as_published: bool = False) -> Biographies:
-    """Replace random words of every text, the number that scrubbing replaces.
-
-    The draw depends on the text and the seed alone.
-    """
+    """Replace random words of every text, the number that scrubbing replaces."""
+    # The draw depends on the text and the seed alone.
     scrubber = _scrubber(bios, as_published)
     found = zip(bios.texts, _scrubbed(bios, scrubber), strict=True)
     return bios.with_texts(
@@ -234,10 +183,8 @@ def augment(bios: Biographies) -> Biographies:
 
 
 def repeat_texts(bios: Biographies) -> Biographies:
-    """Append every person once more with the same text, and the label that `augment` gives.
-
-    Training does not see this label: it makes balancing draw as many people as after `augment`.
-    """
+    """Append every person once more with the same text, and the label that `augment` gives."""
+    # Training does not see this label: it makes balancing draw the same number as after `augment`.
     return _doubled(bios, bios.texts)
 
 

@@ -1,8 +1,4 @@
-"""Synthetic biographies, on which the experiment runs without other data.
-
-They are generated from a few sentences with blanks: results on them show that the experiment works,
-and say nothing about people or about any model.
-"""
+"""Synthetic biographies: results on them say nothing about people or about any model."""
 
 from __future__ import annotations
 
@@ -28,25 +24,9 @@ KNOWN = 0.3
 
 
 def synthetic(people: int = PEOPLE, seed: int = 0) -> Biographies:
-    """Generate biographies of people in ten occupations with 14 % to 88 % women.
-
-    A person's gender shows in pronouns, in the first name and in *husband* or *wife*. It shows less
-    surely in what they like and talk about (some of family, some of career). The occupation shows
-    in words; neighbouring occupations share some of these. The words of WEAT 6 occur, so that CEAT
-    has some.
-
-    Parameters
-    ----------
-    people
-        Number of people; occupations differ by one at most.
-    seed
-        Seed of everything but the numbers of women and men of each occupation, which are fixed.
-
-    Raises
-    ------
-    WordbiasError
-        If there are too few to be split and balanced.
-    """
+    """Generate biographies of people in ten occupations with 14 % to 88 % women."""
+    # Gender shows in pronouns, first names, husband and wife, less surely in interests.
+    # Neighbouring occupations share words. The words of WEAT 6 occur, for CEAT.
     occupations = load_words().occupations
     if people < _FEWEST * len(occupations):
         raise WordbiasError(
@@ -117,43 +97,26 @@ def _one(rng: np.random.Generator, among: tuple[str, ...]) -> str:
 
 
 class Occupation(NamedTuple):
-    """A synthetic occupation.
-
-    Attributes
-    ----------
-    name
-        Name, which no text has.
-    women
-        Share of women.
-    work, places
-        Tasks and places of work. Neighbouring occupations share some of both, so that
-        their biographies cannot always be told apart.
-    """
+    """A synthetic occupation."""
 
     name: str
     women: float
+    # tasks and places of work. Neighbouring occupations share some of both: their biographies
+    # cannot always be told apart.
     work: tuple[str, ...]
     places: tuple[str, ...]
 
 
 class Words(NamedTuple):
-    """The words of `synthetic.toml`; of two, those for women come first.
-
-    Attributes
-    ----------
-    leaning
-        Interests that texts about women mention more often, and those of texts about men.
-    topics
-        Topics with the words of family and career of WEAT 6 (Caliskan et al. 2017), for CEAT.
-    sentences
-        Sentences with blanks; a biography has one of each.
-    """
+    """The words of `synthetic.toml`; of two, those for women come first."""
 
     occupations: tuple[Occupation, ...]
+    # interests that texts about women mention more often, and those of texts about men
     leaning: tuple[tuple[str, ...], ...]
+    # topics with the words of family and career of WEAT 6 (Caliskan et al. 2017), for CEAT.
     topics: tuple[tuple[str, ...], ...]
     pronouns: tuple[Mapping[str, str], ...]
-    sentences: tuple[tuple[str, ...], ...]
+    sentences: tuple[tuple[str, ...], ...]  # sentences with blanks; a biography has one of each
     surnames: tuple[str, ...]
     cities: tuple[str, ...]
 

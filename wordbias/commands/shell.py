@@ -1,10 +1,7 @@
 """A command made of a public function: its parameters are the options, its docstring the help.
 
-Nothing is written twice. Names, order and defaults of the options come from the function's
-signature, and their help from the section Parameters of its docstring. The text above that section
-is the help of the command. A parameter between double backquotes is written as the command line
-spells it. A command only adds what click needs beyond that: types, metavars, examples. The options
-of every command, and the printing of its report, are below.
+A parameter between double backquotes is written as the command line spells it. The options of every
+command, and the printing of its report, are below.
 """
 
 from __future__ import annotations
@@ -57,10 +54,9 @@ _FILES = ("adapter", "pairs", "save_transform", "sentences", "shares", "snli", "
 
 
 class Attributes(TypedDict, total=False):
-    """Attributes of a click option that the function cannot know.
+    """Attributes of a click option that the function cannot know."""
 
-    One that may be true, false or None is ``--x/--no-x``, unless `is_flag` says that it is ``--x``.
-    """
+    # One that may be true, false or None is --x/--no-x, unless `is_flag` says that it is --x.
 
     is_flag: bool
     type: ParamType
@@ -75,24 +71,13 @@ class Attributes(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Declaration:
-    """The option or argument for one parameter of a function.
-
-    Attributes
-    ----------
-    name
-        Name of the parameter.
-    spelled
-        Names of the option, if they are not its name with dashes; None for an argument.
-    many
-        The argument takes any number of values.
-    attributes
-        Attributes of `click.Option`.
-    """
+    """The option or argument for one parameter of a function."""
 
     name: str
+    # names of the option, if they are not its name with dashes; None for an argument
     spelled: tuple[str, ...] | None = None
-    many: bool = False
-    attributes: Attributes = field(default_factory=Attributes)
+    many: bool = False  # the argument takes any number of values
+    attributes: Attributes = field(default_factory=Attributes)  # attributes of `click.Option`
 
 
 @runtime_checkable
@@ -105,18 +90,10 @@ class Made(Protocol):
 
 
 class Command(click.Command):
-    """A command whose help names the common options; that of ``debias --help inlp`` is inlp's.
+    """A command whose help names the common options; that of ``debias --help inlp`` is inlp's."""
 
-    Attributes
-    ----------
-    common
-        Names of the common options that it uses.
-    methods, takes
-        Methods that it takes, by name, and which of them if not all.
-    """
-
-    common: Sequence[str] = ()
-    methods: Known
+    common: Sequence[str] = ()  # names of the common options that it uses
+    methods: Known  # methods that it takes, by name, and which of them if not all
     takes: Takes | None = None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -214,44 +191,14 @@ def shell(
     plot: bool = True,
     rows: bool = True,
 ) -> click.Command:
-    """Make a command of a public function.
-
-    Parameters
-    ----------
-    function
-        Function marked by `wordbias.calls.public`.
-    declared
-        Options and arguments whose signature is not enough; `_shared` has those of many commands.
-    examples
-        Example calls, one per line.
-    listed
-        Text before the examples, such as the methods.
-    first
-        Parameters whose options come first.
-    shown
-        Function that shows the result. By default the report is printed, and its notes on stderr.
-        With `shown` the command has no ``--format``, unless its function or `extra` has it.
-    notes
-        Print the notes of the report on stderr; if not, the function prints them.
-    tells
-        Function that says whether this process prints the result; by default it does.
-    extra
-        Further options of the command line only, after those of the function. One named ``to`` is
-        the format of the function's call.
-    methods, takes
-        Methods whose settings ``--help METHOD`` shows, and which of them if not all.
-    python_only
-        Parameters that are no options: the shell leaves them at their defaults.
-    plot
-        The command measures: --plot writes the figure of its report.
-    rows
-        Its report has rows, which --fail-if judges.
-
-    Raises
-    ------
-    TypeError
-        If a declared parameter is not one of the function's, or one of those is not documented.
-    """
+    """Make a command of a public function."""
+    # `declared` has the options and arguments whose signature is not enough; `_shared` has those of
+    # many commands. With `shown`, which shows the result, there is no --format, unless the function
+    # or `extra` has it. Without `notes` the function prints the notes of its report itself. `tells`
+    # says whether this process prints the result. `extra` are options of the command line only; one
+    # named `to` is the format of the function's call. `takes` are the methods whose settings --help
+    # METHOD shows, if not all. `python_only` parameters are no options. With `plot` --plot writes
+    # the figure of the report, with `rows` --fail-if judges its rows.
     every = inspect.signature(function).parameters
     parameters = {name: one for name, one in every.items() if name not in python_only}
     known = _shared() | {one.name: one for one in declared}
@@ -480,13 +427,7 @@ def _settings(
     given: dict[str, object],
     named: frozenset[str],
 ) -> dict[str, object]:
-    """Take the common options out of what was given; return those typed, as `config` has them.
-
-    Raises
-    ------
-    click.UsageError
-        If the function does not use one of them.
-    """
+    """Take the common options out of what was given; return those typed, as `config` has them."""
     values = {name: given.pop(name) for name in common if name in given}
     typed_values = {name: one for name, one in values.items() if name in named}
     for name, value in typed_values.items():

@@ -1,8 +1,4 @@
-"""The words of the command line: every option and argument has one meaning, wherever it stands.
-
-The help of a command orders its options by these groups; the site lists the words with the
-commands that have them. What an option does in one command is said in its own help.
-"""
+"""The words of the command line: every option and argument has one meaning, wherever it stands."""
 
 from __future__ import annotations
 

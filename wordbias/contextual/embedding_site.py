@@ -1,7 +1,6 @@
 """Site `embedding`: the vector that a sentence-transformers model outputs for a text.
 
-It is not in the transformer, but after its pooling, and before a Normalize that is last. A subspace
-is fitted to differences of paired sentences there, and removed by a further module.
+It is after the pooling, and before a Normalize that is last; a further module removes there.
 """
 
 from __future__ import annotations
@@ -42,15 +41,7 @@ Array = NDArray[np.float64]
 
 
 def sentence_vectors(source: ModelLike, model: Any) -> SentenceVectors | None:
-    """Return a sentence-transformers model as its parts; None for any other, or one with a head.
-
-    Parameters
-    ----------
-    source
-        Folder, name on the hub, or loaded model.
-    model
-        Its transformer, as it was loaded.
-    """
+    """Return a sentence-transformers model as its parts; None for any other, or one with a head."""
     if head_of(model) is not None or base_of(model) is not model:
         return None
     if isinstance(source, (str, os.PathLike)):
@@ -64,18 +55,7 @@ def sentence_vectors(source: ModelLike, model: Any) -> SentenceVectors | None:
 def fit_embedding(
     adapter: Adapter, vectors: SentenceVectors, pairs: Sequence[SentencePair], recipe: Recipe
 ) -> Adapter:
-    """Fit a subspace to what a sentence model outputs, and add it to an adapter of the model.
-
-    Parameters
-    ----------
-    pairs
-        Sentences that differ in a gender only.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than two pairs differ, or they span fewer components than `recipe` has.
-    """
+    """Fit a subspace to what a sentence model outputs, and add it to an adapter of the model."""
     n = len(pairs)
     texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
     x = vectors.job(texts).vectors()[0]
@@ -99,14 +79,7 @@ def fit_embedding(
 
 
 def embedding_effect(subject: str, vectors: SentenceVectors, removal: Step, seed: int) -> list[Row]:
-    """Measure the model's vectors before and after a removal at the site.
-
-    Returns
-    -------
-    list of Row
-        To which pronoun sentences about occupations are nearer, before and after; and what
-        unrelated sentences kept of their similarities.
-    """
+    """Measure occupations' nearer pronoun, and similarities kept, before and after a removal."""
     lists = ModelSentences.load()
     groups = [
         *(occupation_subject(one) for one in lists.women), "She", "He",

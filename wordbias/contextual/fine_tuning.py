@@ -1,8 +1,4 @@
-"""Fine-tuning of encoders: natural language inference, or next-sentence prediction.
-
-A model with its head, or the head only, is fine-tuned on labelled pairs, from the model's name to
-its folder, with a log and a checkpoint beside the folder.
-"""
+"""Fine-tuning of encoders: natural language inference, or next-sentence prediction."""
 
 from __future__ import annotations
 
@@ -53,18 +49,9 @@ def fine_tune(
     folder: str | Path,
     device: str | None = None,
 ) -> tuple[Tuned, Headed]:
-    """Fine-tune a model and write its folder, with a log and, meanwhile, a checkpoint next to it.
-
-    `model` is not changed. A folder that the same call finished before is loaded instead. If
-    several processes were started together each takes part, and the first one writes.
-
-    Raises
-    ------
-    WordbiasError
-        If the folder exists already and holds no such model, or another call is writing it, all
-        pairs have one label, the model cannot be loaded or trained, or the checkpoint beside the
-        folder is of another training.
-    """
+    """Fine-tune a model and write its folder, with a log and, meanwhile, a checkpoint beside it."""
+    # `model` is not changed. A folder that the same call finished before is loaded instead. Of
+    # several processes the first one writes.
     check_folder(folder)
     data.check_classes()
     checkpoint = beside(folder, "checkpoint")
@@ -113,13 +100,7 @@ def beside(folder: str | Path, suffix: str) -> Path:
 
 
 def check_folder(folder: str | Path) -> None:
-    """Refuse a folder that can neither be made nor holds a finished model.
-
-    Raises
-    ------
-    WordbiasError
-        As `wordbias.formats.files.check_new` does.
-    """
+    """Refuse a folder that can neither be made nor holds a finished model."""
     if not is_finished(folder):
         check_new(folder)
 
@@ -135,20 +116,7 @@ def store(
     about: Mapping[str, Any],
     write: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write a model's folder, which takes its name only when it is complete.
-
-    Parameters
-    ----------
-    about
-        Content of the file ``training.json``.
-    write
-        Function that writes more files into the folder.
-
-    Raises
-    ------
-    WordbiasError
-        If the folder exists already, or cannot be written.
-    """
+    """Write a model's folder, which takes its name only when it is complete."""
     text = json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     with new_folder(folder) as part, silent(need_transformers()):
         trained.model.save_pretrained(part)
@@ -161,20 +129,8 @@ def store(
 def read_about(
     folder: str | Path, about: Mapping[str, Any], results: Sequence[str] = _RESULTS
 ) -> dict[str, Any]:
-    """Read ``training.json`` of a finished model, if its training is that of `about`.
-
-    Paths of files are not compared, only their content.
-
-    Parameters
-    ----------
-    results
-        Keys that it must have besides those of `about`.
-
-    Raises
-    ------
-    WordbiasError
-        If it is another training, or the file cannot be read.
-    """
+    """Read ``training.json`` of a finished model, if its training is that of `about`."""
+    # Paths of files are not compared, only their content.
     try:
         found = json.loads((Path(folder) / ABOUT).read_text("utf-8"))
         _ = [found[name] for name in results]
@@ -205,15 +161,9 @@ def _flat(value: Any, name: str = "") -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Headed(LoadedModel):
-    """A model with the head of a task, in float32; missing parameters were drawn at random.
+    """A model with the head of a task, in float32; missing parameters were drawn at random."""
 
-    Attributes
-    ----------
-    places
-        Index among the outputs of each label of the task.
-    """
-
-    places: tuple[int, ...]
+    places: tuple[int, ...]  # index among the outputs of each label of the task
 
     @property
     def new_parameters(self) -> int:
@@ -223,27 +173,9 @@ class Headed(LoadedModel):
 
 
 def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> Headed:
-    """Load an encoder with a head.
-
-    A head for the same labels is kept and trained further. BERT gets its own next-sentence head,
-    any other model a classifier, whose config then names its outputs.
-
-    Parameters
-    ----------
-    task
-        ``nli`` or ``nsp``.
-    names
-        The labels of the task.
-    model
-        A folder, or a name on the hub.
-    seed
-        Seed of a new head's parameters.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such model, its family is not known, or weights of its encoder are missing.
-    """
+    """Load an encoder with a head."""
+    # A head for the same labels is kept and trained further. BERT gets its own next-sentence head,
+    # any other model a classifier, whose config then names its outputs.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         loaded, own = _load(task, model)
@@ -338,30 +270,9 @@ def train_model(
     about: dict[str, Any] | None = None,
     processes: Processes = SINGLE,
 ) -> Tuned:
-    """Train a model in place.
-
-    Parameters
-    ----------
-    headed
-        The model on its device.
-    data, dev
-        Training data, and the data that choose the best parameters.
-    checkpoint
-        File that is written after each round, and resumed from if it exists. It is not removed.
-    log
-        File that gets a line of JSON each round.
-    about
-        Identity of the training, which must be that of the checkpoint.
-    processes
-        Processes that train the model together: at every step each reads a batch of the recipe's
-        size, as one process would read a batch of them all, and all end with the same parameters.
-        The first writes checkpoint and log.
-
-    Raises
-    ------
-    WordbiasError
-        If the loss is not finite, or the checkpoint is of another training.
-    """
+    """Train a model in place."""
+    # At every step each of several processes reads a batch of the recipe's size, and all end with
+    # the same parameters. The first writes checkpoint and log.
     recipe = replace(recipe, batch=recipe.batch * processes.count)
     if checkpoint is not None:
         processes.check_same(checkpoint.exists(), str(checkpoint))

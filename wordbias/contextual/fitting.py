@@ -1,7 +1,4 @@
-"""Subspaces fitted at the sites of an encoder: the fit, its stability, and its rows and table.
-
-The differences of paired sentences are taken at every site of the unmodified model in one pass.
-"""
+"""Subspaces fitted at the sites of an encoder: the fit, its stability, and its rows and table."""
 
 from __future__ import annotations
 
@@ -42,31 +39,21 @@ ONE_SIDED = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of a fit.
+    """Settings of a fit."""
 
-    Attributes
-    ----------
-    tokens
-        Tokens whose vectors are taken at `tokens@L` and in the attention: ``mean``, the mean of all
-        aligned ones, ``word``, the mean of those that differ, ``cls``, or ``last``. The paper does
-        not say.
-    one_sided
-        Centre the differences, as a PCA of plain differences does. By default each pair counts
-        with both signs, so that the mean is zero and the shift between the genders stays in:
-        Dawkins et al. (2024) do not say which, and name Bolukbasi et al. (2016), who do so.
-    dims
-        Number of components to keep, at sites where a setting can use two.
-    unit
-        Scale every vector (at the attention, of every head) to length one before differences are
-        taken, as SENT-Debias does (Liang et al. 2020): a long sentence vector then counts no more
-        than a short one. By default they are not scaled, because the projection is applied to
-        unscaled vectors; Dawkins et al. (2024) do not say which.
-    """
-
+    # tokens whose vectors are taken at `tokens@L` and in the attention: `mean`, the mean of all
+    # aligned ones, `word`, the mean of those that differ, `cls`, or `last`. The paper does not say.
     tokens: str = "mean"
+    # centre the differences, as a PCA of plain differences does. By default each pair counts with
+    # both signs: the mean is zero and the shift between the genders stays in. Dawkins et al. (2024)
+    # do not say which, and name Bolukbasi et al. (2016), who do so.
     one_sided: bool = False
-    dims: int = DIMS
+    dims: int = DIMS  # number of components to keep, at sites where a setting can use two
     seed: int = 0
+    # scale every vector (at the attention, of every head) to length one before differences are
+    # taken, as SENT-Debias does (Liang et al. 2020): a long sentence vector then counts no more
+    # than a short one. By default they are not scaled, because the projection is applied to
+    # unscaled vectors; Dawkins et al. (2024) do not say which.
     unit: bool = False
 
 
@@ -80,31 +67,7 @@ def fit_adapter(
     batch: int = BATCH,
     source: str = "",
 ) -> Adapter:
-    """Fit a subspace at each site of a model.
-
-    Parameters
-    ----------
-    model, tokenizer
-        The unmodified transformers model, and its tokenizer.
-    pairs
-        Sentences that differ in a gender only.
-    wanted
-        Sites; by default the published ones, of which that behind the last layer is where the head
-        reads.
-    source
-        Origin of the pairs, stored in the adapter.
-
-    Raises
-    ------
-    WordbiasError
-        If interventions are applied to the model, it lacks a site, fewer than two pairs can be
-        used, or they span fewer components than `recipe` has.
-
-    References
-    ----------
-    Dawkins et al. (2024), "Projective Methods for Mitigating Gender Bias in Pre-trained Language
-    Models", section 4.
-    """
+    """Fit a subspace at each site of an unmodified model (Dawkins et al. 2024, section 4)."""
     return fit_adapters(
         model, tokenizer, [pairs], recipe, wanted=wanted, batch=batch, source=source
     )[0]
@@ -120,13 +83,7 @@ def fit_adapters(
     batch: int = BATCH,
     source: str = "",
 ) -> list[Adapter]:
-    """Fit an adapter to each list of pairs, in one pass over the first list; see `fit_adapter`.
-
-    Parameters
-    ----------
-    lists
-        Pairs, and redraws of these; see `wordbias.models.sentence_pairs.redrawn_pairs`.
-    """
+    """Fit an adapter to each list of pairs, in one pass over the first list; see `fit_adapter`."""
     check_plain(model)
     recipe = recipe or Recipe()
     places = locate_all(model, published_sites(model) if wanted is None else wanted)
@@ -190,13 +147,8 @@ def fit_site(
     *,
     steady: bool = True,
 ) -> tuple[Subspace, dict[str, Any]]:
-    """Return the subspace of a site, with the number of its pairs and, if `steady`, its stability.
-
-    Parameters
-    ----------
-    vectors
-        For each site what `observe` returns: the first texts of the pairs, then the second ones.
-    """
+    """Return a site's subspace, its number of pairs and, if `steady`, its stability."""
+    # `vectors` has those of the first texts of the pairs, then those of the second ones.
     n = len(encoded.pairs)
     whole = site.kind in ("sentence", "cls") or locate(model, site).last
     aligned = not whole and recipe.tokens not in ("cls", "last")
@@ -244,24 +196,13 @@ def _too_few(site: Site, n: int, encoded: EncodedPairs) -> WordbiasError:
 
 @dataclass(frozen=True, eq=False)
 class EncodedPairs:
-    """Tokenised pairs of sentences.
-
-    Attributes
-    ----------
-    pairs
-        Pairs whose tokens differ.
-    first, second
-        Their tokens.
-    uneven
-        Indices of pairs whose sentences have different numbers of tokens.
-    same
-        Pairs whose sentences have the same tokens; they are not in `pairs`.
-    """
+    """Tokenised pairs of sentences."""
 
     pairs: tuple[SentencePair, ...]
     first: tuple[Tokens, ...]
     second: tuple[Tokens, ...]
-    uneven: tuple[int, ...]
+    uneven: tuple[int, ...]  # indices of pairs whose sentences have different numbers of tokens
+    # pairs whose sentences have the same tokens; they are not in `pairs`
     same: tuple[SentencePair, ...]
 
     def even(self) -> list[int]:
@@ -303,15 +244,9 @@ def encode_pairs(model: Any, tokenizer: Any, pairs: Sequence[SentencePair]) -> E
 
 
 def positions(pairs: EncodedPairs, tokens: str) -> list[list[int]]:
-    """Choose the positions of all texts, the first ones of the pairs and then the second ones.
-
-    Parameters
-    ----------
-    tokens
-        ``mean``, all positions, markers too, because the removal changes them all; ``word``, those
-        where the two differ; ``cls``, the first; ``last``, the last. Pairs of unequal length, which
-        only these two can use, get the first position otherwise.
-    """
+    """Choose the positions of all texts, the first ones of the pairs and then the second ones."""
+    # `mean` takes all positions, markers too, because the removal changes them all. Pairs of
+    # unequal length, which only `cls` and `last` can use, get the first position otherwise.
     if tokens not in TOKENS:
         raise WordbiasError(f"tokens {tokens!r}: expected one of {', '.join(TOKENS)}")
     if tokens == "last":
@@ -334,23 +269,7 @@ def observe(
     wanted: Sequence[Site],
     batch: int = BATCH,
 ) -> dict[Site, Float32]:
-    """Return one vector a text at each site.
-
-    Parameters
-    ----------
-    tokens
-        The texts, `n` of them.
-    chosen
-        For each text the positions whose vectors are averaged, at sites that have a vector for
-        every token, but for those of which the model's head reads the last token.
-    wanted
-        The sites, all observed in one pass.
-
-    Returns
-    -------
-    dict
-        For each site an array of shape ``(n, d)``.
-    """
+    """Return one vector a text at each site, (n, d): the mean over its chosen positions."""
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     padding = tokenizer.pad_token_id or 0
     device = next(model.parameters()).device
@@ -397,15 +316,7 @@ class Stability(NamedTuple):
 
 
 def stability(differences: Float, *, centre: bool, seed: int, draws: int = DRAWS) -> Stability:
-    """Compare the first component of resampled pairs with that of all pairs.
-
-    Parameters
-    ----------
-    differences
-        Shape ``(n, d)``; their sign and scale do not matter.
-    centre
-        Centre the differences, as a one-sided fit does.
-    """
+    """Compare the first component of resampled differences (n, d) with that of all of them."""
     rng = np.random.default_rng(seed)
     with blas_threads(1):
         rows = compressed(differences)

@@ -1,8 +1,4 @@
-"""Labelled pairs of sentences: inferences, or sentences that follow each other or not.
-
-`wordbias.nli.pairs.load_pairs` reads the same inferences as tokens of an embedding; here they stay
-text, for models with a tokenizer of their own.
-"""
+"""Labelled pairs of sentences as text: inferences, or sentences that follow each other or not."""
 
 from __future__ import annotations
 
@@ -29,33 +25,15 @@ Document = list[str]
 
 @dataclass(frozen=True, eq=False)
 class LabelledPairs:
-    """Pairs of sentences with labels.
-
-    Attributes
-    ----------
-    path
-        Path of the file.
-    sha256
-        Hash of its uncompressed content.
-    names
-        Names of the labels.
-    pairs
-        The sentences as the file has them.
-    labels
-        Indices into `names`, shape ``(n,)``.
-    kind
-        Kind of file, for reports.
-    dropped
-        Number of pairs without a label, which were left out.
-    """
+    """Pairs of sentences with labels."""
 
     path: str
-    sha256: str
+    sha256: str  # hash of its uncompressed content
     names: tuple[str, ...]
     pairs: Sequence[tuple[str, str]]
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64]  # indices into `names`, shape `(n,)`
     kind: str
-    dropped: int = 0
+    dropped: int = 0  # number of pairs without a label, which were left out
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -65,13 +43,7 @@ class LabelledPairs:
         return replace(self, pairs=self.pairs[:count], labels=self.labels[:count])
 
     def check_classes(self) -> None:
-        """Refuse training data with a single label.
-
-        Raises
-        ------
-        WordbiasError
-            If all pairs have the same label.
-        """
+        """Refuse training data with a single label."""
         found = np.unique(self.labels).tolist()
         if len(found) < 2:
             raise WordbiasError(
@@ -100,31 +72,12 @@ class LabelledPairs:
 
 
 def load_labelled(task: str, path: PairsLike, seed: int = 0) -> LabelledPairs:
-    """Read the pairs of a task.
-
-    Parameters
-    ----------
-    task
-        One of `TASKS`.
-    seed
-        Seed of the pairs that are drawn from running text.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read or used; the message names the place.
-    """
+    """Read the pairs of a task."""
     return load_inferences(path) if task == "nli" else load_next_sentences(path, seed)
 
 
 def load_inferences(path: PairsLike) -> LabelledPairs:
-    """Read the premises, hypotheses and labels that `wordbias.nli.pairs.load_pairs` reads.
-
-    Raises
-    ------
-    WordbiasError
-        As that function does.
-    """
+    """Read the premises, hypotheses and labels that `wordbias.nli.pairs.load_pairs` reads."""
     digest, name = hashlib.sha256(), pairs_name(path)
     rows = list(labelled_rows(path, digest))
     labelled = [row for row in rows if row[0] != UNDECIDED]
@@ -138,20 +91,7 @@ def load_inferences(path: PairsLike) -> LabelledPairs:
 
 
 def load_next_sentences(path: PairsLike, seed: int = 0) -> LabelledPairs:
-    """Read pairs for next-sentence prediction.
-
-    Parameters
-    ----------
-    path
-        File of tabbed lines (label is_next or not_next, first sentence, second sentence) or JSON
-        lines, see `wordbias.text_pairs`; or of running text, one sentence a line and a blank line
-        between documents, see `from_documents`.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read or holds no pair; the message names the place.
-    """
+    """Read pairs for next-sentence prediction."""
     if not isinstance(path, (str, PathLike)):
         raise WordbiasError("pairs of following sentences are read from a file; name one")
     source = read_text(path)
@@ -188,17 +128,9 @@ def documents(source: Source) -> list[Document]:
 def from_documents(
     found: Sequence[Document], seed: int = 0
 ) -> tuple[list[tuple[str, str]], list[int]]:
-    """Pair each sentence with the one after it, or with another one.
-
-    A random half keeps the next sentence; the others get a sentence of another document, drawn at
-    random, as in the pre-training of BERT (Devlin et al. 2019, section 3.1). If there is only one
-    document, they get any other sentence of it.
-
-    Returns
-    -------
-    pairs, labels
-        0 is next, 1 is not.
-    """
+    """Pair each sentence with the one after it (label 0), or with another one (label 1)."""
+    # A random half keeps the next sentence; the others get one of another document, or of the only
+    # one, as in the pre-training of BERT (Devlin et al. 2019, section 3.1).
     rng = np.random.default_rng(seed)
     sentences = [text for document in found for text in document]
     pairs, labels, start = [], [], 0

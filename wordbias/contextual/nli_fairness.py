@@ -31,30 +31,18 @@ _NEUTRAL = 0
 
 
 def is_neutral(probabilities: Float) -> Float:
-    """Return for each occupation the share of its pairs predicted neutral, shape ``(o,)``.
-
-    Parameters
-    ----------
-    probabilities
-        (N, E, C), shape ``(o, 2, t, 3)``: occupations × man, woman (or two other groups) ×
-        templates.
-    """
+    """Return for each occupation the share of its pairs predicted neutral, shape (o,)."""
+    # (N, E, C), shape (o, 2, t, 3): occupations × man, woman (or two other groups) × templates.
     found: Float = (_checked(probabilities).argmax(-1) == _NEUTRAL).mean((1, 2))
     return found
 
 
 def has_parity(probabilities: Float, parity: Parity = "mean") -> Float:
-    """Return 1 for each occupation whose prediction is the same for both genders, else 0.
-
-    Parameters
-    ----------
-    parity
-        "mean", the default: the likeliest label of the mean over templates is the same for both.
-        "strict": it is the same with every single template. The paper says only that "the NLI
-        prediction for any given occupation does not depend on gender"; in its tables parity × 164
-        is a whole number, which fits both. The mean is a property of the occupation, as in the
-        paper, and one odd template does not decide.
-    """
+    """Return 1 for each occupation whose prediction is the same for both genders, else 0."""
+    # `mean`: the likeliest label of the mean over templates is the same. `strict`: it is with every
+    # single template. Dawkins et al. (2024) say only that the prediction "does not depend on
+    # gender"; in their tables parity × 164 is a whole number, which fits both. The mean is a
+    # property of the occupation, and one odd template does not decide.
     p = _checked(probabilities)
     if parity not in PARITIES:
         raise WordbiasError(f"parity {parity!r}: expected one of {', '.join(PARITIES)}")
@@ -64,13 +52,7 @@ def has_parity(probabilities: Float, parity: Parity = "mean") -> Float:
 
 
 def by_occupation(test: TestSet, probabilities: NDArray[np.float32]) -> Float:
-    """Arrange probabilities of the pairs of a set, shape ``(n, 3)``, as `is_neutral` takes them.
-
-    Raises
-    ------
-    WordbiasError
-        If the shape does not fit the set, or it has not two words in its hypotheses.
-    """
+    """Arrange probabilities of pairs, shape (n, 3), as `is_neutral` takes them."""
     if len(test.hypotheses) != 2:
         raise WordbiasError(
             f"{test.name}: parity compares two words, the set has {len(test.hypotheses)}"
@@ -92,10 +74,8 @@ def fairness_rows(
     setting: str = "",
     seed: int = 0,
 ) -> list[Row]:
-    """Measure accuracy, both kinds of parity and η, with 95 % intervals over the occupations.
-
-    η is computed with `parity`; both kinds are reported.
-    """
+    """Measure accuracy, both kinds of parity and η, with 95 % intervals over the occupations."""
+    # η is computed with `parity`; both kinds are reported.
     p = by_occupation(test, probabilities)
     neutral = is_neutral(p)
     about = {
@@ -154,17 +134,10 @@ def _checked(p: Float) -> Float:
 
 
 def is_viable(accuracy: float, base: float, drop: float = DROP, *, relative: bool = False) -> bool:
-    """Return whether a debiased model may still be used for NLI.
-
-    Parameters
-    ----------
-    accuracy, base
-        Accuracy on SNLI with and without debiasing.
-    drop
-        Largest loss, by default in points of accuracy, .05 of 1. The paper's "by more than 5%" can
-        also mean a share of the base model's accuracy: `relative`. Its Table 5 fits neither: the
-        best model of layer 11 in it loses 5.19 points, 5.84 % of the base.
-    """
+    """Return whether a debiased model may still be used for NLI."""
+    # "By more than 5%" in Dawkins et al. (2024) can mean points, .05 of 1, or a share of the base
+    # model's accuracy: `relative`. Their Table 5 fits neither: the best model of layer 11 loses
+    # 5.19 points, 5.84 % of the base.
     return accuracy >= Limit(drop, relative).least(base)
 
 
@@ -179,10 +152,7 @@ class Viability(NamedTuple):
 def snli_row(
     accuracy: float, n: int, subject: str, *, setting: str = "", viability: Viability | None = None
 ) -> Row:
-    """Return accuracy on `n` pairs of SNLI as a row, with its viability if there is a base.
-
-    The interval is Wilson's.
-    """
+    """Return accuracy on `n` pairs of SNLI with Wilson's interval, and viability against a base."""
     about = {"setting": setting, "n": n, **ideal("snli-accuracy")}
     about |= by_wilson(accuracy, n, "pairs")
     if viability is not None and viability.base is not None:

@@ -68,42 +68,9 @@ def scrub(
     source: str = "",
     name: str = "",
 ) -> Adapter:
-    """Fit a removal at each site of a model to labelled texts.
-
-    Parameters
-    ----------
-    model, tokenizer
-        The unmodified transformers model, and its tokenizer; it needs no padding token.
-    texts, labels
-        The texts and the label of each; longer ones than the model reads are cut.
-    wanted
-        Sites; by default the output of every layer, ``tokens@all``.
-    method
-        One of `OF_MOMENTS` in `wordbias.methods.rows`, as it is fitted to rows; ``hard`` leaves
-        vectors their lengths, which the next layer reads.
-    tokens
-        Vectors that are fitted on: those of ``all`` tokens, each with the label of its text, of the
-        ``last`` of each text, or the ``mean`` of each text.
-    settings
-        Settings of the method, as those that it takes for rows; see `wordbias.methods.settings`.
-    sequential
-        Fit each removal on what those before it left; otherwise all on the unmodified model.
-    source, name
-        Origin of the texts and name of the labels, stored in the adapter.
-
-    Raises
-    ------
-    WordbiasError
-        If interventions are applied to the model, it lacks a site, or its layers share their
-        weights. If a label is missing, or there is one class, or one for almost every text. If the
-        classes do not differ at a site, for example because its vectors are the sum of those at
-        sites before it.
-
-    References
-    ----------
-    Belrose, Schneider-Joseph, Ravfogel, Cotterell, Raff and Biderman (2023), "LEACE: Perfect linear
-    concept erasure in closed form", section 6.
-    """
+    """Fit a removal at each site of a model to labelled texts (Belrose et al. 2023, section 6)."""
+    # `tokens`: the vectors of `all` tokens, each with the label of its text, of the `last` of each
+    # text, or the `mean` of each. `hard` leaves vectors their lengths, which the next layer reads.
     if tokens == "word":
         raise WordbiasError(
             "tokens word: compares the sentences of a pair; give pairs, or --tokens"
@@ -131,14 +98,9 @@ def scrub_pairs(
     batch: int = BATCH,
     source: str = "",
 ) -> Adapter:
-    """Fit a removal at each site to the two sides of pairs of sentences; see `scrub`.
-
-    Parameters
-    ----------
-    tokens
-        As in `scrub`; or ``word``, the mean of the tokens in which the two sentences of a pair
-        differ. Pairs of unequal length are then left out.
-    """
+    """Fit a removal at each site to the two sides of pairs of sentences; see `scrub`."""
+    # `word` is the mean of the tokens in which the two sentences of a pair differ. Pairs of unequal
+    # length are then left out.
     check_plain(model)
     encoded = encode_pairs(model, tokenizer, pairs)
     kept = encoded.even() if tokens == "word" else list(range(len(encoded.pairs)))
@@ -161,21 +123,13 @@ def scrub_pairs(
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """Tokenised texts with the class of each.
-
-    Attributes
-    ----------
-    tokens
-        Tokens of each text.
-    codes, classes
-        Number of the class of each text, shape ``(n,)``, and the names of the classes.
-    positions
-        For each text the positions whose mean is fitted on; None for the vector of every token.
-    """
+    """Tokenised texts with the class of each."""
 
     tokens: Sequence[Tokens]
+    # number of the class of each text, shape `(n,)`, and the names of the classes
     codes: NDArray[np.intp] = field(repr=False)
     classes: tuple[str, ...]
+    # for each text the positions whose mean is fitted on; None for the vector of every token
     positions: Sequence[Sequence[int]] | None = field(repr=False)
 
     def __post_init__(self) -> None:
@@ -288,13 +242,7 @@ def _check_sites(model: Any, chosen: Sequence[Site]) -> None:
 
 
 def _check_sums(chosen: Sequence[Site], layers: int, *, normed: bool) -> None:
-    """Refuse a site whose vectors are those of earlier sites, or their sum.
-
-    Parameters
-    ----------
-    normed
-        A norm follows the last layer, so that its output is no such sum.
-    """
+    """Refuse a site whose vectors are those of earlier sites, or, unless `normed`, their sum."""
     equal: list[Site] = []  # sites whose removals make the classes' means equal in the stream
     for layer in range(1, layers + 1):
         for site in (Site("input", layer), Site("tokens", layer)):
@@ -363,17 +311,11 @@ def _whitened(x: Floats, covariance: Floats) -> Floats:
 
 
 class Run:
-    """The layers of a model, computed one after another for all texts.
+    """The layers of a model, computed one after another for all texts."""
 
-    The hidden states that enter the next layer are stored without padding, in the model's type. In
-    a pass all layers but some return their input, so that masks, positions and types of layers are
-    those that the model itself gives them.
-
-    Parameters
-    ----------
-    last
-        Last layer to be computed.
-    """
+    # The hidden states that enter the next layer are stored without padding, in the model's type.
+    # In a pass all layers but some return their input, so masks, positions and types of layers are
+    # the model's own.
 
     base: Any
     read: Read
@@ -411,13 +353,7 @@ class Run:
         self._changes.append((site, Removal(what, hard)))
 
     def moments(self, wanted: Sequence[Site], *, done: bool) -> dict[Site, Moments]:
-        """Return the moments of the vectors at sites of one layer.
-
-        Parameters
-        ----------
-        done
-            No removal will be added inside of this layer, only behind it: its output is stored.
-        """
+        """Return the moments at sites of a layer; if `done`, no removal will be added inside it."""
         found: dict[Site, Moments] = {}
         with closing(self._compute(wanted, done)) as batches_done:
             for places, mask, values in batches_done:
@@ -572,11 +508,9 @@ class States:
 
 
 def _reserved(path: str, size: int) -> bool:
-    """Make a file of a size; return whether the disk has room for it.
-
-    A mapped file that is longer than the disk has room for would end the process when the disk is
-    full, also if something else fills it.
-    """
+    """Make a file of a size; return whether the disk has room for it."""
+    # A mapped file that is longer than the disk has room for would end the process when the disk is
+    # full, also if something else fills it.
     if size > shutil.disk_usage(os.path.dirname(path)).free:
         return False
     try:

@@ -54,21 +54,7 @@ def fit_with_baseline(
     name: str = "",
     draws: int = 0,
 ) -> list[Adapter]:
-    """Fit an adapter and, if there is a text, the baseline; see `fit_adapter`.
-
-    Others follow that are fitted to redraws of the pairs, those of the text too.
-
-    Parameters
-    ----------
-    pairs
-        Sentences that differ in a gender only; by default the built-in ones.
-    text, groups, limit
-        Text of the baseline, see `pairs_of_text`.
-    name
-        Name of the model, for the message of an error.
-    draws
-        Number of redraws.
-    """
+    """Fit an adapter, the baseline if there is a text, and redraws of both; see `fit_adapter`."""
     paired = sentence_pairs(pairs)
     try:
         adapters = fit_adapters(
@@ -102,28 +88,9 @@ def _source(source: object) -> str:
 def fit_sent_debias(
     model: Any, tokenizer: Any, lists: Sequence[Sequence[SentencePair]], *, batch: int = BATCH
 ) -> list[Subspace]:
-    """Fit the baseline's subspace of one direction at the sentence, which is removed hard.
-
-    Each sentence's vector is divided by its length and the mean of its pair is subtracted; the
-    direction is the first principal component of all of them.
-
-    Parameters
-    ----------
-    lists
-        Sentences and their counterfactuals, see `counterfactuals`, and redraws of these, each of
-        which has a subspace.
-
-    Raises
-    ------
-    WordbiasError
-        If interventions are applied to the model, it has no such site, or fewer than two pairs
-        differ after tokenising.
-
-    References
-    ----------
-    Liang, Li, Zheng, Lim, Salakhutdinov and Morency (2020), "Towards Debiasing Sentence
-    Representations", section 2.
-    """
+    """Fit the baseline's direction at the sentence, removed hard (Liang et al. 2020, section 2)."""
+    # Each sentence's vector is divided by its length and the mean of its pair is subtracted; the
+    # direction is the first principal component of all of them.
     check_plain(model)
     encoded = encode_pairs(model, tokenizer, lists[0]) if lists[0] else None
     n = 0 if encoded is None else len(encoded.pairs)
@@ -142,20 +109,7 @@ def fit_sent_debias(
 def pairs_of_text(
     text: TextLike, groups: GroupsLike | None = None, *, limit: int = LIMIT, seed: int = 0
 ) -> tuple[SentencePair, ...]:
-    """Pair the sentences of a text with their counterfactuals; see `counterfactuals`.
-
-    Parameters
-    ----------
-    text
-        A file, or the sentences.
-    groups
-        Attribute whose definitional pairs are swapped; by default gender.
-
-    Raises
-    ------
-    WordbiasError
-        If the attribute has no pairs, or the text cannot be read or has none of their words.
-    """
+    """Pair the sentences of a text with their counterfactuals; see `counterfactuals`."""
     chosen = Attribute.load(groups)
     if not chosen.pairs:
         raise WordbiasError(
@@ -172,23 +126,10 @@ def counterfactuals(
     limit: int = LIMIT,
     seed: int = 0,
 ) -> tuple[SentencePair, ...]:
-    """Pair sentences with their counterfactuals, in which one gendered word is swapped.
-
-    Parameters
-    ----------
-    lines
-        Sentences, or short paragraphs.
-    words
-        Pairs of words; by default the definitional ones of the built-in attribute gender.
-    limit
-        Maximal number of pairs, drawn at random with `seed` in one pass over the lines.
-
-    Notes
-    -----
-    As in the published code only that word is replaced, at all its places in the line, and by one
-    word: *her* becomes *his* also as the object. A line with several gendered words gives a pair
-    for each. The version with the first word of the pair comes first.
-    """
+    """Pair sentences with their counterfactuals, in which one gendered word is swapped."""
+    # As in the published code only that word is replaced, at all its places in the line, and by one
+    # word: her becomes his also as the object. A line with several gendered words gives a pair for
+    # each. The version with the first word of the pair comes first.
     partner = _partners(Attribute.load().pairs if words is None else words)
     rng = np.random.default_rng(seed)
     kept: list[SentencePair] = []
@@ -201,13 +142,7 @@ def counterfactuals(
 
 
 def read_sentences(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Yield the lines of a text file, compressed or not, without blank ones.
-
-    Raises
-    ------
-    WordbiasError
-        If it cannot be read, or is not UTF-8.
-    """
+    """Yield the lines of a text file, compressed or not, without blank ones."""
     return (text for _, line in numbered_lines(Path(path)) if (text := line.strip()))
 
 

@@ -44,41 +44,20 @@ _NUMBERS = ("strength", "distance", "parity", "accuracy", "fairness", "snli_accu
 
 @dataclass(frozen=True)
 class Entry:
-    """One model of a sweep.
+    """One model of a sweep."""
 
-    Attributes
-    ----------
-    level
-        Base, Sent-debias, or the earliest intervention: one of the `LEVELS` of settings.
-    numbers
-        Numbers of its setting, as printed; none for Base and Sent-debias.
-    strength, distance
-        S and D on enhanced StereoSet: lower is better.
-    parity, accuracy
-        On the NLI pairs; higher is better.
-    snli
-        Accuracy on SNLI.
-    printed
-        η as printed in a table that was read; None otherwise.
-    heads
-        Number of heads that the values are means over.
-    mean_fairness
-        Mean η of several heads; None for one.
-    samples
-        Bootstrap values of `OF_ITEMS` over the items, the same ones for all models of a sweep;
-        empty without draws.
-    """
-
-    level: str
-    numbers: tuple[int, ...]
-    strength: float
+    level: str  # base, Sent-debias, or the earliest intervention: one of the `LEVELS` of settings
+    numbers: tuple[int, ...]  # numbers of its setting, as printed; none for Base and Sent-debias
+    strength: float  # s and D on enhanced StereoSet: lower is better
     distance: float
-    parity: float
+    parity: float  # on the NLI pairs; higher is better
     accuracy: float
     snli: float
-    printed: float | None = None
-    heads: int = 1
-    mean_fairness: float | None = None
+    printed: float | None = None  # η as printed in a table that was read; None otherwise
+    heads: int = 1  # number of heads that the values are means over
+    mean_fairness: float | None = None  # mean η of several heads; None for one
+    # bootstrap values of `OF_ITEMS` over the items, the same ones for all models of a sweep; empty
+    # without draws
     samples: Mapping[str, Array] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -98,20 +77,7 @@ class Entry:
 
 
 def load_table(path: str | Path) -> list[Entry]:
-    """Read a table of all settings.
-
-    Parameters
-    ----------
-    path
-        CSV with the columns level, settings (n11 c11 n12 c12 np), strength, distance, parity,
-        accuracy, fairness and snli_accuracy; and heads, where they are means over several. Or the
-        result of a sweep in JSON, which also holds the draws of the items.
-
-    Raises
-    ------
-    WordbiasError
-        If columns are missing, or a row is no setting or holds no numbers (with its line).
-    """
+    """Read a table of all settings."""
     if Path(path).suffix.lower() == ".json":
         return _of_result(Path(path))
     columns = ["level", _SETTINGS, *_NUMBERS, _HEADS]
@@ -227,10 +193,8 @@ def _entry(row: dict[str, str]) -> Entry:
 
 
 def mean_entries(tables: Sequence[Sequence[Entry]]) -> list[Entry]:
-    """Return the means of the tables of several heads, which have the same settings.
-
-    η is the mean of the heads' η, not the product of mean parity and accuracy.
-    """
+    """Return the means of the tables of several heads, which have the same settings."""
+    # η is the mean of the heads' η, not the product of mean parity and accuracy.
     if len(tables) == 1:
         return list(tables[0])
     means = []
@@ -287,13 +251,7 @@ PRINTED_TABLE_5 = {
 def best_by_level(
     entries: Sequence[Entry], drop: float = DROP, *, relative: bool = False
 ) -> list[Best]:
-    """Return Table 5: for each level the lowest S, the lowest D, and the highest viable η.
-
-    Raises
-    ------
-    WordbiasError
-        If no entry is the base that viability compares with.
-    """
+    """Return Table 5: for each level the lowest S, the lowest D, and the highest viable η."""
     base = [one.snli for one in entries if one.level == BASE]
     if not base:
         raise WordbiasError("no model is the base; viability compares with its SNLI accuracy")
@@ -308,10 +266,9 @@ def best_by_level(
 
 
 def mean_rows(heads: Sequence[Sequence[Row]], seeds: Sequence[int]) -> list[Row]:
-    """Return the rows of several heads, with the seed of each as `head`, and their means.
-
-    The rows are alike in all heads; those of a single one without a seed are returned as they are.
-    """
+    """Return the rows of several heads, with the seed of each as `head`, and their means."""
+    # The rows are alike in all heads; those of a single one without a seed are returned as they
+    # are.
     if not seeds:
         return list(heads[0])
     every = [
@@ -365,10 +322,9 @@ def _digits(entry: Entry) -> str:
 
 
 class Weighting(NamedTuple):
-    """A line of Table 6: mean SNLI accuracy of pairs that differ in n_p only.
+    """A line of Table 6: mean SNLI accuracy of pairs that differ in n_p only."""
 
-    `sd` is of the increases, ddof 1; None for a single pair. `improved` counts the increases.
-    """
+    # `sd` is of the increases, ddof 1; None for a single pair. `improved` counts the increases.
 
     level: str
     pairs: int
@@ -417,15 +373,9 @@ def attention(entries: Sequence[Entry]) -> Attention:
 
 
 def correlation(entries: Sequence[Entry], seed: int = 0) -> Correlation:
-    """Correlate S and η over all models, as the paper does.
-
-    It prints ρ = 0.040 (p = 0.73); its Table 7 gives −.041: the sign was lost.
-
-    Raises
-    ------
-    WordbiasError
-        If there are fewer than three models, or S or η is the same for all.
-    """
+    """Correlate S and η over all models, as the paper does."""
+    # Dawkins et al. (2024) print ρ = 0.040 (p = 0.73); their Table 7 gives −.041: the sign was
+    # lost.
     from scipy.stats import spearmanr
 
     x = np.array([[one.strength, one.fairness] for one in entries])

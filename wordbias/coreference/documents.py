@@ -18,26 +18,14 @@ Clusters = tuple[tuple[Span, ...], ...]
 
 @dataclass(frozen=True)
 class Document:
-    """One document, or one part of it: the unit in which clusters are numbered.
-
-    Attributes
-    ----------
-    name
-        Name in its file, as `bc/cctv/00/cctv_0000`.
-    sentences
-        Tokens of each sentence.
-    clusters
-        Gold or predicted clusters, each of spans of tokens counted over the whole document.
-    part
-        Number of the part, as the file writes it.
-    speakers
-        Speaker of each sentence, empty where none is known; nothing if the file names none.
-    """
+    """One document, or one part of it: the unit in which clusters are numbered."""
 
     name: str
     sentences: tuple[tuple[str, ...], ...]
+    # gold or predicted clusters, each of spans of tokens counted over the whole document
     clusters: Clusters = ()
-    part: str = "0"
+    part: str = "0"  # number of the part, as the file writes it
+    # speaker of each sentence, empty where none is known; nothing if the file names none
     speakers: tuple[str, ...] = ()
 
     @property
@@ -71,13 +59,7 @@ class Corpus:
         return {"path": self.path, **facts(self.documents)}
 
     def matched(self, found: Corpus) -> list[Document]:
-        """Return the documents of a system in the order of these.
-
-        Raises
-        ------
-        WordbiasError
-            If one is not there, is there twice, or has another number of tokens.
-        """
+        """Return the documents of a system in the order of these."""
         by_name = {_key(one): one for one in found.documents}
         if len(by_name) < len(found.documents):
             keys = [_key(one) for one in found.documents]
@@ -114,13 +96,7 @@ def without_singletons(clusters: Clusters) -> Clusters:
 
 
 def check_clusters(documents: Sequence[Document], name: str) -> None:
-    """Refuse documents without any cluster of two mentions.
-
-    Raises
-    ------
-    WordbiasError
-        If there are no documents, or none has one.
-    """
+    """Refuse documents without any cluster of two mentions."""
     if not any(without_singletons(one.clusters) for one in documents):
         raise WordbiasError(
             f"{name}: no cluster of two mentions or more in "

@@ -7,9 +7,6 @@ trained again, on the original documents, and predictions are measured once more
 An arm of vectors keeps the model of the original documents. A removal is fitted to the vectors of
 *she* and *he* in the training documents, and stands behind the encoder; its random change removes
 random directions that move the vectors of all word pieces as far.
-
-The models that are kept are folders: that of a job, and that of its retrained head with the same
-encoder. A removal is an adapter of it, which takes it away from either.
 """
 
 from __future__ import annotations
@@ -110,66 +107,40 @@ _EITHER_GENDER = 20
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Settings of the experiment.
+    """Settings of the experiment."""
 
-    Attributes
-    ----------
-    train, dev, test
-        Documents with gold clusters. Strategies change those to train on; the best epoch is that
-        on `dev` as it is.
-    sentences
-        WinoBias, all `pro` sentences first.
-    model
-        An encoder's folder, or its name on the hub.
-    folder
-        Where results and models are written.
-    strategies, seeds
-        See `wordbias.coreference.strategies`; and methods for vectors, such as leace. A seed
-        decides the initial weights above the encoder and the order of training.
-    recipe, retraining
-        Training of a model, and of all above its encoder again.
-    sizes
-        Sizes of all above the encoder.
-    baselines
-        Also probe encoders that were not trained on documents: pretrained, and with random
-        weights.
-    shares, shares_from
-        Share of women in each profession, for correlations, and its source.
-    contexts
-        Sentences with the words of CEAT, or why there are none.
-    contexts_from
-        Their source.
-    draws
-        Samples of CEAT.
-    find, finder
-        Function that finds people's names, and its name; by default lists.
-    as_published
-        Gaps as the released code computes them; see `wordbias.outcomes.metrics.Settings`.
-    keep_models
-        Keep all models and removals in the folder, not only the models that arms of vectors need.
-    """
-
+    # documents with gold clusters. Strategies change those to train on; the best epoch is that on
+    # `dev` as it is.
     train: Sequence[Document] = field(repr=False)
     dev: Sequence[Document] = field(repr=False)
     test: Sequence[Document] = field(repr=False)
-    sentences: Sequence[Sentence] = field(repr=False)
+    sentences: Sequence[Sentence] = field(repr=False)  # WinoBias, all `pro` sentences first
     model: str
     folder: Path
+    # see `wordbias.coreference.strategies`; and methods for vectors, such as leace. A seed decides
+    # the initial weights above the encoder and the order of training.
     strategies: Sequence[str] = PUBLISHED
     seeds: Sequence[int] = (0, 1, 2)
+    # training of a model, and of all above its encoder again
     recipe: Recipe = field(default_factory=Recipe)
     retraining: Recipe = field(default_factory=Recipe)
     sizes: Sizes = field(default_factory=Sizes)
+    # also probe encoders that were not trained on documents: pretrained, and with random weights
     baselines: bool = True
+    # share of women in each profession, for correlations, and its source
     shares: Mapping[str, float] | None = None
     shares_from: str = "the sentences"
+    # sentences with the words of CEAT, or why there are none
     contexts: Sentences | str = field(default="no sentences were given", repr=False)
     contexts_from: str = ""
     draws: int = DRAWS
+    # function that finds people's names, and its name; by default lists
     find: Finder | None = field(default=None, repr=False)
     finder: str = ""
     device: str | None = None
+    # gaps as the released code computes them; see `wordbias.outcomes.metrics.Settings`
     as_published: bool = False
+    # keep all models and removals in the folder, not only the models that arms of vectors need
     keep_models: bool = False
     model_sha256: str = ""
 
@@ -253,14 +224,7 @@ def _digest(text: str) -> str:
 
 
 def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
-    """Run the jobs that are not done yet; return the rows of all, in the order of the plan.
-
-    Raises
-    ------
-    WordbiasError
-        If documents, model or folder cannot be used, the folder is of another study, or another
-        process works on it.
-    """
+    """Run the jobs that are not done yet; return the rows of all, in the order of the plan."""
     encoder = Encoder.load(plan.model, device=plan.device)
     mask_of(encoder)
     check_adapters(plan.strategies, encoder.model)
@@ -281,10 +245,8 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
 
 
 def _forget_jobs_without_models(plan: Plan, store: Store) -> None:
-    """Let jobs run again whose models or removals are not there, if they are to be kept.
-
-    The model of `NONE` is needed only where an arm of vectors is still to be run.
-    """
+    """Let jobs run again whose models or removals are not there, if they are to be kept."""
+    # The model of `NONE` is needed only where an arm of vectors is still to be run.
     jobs = plan.jobs()
     needed = {job.seed for job in jobs if is_removal(job.strategy) and store.get(*job) is None}
     again = [
@@ -373,18 +335,8 @@ def _removal(plan: Plan, job: Job, model: Coreference) -> Adapter:
 def token_vectors(
     model: Coreference, documents: Sequence[Document], seed: int
 ) -> tuple[NDArray[np.float32], NDArray[np.intp], NDArray[np.float32]]:
-    """Return the vectors of gendered pronouns, their genders, and vectors of drawn word pieces.
-
-    Returns
-    -------
-    pronouns, genders, pieces
-        Shapes ``(n, d)``; ``(n,)``, 0 for *she* and 1 for *he*; and ``(ROWS, d)`` or fewer.
-
-    Raises
-    ------
-    WordbiasError
-        If a gender has fewer than 20 pronouns.
-    """
+    """Return vectors of gendered pronouns, their genders, and vectors of drawn word pieces."""
+    # Shapes (n, d); (n,), 0 for she and 1 for he; and (ROWS, d) or fewer.
     pronouns, genders, drawn = [], [], []
     cut = [model.segmenter.cut(one) for one in documents]
     total, rng = sum(one.pieces for one in cut), np.random.default_rng([seed, 1])
@@ -426,13 +378,7 @@ def fit_to_pronouns(
 
 
 def mask_of(encoder: Encoder) -> str:
-    """Return the mask token of an encoder, which stands for pronouns where professions are probed.
-
-    Raises
-    ------
-    WordbiasError
-        If it has none, as a decoder.
-    """
+    """Return the mask token of an encoder, which stands for pronouns of professions."""
     mask = encoder.tokenizer.mask_token
     if mask is None:
         raise WordbiasError(
@@ -460,14 +406,8 @@ def _vector_rows(plan: Plan, job: Job, encoder: Encoder) -> Iterator[Row]:
 def profession_vectors(
     encoder: Encoder, sentences: Sequence[Sentence]
 ) -> tuple[NDArray[np.float32], NDArray[np.str_], NDArray[np.str_]]:
-    """Return the vectors of professions in sentences whose pronouns are masked.
-
-    Returns
-    -------
-    vectors, genders, professions
-        Shapes ``(n, d)``, ``(n,)`` and ``(n,)``. The gender of a profession is that of the pronouns
-        in `pro` sentences about it.
-    """
+    """Return vectors (n, d), genders and names of professions whose pronouns are masked."""
+    # The gender of a profession is that of the pronouns in `pro` sentences about it.
     rows = list(masked_rows([one for one in sentences if one.stereotype == PRO], mask_of(encoder)))
     texts = [row[0] for row in rows]
     spans = [(int(row[1]), int(row[2])) for row in rows]

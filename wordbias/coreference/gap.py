@@ -76,13 +76,7 @@ class Gap:
 
 
 def parse_gap(source: Source) -> Gap:
-    """Read the published columns, from ID to B-coref.
-
-    Raises
-    ------
-    WordbiasError
-        If a line is not understood, with its number: a name is not at its place, say.
-    """
+    """Read the published columns, from ID to B-coref."""
     texts = [_text(where, row) for where, row in read(source, _COLUMNS, kind="tsv").rows()]
     return Gap(source.path, texts)
 
@@ -125,13 +119,7 @@ def are_answers(text: str) -> bool:
 
 
 def read_answers(source: Source, data: Gap) -> list[Answer]:
-    """Read a system's answers; a header may stand above them.
-
-    Raises
-    ------
-    WordbiasError
-        If a line is not understood, or a text has no answer or two.
-    """
+    """Read a system's answers; a header may stand above them."""
     found: dict[str, Answer] = {}
     for number, line in enumerate(source.text.split("\n"), 1):
         cells = line.rstrip("\r").split("\t")
@@ -154,12 +142,10 @@ def answers_of(documents: Sequence[Document], data: Gap, path: str) -> list[Answ
 
 
 def answer(one: GapText, clusters: Clusters) -> Answer:
-    """Return which names are in a cluster with the pronoun.
-
-    A name is the mention that shares most characters with it, |∩|/|∪|, and half at least: systems
-    leave out or add a title, or *’s*, and a longer mention such as *her sister Ann and Eve* is
-    neither. The pronoun is the mention of the same place.
-    """
+    """Return which names are in a cluster with the pronoun."""
+    # A name is the mention that shares most characters with it, |∩|/|∪|, and half at least: systems
+    # leave out or add a title, or ’s, and a longer mention such as "her sister Ann and Eve" is
+    # neither. The pronoun is the mention of the same place.
     of_pronoun = {i for i, cluster in enumerate(clusters) if one.pronoun in cluster}
     a, b = (not of_pronoun.isdisjoint(_clusters_of(name, clusters)) for name in one.names)
     return a, b
@@ -183,17 +169,10 @@ def _shared(a: Span, b: Span) -> float:
 def gap_rows(
     data: Gap, answers: Sequence[Answer], subject: str, *, draws: int, seed: int
 ) -> list[Row]:
-    """Score answers.
-
-    Returns
-    -------
-    list of Row
-        Recall, precision and F1 in percent, of all pronouns, feminine and masculine ones, in `set`;
-        and `gap-ratio`, F1 of feminine over masculine ones. Intervals are over texts. `chance` is
-        the F1 of expected counts where one of the two names is taken at random. The p of the ratio
-        exchanges genders at random among texts of which a name, or none, is the antecedent: how
-        often is the ratio as far from 1, either way?
-    """
+    """Score answers: recall, precision and F1 in percent; `gap-ratio`, feminine over masculine."""
+    # `chance` is the F1 of expected counts where one of the two names is taken at random. The p of
+    # the ratio exchanges genders at random among texts with the same answer: how often is the ratio
+    # as far from 1, either way?
     gold, found = np.array([one.gold for one in data.texts]), np.array(answers)
     feminine = np.array([one.feminine for one in data.texts])
     counts = np.stack(  # (n, 3): true positives, gold and found ones, of both names

@@ -43,32 +43,14 @@ BATCH = 16
 
 @dataclass(frozen=True)
 class Settings:
-    """Size of a model, and what it reads.
+    """Size of a model, and what it reads."""
 
-    Attributes
-    ----------
-    segment_length
-        Maximum number of word pieces of a segment, special tokens included.
-    width
-        Maximum number of tokens of a mention.
-    hidden
-        Number of hidden units, h.
-    feature
-        Dimension of a feature, f.
-    kept
-        Number of spans that are kept for each token, λ.
-    antecedents
-        Maximum number of antecedents that are ranked, K.
-    dropout
-        Rate of dropout, outside of the encoder.
-    """
-
-    segment_length: int = 128
-    width: int = 30
+    segment_length: int = 128  # maximum number of word pieces of a segment, special tokens included
+    width: int = 30  # maximum number of tokens of a mention
     hidden: int = 1000
     feature: int = 20
-    kept: float = 0.4
-    antecedents: int = 50
+    kept: float = 0.4  # number of spans that are kept for each token, λ
+    antecedents: int = 50  # maximum number of antecedents that are ranked, K
     dropout: float = 0.3
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,41 +59,17 @@ class Settings:
 
 
 class Ranked(NamedTuple):
-    """Kept spans of a document, in the order of the text, with their antecedents.
+    """Kept spans of a document, in the order of the text, with their antecedents."""
 
-    Attributes
-    ----------
-    start, end
-        First token and the one after the last, shape ``(n,)``.
-    mention
-        Score as a mention, shape ``(n,)``.
-    antecedents
-        Places of antecedents among the kept spans, shape ``(n, K)``.
-    scores
-        Their scores, -∞ for a place that is not before the span, shape ``(n, K)``.
-    """
-
-    start: Int
+    start: Int  # first token and the one after the last, shape `(n,)`
     end: Int
     mention: Tensor
-    antecedents: Tensor
-    scores: Tensor
+    antecedents: Tensor  # places of antecedents among the kept spans, shape `(n, K)`
+    scores: Tensor  # their scores, -∞ for a place that is not before the span, shape `(n, K)`
 
 
 class SpanRanker(nn.Module):
-    """Encoder, mention scores and antecedent scores.
-
-    Parameters
-    ----------
-    encoder
-        Model of transformers whose first output are the vectors of its pieces.
-    dim
-        Their dimension, d.
-    before, after, padding
-        Special tokens around each segment, and that of padding.
-    settings
-        Size of the head.
-    """
+    """Encoder, mention scores and antecedent scores."""
 
     encoder: Any
     before: list[int]
@@ -196,10 +154,8 @@ class SpanRanker(nn.Module):
         return self.rank(x, document)
 
     def encode(self, documents: Sequence[Segmented]) -> list[Tensor]:
-        """Return the vectors of the pieces of documents, shape ``(P, d)`` each.
-
-        With gradients all segments are encoded together, otherwise a few at a time.
-        """
+        """Return the vectors of the pieces of documents, shape ``(P, d)`` each."""
+        # With gradients all segments are encoded together, otherwise a few at a time.
         device = self.attention.weight.device
         segments = [
             torch.tensor([*self.before, *segment.tolist(), *self.after])
@@ -221,13 +177,7 @@ class SpanRanker(nn.Module):
         return list(torch.split(torch.cat(found), sizes))
 
     def rank(self, x: Tensor, document: Segmented) -> Ranked:
-        """Keep spans and score their antecedents.
-
-        Parameters
-        ----------
-        x
-            Vectors of the pieces, shape ``(P, d)``.
-        """
+        """Keep spans, and score their antecedents, from the vectors of the pieces, (P, d)."""
         start, end = document.spans(self.settings.width)  # (S,)
         width = self.dropout(self.width(self._index(end - start - 1)))  # (S, f)
         mention = self.mention_scores(x, document, start, end, width)  # (S,)
@@ -250,17 +200,8 @@ class SpanRanker(nn.Module):
     def mention_scores(
         self, x: Tensor, document: Segmented, start: Int, end: Int, width: Tensor
     ) -> Tensor:
-        """Score spans as mentions, shape ``(S,)``.
-
-        Parameters
-        ----------
-        x
-            Vectors of the pieces, shape ``(P, d)``.
-        start, end
-            All spans, in the order of their first tokens, shape ``(S,)``.
-        width
-            Features of their widths, shape ``(S, f)``.
-        """
+        """Score spans as mentions, (S,); `x` is (P, d), `width` (S, f)."""
+        # Spans are in the order of their first tokens.
         logits = self.attention(x)[:, 0]  # (P,)
         of_start, of_end = self.mention_start(x), self.mention_end(x)  # (P, h)
         of_head = self.mention_head(x)  # (P, h)
@@ -279,21 +220,8 @@ class SpanRanker(nn.Module):
     def antecedent_scores(
         self, g: Tensor, mention: Tensor, segment: Int, speaker: Int
     ) -> tuple[Tensor, Tensor]:
-        """Choose antecedents by the coarse scores, and score them.
-
-        Parameters
-        ----------
-        g, mention
-            Vectors and scores of the kept spans, in the order of the text, shapes ``(n, g)`` and
-            ``(n,)``.
-        segment, speaker
-            Their segments and speakers, shape ``(n,)``.
-
-        Returns
-        -------
-        antecedents, scores
-            Shape ``(n, K)``.
-        """
+        """Choose antecedents by the coarse scores, and score them: (n, K) each."""
+        # The kept spans are in the order of the text; g is (n, g), all others (n,).
         n, k = len(g), min(len(g), self.settings.antecedents)
         place, segment_, speaker_ = (self._index(x) for x in (np.arange(n), segment, speaker))
         source, target = self.dropout(self.bilinear(g)), self.dropout(g)  # (n, g)
@@ -324,10 +252,8 @@ class SpanRanker(nn.Module):
         return torch.cat(chosen), torch.cat(scores)
 
     def loss(self, ranked: Ranked, clusters: Clusters) -> Tensor:
-        """Return -log of the probability of all right antecedents, summed over the kept spans.
-
-        The right ones of a span are those of its gold cluster; without any it is the dummy.
-        """
+        """Return -log of the probability of all right antecedents, summed over the kept spans."""
+        # The right ones of a span are those of its gold cluster; without any it is the dummy.
         number = {span: i for i, cluster in enumerate(clusters) for span in cluster}
         spans = zip(ranked.start.tolist(), ranked.end.tolist(), strict=True)
         cluster = self._index(np.array([number.get(span, -1) for span in spans]))  # (n,)
@@ -343,15 +269,7 @@ class SpanRanker(nn.Module):
 
 
 def attended(logits: Tensor, values: Tensor, first: Int, last: Int) -> Tensor:
-    """Return means of the pieces of spans, weighted by the softmax of their logits: ``(s, c)``.
-
-    Parameters
-    ----------
-    logits, values
-        Of the pieces, shapes ``(P,)`` and ``(P, c)``.
-    first, last
-        First and last piece of each span, shape ``(s,)``.
-    """
+    """Return means (s, c) of the pieces of spans, weighted by the softmax of their logits (P,)."""
     low, high = int(first.min()), int(last.max()) + 1
     piece = np.arange(low, high)  # (p,)
     outside = (piece < first[:, None]) | (piece > last[:, None])  # (s, p)
@@ -366,11 +284,9 @@ def bucket(distance: Tensor) -> Tensor:
 
 
 def best_spans(scores: NDArray[np.floating], start: Int, end: Int, number: int) -> Int:
-    """Return the places of the best spans that do not cross, in the order of the text.
-
-    The best is taken first, then each next one that crosses none of those before, until there are
-    `number`. Two spans cross if they overlap and neither contains the other.
-    """
+    """Return the places of the best spans that do not cross, in the order of the text."""
+    # The best is taken first, then each next one that crosses none before, until there are
+    # `number`. Two spans cross if they overlap and neither contains the other.
     reach = np.zeros(int(end.max()), np.int64)  # farthest end of a taken span, by its first token
     begin = np.full(int(end.max()) + 1, len(reach))  # least first token, by its end
     taken: list[int] = []
@@ -386,10 +302,8 @@ def best_spans(scores: NDArray[np.floating], start: Int, end: Int, number: int) 
 
 
 def clusters_of(ranked: Ranked) -> Clusters:
-    """Link each kept span to its best antecedent; a span without one begins no cluster by itself.
-
-    A cluster has two mentions or more, as in OntoNotes; singletons are not predicted.
-    """
+    """Link each kept span to its best antecedent; a cluster has two mentions or more."""
+    # As in OntoNotes, singletons are not predicted.
     best, place = ranked.scores.max(1)  # (n,)
     antecedent = ranked.antecedents.gather(1, place[:, None])[:, 0].tolist()
     linked = (best > 0).tolist()

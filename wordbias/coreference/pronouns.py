@@ -65,30 +65,17 @@ _OF_GENDER = {MALE: "he", FEMALE: "she", NEUTRAL: "they"}
 
 @dataclass(frozen=True)
 class PronounSentence:
-    """A sentence with a pronoun.
-
-    Attributes
-    ----------
-    pronouns, case
-        Set of the pronoun, a key of `SETS`, and its case.
-    pronoun
-        Place of the pronoun.
-    people
-        Places of the people, the one to whom it refers first; without a competitor that one alone.
-    template
-        Key of the sentences that differ in the pronoun only.
-    pair
-        Key of the two templates that differ in the right answer.
-    """
+    """A sentence with a pronoun."""
 
     id: str
     text: str
     pronouns: str
     case: str
     pronoun: Span
+    # places of the people, the one to whom it refers first; without a competitor that one alone
     people: tuple[Span, ...]
-    template: tuple[str, ...]
-    pair: tuple[str, ...]
+    template: tuple[str, ...]  # key of the sentences that differ in the pronoun only
+    pair: tuple[str, ...]  # key of the two templates that differ in the right answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,13 +131,7 @@ def _place(text: str, word: str, path: str) -> Span:
 
 
 def read_winopron(path: str | Path, password: str | None = None) -> Source:
-    """Read the templates of WinoPron from its archive, in memory.
-
-    Raises
-    ------
-    WordbiasError
-        If it cannot be read, or the archive has no such file or another password.
-    """
+    """Read the templates of WinoPron from its archive, in memory."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo(NEW_TEMPLATES).compress_type == _AES:
@@ -273,19 +254,9 @@ def nearest(data: PronounSentences) -> NDArray[np.int64]:
 def pronoun_rows(
     data: PronounSentences, answers: NDArray[np.int64], subject: str, *, draws: int, seed: int
 ) -> list[Row]:
-    """Measure how pronouns are resolved.
-
-    Returns
-    -------
-    list of Row
-        `pronoun-accuracy` of each set of pronouns (`set`) and case (`subset`); chance is .5, or
-        none where a person is alone. `pronoun-set-gap`, the accuracy of one set less that of
-        another in the same templates. `pronoun-consistency`, the share of templates that are right
-        with every set, and `pronoun-disambiguation`, the share of pairs of templates of which both
-        are right with a set. `undecided`, the share of pronouns with none or both of the people.
-        All intervals are over templates, or pairs of them; the p of a gap is that of McNemar's
-        exact test over templates. Of Winogender also the rows of `stereotype_rows`.
-    """
+    """Measure how pronouns are resolved, with intervals over templates or pairs of them."""
+    # The p of a gap is that of McNemar's exact test over templates. Of Winogender there are also
+    # the rows of `stereotype_rows`.
     right = (answers == 0).astype(np.float64)
     sets = np.array([one.pronouns for one in data.sentences])
     cases = np.array([one.case for one in data.sentences])

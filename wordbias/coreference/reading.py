@@ -1,8 +1,4 @@
-"""Documents with coreference from files: CoNLL-2012, CoNLL-U, PreCo's and the package's JSON lines.
-
-The form is recognised by the content. A mention that cannot be read, such as a bracket that does
-not close, is an error, or with skip_bad it is left out and counted.
-"""
+"""Documents with coreference from files: CoNLL-2012, CoNLL-U, PreCo's and JSON lines."""
 
 from __future__ import annotations
 
@@ -34,31 +30,10 @@ _CLUSTER_FIELDS = ("GRP", "eid", "entity_id")
 def read_documents(
     source: str | os.PathLike[str] | Source, bad: BadRows | None = None
 ) -> list[Document]:
-    """Read the documents of a file, compressed or not.
-
-    Parameters
-    ----------
-    source
-        File: CoNLL-2012 in columns, with ``#begin document``; CoNLL-U with ``Entity=`` in its last
-        column; JSON lines with `sentences` and `clusters` or, as PreCo, `mention_clusters`; or
-        sentences for a system, as `winobias` writes them.
-    bad
-        Mentions that cannot be read; by default skip_bad of `config` says whether they are dropped.
-
-    Returns
-    -------
-    list of Document
-        In the order of the file; in a cluster mentions have the order of the text, each once, and
-        clusters that of their first mentions. Brackets of one number that cross are read as nested,
-        as the reference scorer does. A mention of several parts, as in CoNLL-U, becomes the span
-        from its first token to its last.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, is of no known form or holds no document; or with the line,
-        document and number, if a mention cannot be read and is not dropped.
-    """
+    """Read the documents of a file, compressed or not; its form is recognised by its content."""
+    # In a cluster mentions have the order of the text, each once, and clusters that of their first
+    # mentions. Brackets of one number that cross are read as nested, as the reference scorer does.
+    # A mention of several parts, as in CoNLL-U, becomes the span from its first token to its last.
     text = source if isinstance(source, Source) else read_text(source)
     if bad is None:
         bad = BadRows(text.path, current_config().skip_bad)

@@ -64,13 +64,7 @@ class Coreference:
     def new(
         cls, source: ModelLike, settings: Settings, *, seed: int = 0, device: str | None = None
     ) -> Self:
-        """Put a new head on a copy of an encoder.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such encoder, or it cannot read segments of that length.
-        """
+        """Put a new head on a copy of an encoder."""
         with torch.random.fork_rng(devices=[]), in_folder(source) as folder:
             torch.manual_seed(seed)
             encoder = replace(Encoder.load(folder, device=device), name=name_of(source))
@@ -78,13 +72,7 @@ class Coreference:
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str | None = None) -> Self:
-        """Load the folder of a model.
-
-        Raises
-        ------
-        WordbiasError
-            If it is no such folder, or damaged.
-        """
+        """Load the folder of a model."""
         file = Path(folder) / COREFERENCE_SETTINGS
         try:
             settings = Settings(**json.loads(file.read_text("utf-8")))

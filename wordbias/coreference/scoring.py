@@ -1,6 +1,7 @@
 """A coreference system's clusters, scored by those of a key: MUC, B³, CEAFφ4, CoNLL F1 and LEA.
 
-Intervals are a bootstrap over documents, and parts of a document count as documents.
+Intervals are a bootstrap over documents, and parts of a document count as documents. A file of its
+own because scoring and training share it.
 """
 
 from __future__ import annotations
@@ -30,14 +31,8 @@ def singletons(documents: Sequence[Document]) -> tuple[int, int]:
 def score_rows(
     key: Sequence[Document], found: Sequence[Document], subject: str, *, draws: int, seed: int
 ) -> list[Row]:
-    """Score the documents of a system by those of a key, which are the same in the same order.
-
-    Returns
-    -------
-    list of Row
-        `conll-f1`; then recall, precision and F1 of each metric, its name as `setting`. All are in
-        percent, of sums over documents. Clusters of one mention count, in both.
-    """
+    """Score the documents of a system by those of a key, the same in the same order, in percent."""
+    # Clusters of one mention count, in both.
     tallies = np.stack(
         [tally(gold.clusters, one.clusters) for gold, one in zip(key, found, strict=True)]
     )

@@ -25,29 +25,14 @@ class Segmented:
     """A document cut into segments, each of which an encoder reads by itself.
 
     Shapes: P word pieces and T tokens of the document; special tokens are not counted.
-
-    Attributes
-    ----------
-    segments
-        Numbers of the word pieces of each segment.
-    first, last
-        First and last piece of each token, shape ``(T,)``.
-    segment
-        Segment of each token, shape ``(T,)``.
-    sentence_end
-        The token after the last of its sentence, for each token, shape ``(T,)``.
-    speaker
-        Number of the speaker of each token, or `UNKNOWN`, shape ``(T,)``.
-    clusters
-        Gold clusters of spans of tokens.
     """
 
     segments: Sequence[Int]
-    first: Int
+    first: Int  # first and last piece of each token, shape `(T,)`
     last: Int
-    segment: Int
-    sentence_end: Int
-    speaker: Int
+    segment: Int  # segment of each token, shape `(T,)`
+    sentence_end: Int  # the token after the last of its sentence, for each token, shape `(T,)`
+    speaker: Int  # number of the speaker of each token, or `UNKNOWN`, shape `(T,)`
     clusters: Clusters = ()
 
     @property
@@ -76,11 +61,7 @@ class Segmented:
         )
 
     def spans(self, width: int) -> tuple[Int, Int]:
-        """Return first tokens and ends, shape ``(S,)``, of all spans of at most `width` tokens.
-
-        A span lies in one sentence. They are in the order of their first tokens, then of their
-        ends.
-        """
+        """Return first tokens and ends, (S,), of all spans in a sentence of at most a width."""
         start = np.arange(len(self.first))[:, None]  # (T, 1)
         end = start + np.arange(1, width + 1)  # (T, width)
         real = end <= self.sentence_end[:, None]  # (T, width)
@@ -88,21 +69,7 @@ class Segmented:
 
 
 class Segmenter:
-    """Cuts documents into segments of word pieces of one encoder.
-
-    Parameters
-    ----------
-    encoder
-        The encoder, with its tokenizer.
-    length
-        Maximum number of pieces of a segment, special tokens included.
-
-    Raises
-    ------
-    WordbiasError
-        If the encoder cannot read segments of that length, nothing would be left of them beside
-        special tokens, or its tokenizer does not say what characters a piece is of.
-    """
+    """Cuts documents into segments of at most `length` word pieces, special tokens included."""
 
     tokenizer: Any
     before: list[int]
@@ -133,17 +100,10 @@ class Segmenter:
             )
 
     def cut(self, document: Document) -> Segmented:
-        """Tokenise a document and cut it between sentences, if these are not too long.
-
-        A sentence that is longer than a segment is cut between tokens; of a token that is longer
-        only the first pieces are read. A token without pieces, such as a control character, has
-        those of the token before it.
-
-        Raises
-        ------
-        WordbiasError
-            If the document is empty, or no token has a piece.
-        """
+        """Tokenise a document and cut it between sentences, if these are not too long."""
+        # A sentence that is longer than a segment is cut between tokens; of a token that is longer
+        # only the first pieces are read. A token without pieces, such as a control character, has
+        # those of the token before it.
         tokens = document.tokens
         pieces, counts = self._pieces(document.name, tokens)
         lengths = [stop - start for start, stop in document.sentence_spans()]

@@ -31,13 +31,7 @@ _MONTHS = frozenset(("April", "May", "June", "August"))
 
 
 def check_strategy(strategy: str) -> None:
-    """Refuse a strategy that is unknown, or joins what does not go together.
-
-    Raises
-    ------
-    WordbiasError
-        With the parts that there are.
-    """
+    """Refuse a strategy that is unknown, or joins what does not go together."""
     parts = strategy.removeprefix(RANDOM).split("+")
     if unknown := [one for one in parts if one not in STRATEGIES]:
         raise WordbiasError(
@@ -51,19 +45,10 @@ def check_strategy(strategy: str) -> None:
 def debias(
     documents: Sequence[Document], strategy: str, seed: int = 0, find: Finder | None = None
 ) -> list[Document]:
-    """Apply a strategy, or its random change, to training documents.
-
-    The random change of `ANONYMISE` replaces other words of each document by numbers: as many
-    distinct words, and about as many tokens. That of `SWAP` repeats the documents as they are.
-
-    Parameters
-    ----------
-    seed
-        Seed of a random change.
-    find
-        Function that finds entities, such as that of spaCy; by default names are those of
-        `name_words`.
-    """
+    """Apply a strategy, or its random change, to training documents."""
+    # The random change of `ANONYMISE` replaces other words of each document by numbers: the same
+    # number of distinct words, and about that of tokens. That of `SWAP` repeats the documents as
+    # they are.
     parts, at_random = strategy.removeprefix(RANDOM).split("+"), is_random(strategy)
     found = list(documents)
     if ANONYMISE in parts:
@@ -87,15 +72,7 @@ def swap(document: Document) -> Document:
 
 
 def anonymise(document: Document, seed: int | None = None, find: Finder | None = None) -> Document:
-    """Return a document with a number for each word of people's names.
-
-    Parameters
-    ----------
-    seed
-        Take other words, drawn at random, in place of names.
-    find
-        See `debias`.
-    """
+    """Return a document with a number for each word of names, or, with a seed, of other words."""
     words = name_words(document) if find is None else _found_words(document, find)
     if seed is not None:
         words = _others(document, words, seed)
@@ -110,13 +87,11 @@ def anonymise(document: Document, seed: int | None = None, find: Finder | None =
 
 
 def name_words(document: Document) -> frozenset[str]:
-    """Return the words of people's names.
-
-    A first name begins a name if a capitalised word follows, or if the name stands in a sentence
-    not only as its first word; the capitalised words that follow belong to it. A word of a name is
-    one wherever it stands capitalised: *Ross* after *Claire Ross*. Lists miss rare names, and take
-    *Paris* or *Washington* for people.
-    """
+    """Return the words of people's names."""
+    # A first name begins a name if a capitalised word follows, or if the name stands in a sentence
+    # not only as its first word; the capitalised words that follow belong to it. A word of a name
+    # is one wherever it stands capitalised: Ross after Claire Ross. Lists miss rare names, and take
+    # Paris or Washington for people.
     firsts, found = _first_names(), set()
     for sentence in document.sentences:
         inside = False
@@ -160,10 +135,8 @@ def _is_capitalised(token: str) -> bool:
 
 
 def _others(document: Document, words: frozenset[str], seed: int) -> frozenset[str]:
-    """Draw other words of a document until they are about as many tokens as some words.
-
-    The draw depends on the document and the seed alone.
-    """
+    """Draw other words of a document until they have about the number of tokens of some words."""
+    # The draw depends on the document and the seed alone.
     tokens = [token for token in document.tokens if token.isalpha()]
     wanted = sum(token in words for token in tokens)
     rng = np.random.default_rng([seed, crc32(" ".join(document.tokens).encode())])

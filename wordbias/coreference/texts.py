@@ -26,13 +26,7 @@ def text_document(name: str, text: str) -> Document:
 def found_clusters(
     documents: Iterable[Document], texts: Sequence[tuple[str, str]], path: str
 ) -> list[Clusters]:
-    """Return what a system found in texts with their names: clusters as characters of each.
-
-    Raises
-    ------
-    WordbiasError
-        If a document is not there, or is there twice, or its tokens are not the text.
-    """
+    """Return a system's clusters in texts, as characters of each; documents are found by name."""
     found: dict[str, Document] = {}
     for one in documents:
         if one.name in found:

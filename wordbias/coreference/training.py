@@ -32,30 +32,19 @@ RESULTS = ("dev_f1", "best_epoch", "epochs")
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of a training; the rates are those of Xu and Choi (2020).
-
-    Attributes
-    ----------
-    rate, task_rate
-        Highest learning rates of AdamW, of the encoder and of the rest; they rise linearly over the
-        share `warmup` of all steps, then fall linearly to zero.
-    decay
-        Weight decay, of matrices only.
-    clip
-        Norm to which gradients are clipped, those of the encoder and of the rest each.
-    window
-        Number of word pieces of a document that a step reads, in whole segments drawn at random:
-        memory does not depend on the length of a document. Xu and Choi read 11 segments of 128.
-    head_only
-        Freeze the encoder.
-    """
+    """Settings of a training; the rates are those of Xu and Choi (2020)."""
 
     epochs: int = 24
+    # highest learning rates of AdamW, of the encoder and of the rest; they rise linearly over the
+    # share `warmup` of all steps, then fall linearly to zero
     rate: float = 1e-5
     task_rate: float = 2e-4
     warmup: float = 0.1
-    decay: float = 0.01
+    decay: float = 0.01  # weight decay, of matrices only
+    # norm to which gradients are clipped, those of the encoder and of the rest each
     clip: float = 1.0
+    # number of word pieces of a document that a step reads, in whole segments drawn at random:
+    # memory does not depend on the length of a document. Xu and Choi read 11 segments of 128.
     window: int = 1408
     head_only: bool = False
     seed: int = 0
@@ -67,21 +56,11 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Trained:
-    """Result of a training.
+    """Result of a training."""
 
-    Attributes
-    ----------
-    f1
-        CoNLL F1 on dev of the best epoch.
-    epoch
-        Its number, from 1.
-    epochs
-        Loss and F1 on dev of each epoch.
-    """
-
-    f1: float
+    f1: float  # CoNLL F1 on dev of the best epoch
     epoch: int
-    epochs: Sequence[dict[str, float]]
+    epochs: Sequence[dict[str, float]]  # loss and F1 on dev of each epoch
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result by the keys `RESULTS`."""
@@ -98,18 +77,9 @@ def train_coreference(
     recipe: Recipe | None = None,
     device: str | None = None,
 ) -> tuple[Trained, Coreference]:
-    """Train a model and write its folder; beside it lie a log and, meanwhile, a checkpoint.
-
-    A folder that the same call finished before is loaded instead. The encoder of `source` is
-    copied; a head that it has is not read.
-
-    Raises
-    ------
-    WordbiasError
-        If the folder exists already and holds no such model, another call is writing it, there are
-        no mentions to train or to evaluate on, the encoder cannot be used, the training diverges,
-        or the checkpoint beside the folder is of another training.
-    """
+    """Train a model and write its folder; beside it lie a log and, meanwhile, a checkpoint."""
+    # A folder that the same call finished before is loaded instead. The encoder of `source` is
+    # copied; a head that it has is not read.
     settings, recipe = settings or Settings(), recipe or Recipe()
     check_folder(folder)
     check_clusters(data, "the training data")
@@ -146,13 +116,7 @@ def train_model(
     about: dict[str, Any] | None = None,
     what: str = "training",
 ) -> Trained:
-    """Train a model in place; it ends with the parameters that were best on dev.
-
-    Raises
-    ------
-    WordbiasError
-        If the loss is not finite, or the checkpoint is of another training.
-    """
+    """Train a model in place; it ends with the parameters that were best on dev."""
     ranker = model.ranker
     torch.set_num_threads(native_threads())
     trained = ranker.head() if recipe.head_only else dict(ranker.named_parameters())

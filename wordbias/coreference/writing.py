@@ -1,7 +1,4 @@
-"""Documents with coreference as text: CoNLL-2012 in columns, and JSON lines.
-
-`wordbias.coreference.reading` reads both.
-"""
+"""Documents with coreference as text: CoNLL-2012 in columns, and JSON lines."""
 
 from __future__ import annotations
 
@@ -25,14 +22,9 @@ def json_lines(documents: Iterable[Document]) -> Iterator[str]:
 
 
 def conll_lines(documents: Iterable[Document]) -> Iterator[str]:
-    """Yield the lines of CoNLL-2012, 12 columns with tabs; unknown columns have a hyphen.
-
-    Raises
-    ------
-    WordbiasError
-        If two mentions of one cluster cross: brackets of one number would be read as nested. Or if
-        a word, speaker or name has a tab or the end of a line, a word is empty, or a part no word.
-    """
+    """Yield the lines of CoNLL-2012, 12 columns with tabs; unknown columns have a hyphen."""
+    # Two mentions of one cluster that cross are refused: brackets of one number would be read as
+    # nested.
     for one in documents:
         texts = (one.name, one.part, *one.speakers, *one.tokens)
         bad = [text for text in texts if not _SEPARATORS.isdisjoint(text)]

@@ -1,9 +1,4 @@
-"""Word vectors in files: GloVe and word2vec text, word2vec binary, safetensors, gensim, fastText.
-
-Also in folders, of static models with their tokenizers. Formats are recognised by content. Text and
-word2vec binary are read in blocks, so that a file of any size can be streamed; parsed text is
-cached and memory-mapped afterwards.
-"""
+"""Word vectors in files: GloVe and word2vec text, word2vec binary, safetensors, gensim and more."""
 
 from wordbias.formats.layout import Kind, Layout
 from wordbias.formats.loading import FileInfo, Loaded, Tally, VectorFile, cached, load, scan

@@ -1,8 +1,7 @@
 """Vectors of texts that an encoder elsewhere has answered, kept in the cache of wordbias.
 
 An answer may have cost money: each is on the disk as soon as it has arrived, and only `clear`
-removes any. A file of SQLite holds the answers of one encoder, by the hash of the text. Processes
-may share it.
+removes any. Processes may share the file of SQLite.
 """
 
 from __future__ import annotations
@@ -30,13 +29,7 @@ _ENDING = ".answers"
 
 
 class Answers:
-    """Kept answers of one encoder.
-
-    Parameters
-    ----------
-    name
-        Name of the encoder: that of a model and its address, or one that the user gives.
-    """
+    """Kept answers of one encoder."""
 
     name: str
     path: Path
@@ -48,13 +41,7 @@ class Answers:
         self.path = _folder() / f"{plain}-{digest[:16]}{_ENDING}"
 
     def get(self, texts: Sequence[str]) -> dict[int, Float32]:
-        """Return the kept vectors, by the places of their texts; none that is damaged.
-
-        Raises
-        ------
-        WordbiasError
-            If the file cannot be read.
-        """
+        """Return the kept vectors, by the places of their texts; none that is damaged."""
         if not self.path.exists():
             return {}
         found: dict[int, Float32] = {}
@@ -68,13 +55,7 @@ class Answers:
         return found
 
     def put(self, texts: Sequence[str], vectors: Float32) -> None:
-        """Keep the vectors of texts, shape ``(n, d)``.
-
-        Raises
-        ------
-        WordbiasError
-            If the file cannot be written.
-        """
+        """Keep the vectors of texts, shape ``(n, d)``."""
         rows = (
             (_key(text), np.ascontiguousarray(row, _STORED).tobytes())
             for text, row in zip(texts, vectors, strict=True)

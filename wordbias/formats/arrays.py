@@ -25,13 +25,7 @@ NUMPY, ZIP = b"\x93NUMPY", b"PK"
 
 
 def beginning(path: Path) -> bytes:
-    """Return the first bytes of a file, from which its format is recognised.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such file, it cannot be read or is empty.
-    """
+    """Return the first bytes of a file, from which its format is recognised."""
     check_regular(path)
     try:
         with path.open("rb") as file:
@@ -117,13 +111,7 @@ def npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
 def npz_header(
     archive: zipfile.ZipFile, name: str
 ) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Return shape, Fortran order and type of an array in a .npz file, and its first byte.
-
-    Raises
-    ------
-    ValueError
-        If the header is damaged.
-    """
+    """Return shape, Fortran order and type of an array in a .npz file, and its first byte."""
     with archive.open(member_of(archive, name)) as member:
         version = np.lib.format.read_magic(member)
         read = np.lib.format.read_array_header_1_0

@@ -24,13 +24,7 @@ class BinaryJob(NamedTuple):
 def jobs(
     source: Source, layout: Layout, what: str, digest: Digest | None = None
 ) -> Iterator[BinaryJob]:
-    """Cut the file into jobs of whole rows.
-
-    Raises
-    ------
-    WordbiasError
-        If the file ends inside a row, or goes on after the last row that its header promises.
-    """
+    """Cut the file into jobs of whole rows."""
     rest, row, skip = b"", 1, layout.skip
     for chunk in source.chunks(what, digest):
         data = rest + chunk[skip:]

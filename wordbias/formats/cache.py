@@ -171,11 +171,9 @@ def entries() -> list[Entry]:
 
 
 def shrink(size: int) -> list[Entry]:
-    """Remove the least recently used entries until at most `size` bytes remain.
-
-    Unfinished entries that killed processes left a day ago or earlier are removed too, and the
-    ``.verified`` files of entries that are gone.
-    """
+    """Remove the least recently used entries until at most `size` bytes remain."""
+    # Unfinished entries that killed processes left a day ago or earlier are removed too, and the
+    # `.verified` files of entries that are gone.
     remove_abandoned(folder(), "*")
     for note in folder().glob(f"*{_VERIFIED}"):
         if not note.with_name(note.name.removesuffix(_VERIFIED)).exists():
@@ -249,13 +247,7 @@ def _mark_verified(entry: Path, state: str) -> None:
 
 
 def trusted_state(entry: Path) -> str:
-    """Return the state of a file of the cache.
-
-    Raises
-    ------
-    OSError
-        If there is none, or it is not trusted: a link, of another owner, or writable by others.
-    """
+    """Return the state of a file of the cache."""
     found = entry.lstat()
     writable = hasattr(os, "geteuid") and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if not stat.S_ISREG(found.st_mode) or writable or not is_trusted(found):

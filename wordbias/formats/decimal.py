@@ -44,33 +44,10 @@ def parse_decimals(
     bad: list[BadNumber] | None = None,
     a_row: int = 1,
 ) -> NDArray[np.float32]:
-    """Parse the numbers ``buffer[starts[i]:ends[i]]``.
-
-    Each is rounded to the nearest float64 and then to float32, as ``np.float32(float(text))`` is.
-    One digit before the point and up to 14 behind it is the fast case; any other valid number
-    (an exponent, no point, more digits) is parsed by Python, one at a time.
-
-    Parameters
-    ----------
-    buffer
-        Bytes of the text; at least `PAD` bytes precede the first number.
-    starts, ends
-        Half-open bounds of the numbers, shape ``(n,)``.
-    bad
-        List that collects the bad numbers; without it the first one is raised.
-    a_row
-        Number of values in a row; after the first bad one the rest of a row is not parsed.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(n,)``, float32.
-
-    Raises
-    ------
-    BadNumber
-        If a token is not a number, is nan or infinite, or exceeds the range of float32.
-    """
+    """Parse the numbers ``buffer[starts[i]:ends[i]]``, as ``np.float32(float(text))`` does."""
+    # One digit before the point and up to 14 behind it is the fast case; any other valid number is
+    # parsed by Python. At least `PAD` bytes precede the first number. `bad` collects bad numbers;
+    # without it the first one is raised.
     result = np.empty(len(starts), np.float32)
     slow: list[int] = []
     for i in range(0, len(starts), _AT_ONCE):

@@ -26,24 +26,12 @@ from wordbias.errors import WordbiasError
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[IO[bytes]]:
-    """Write a file atomically: it takes its name only when it is complete.
-
-    Where the system can, the file has no name while it is written: not even a killed process then
-    leaves a part of it behind. Elsewhere it is a hidden file in the same folder, removed on any
-    error. An existing file keeps its permissions and is replaced in one step at the end. The bytes
-    are on the disk before the file gets its name, and the name is on the disk when the block has
-    ended.
-
-    Parameters
-    ----------
-    follow
-        Replace the file that a link names; otherwise the link itself.
-
-    Raises
-    ------
-    WordbiasError
-        If the folder is missing or may not be written to, or the disk is full.
-    """
+    """Write a file atomically: it takes its name only when it is complete."""
+    # Where the system can, the file has no name while it is written: not even a killed process then
+    # leaves a part of it. Elsewhere it is a hidden file in the same folder, removed on any error.
+    # An existing file keeps its permissions. The bytes are on the disk before the file gets its
+    # name, and the name is on the disk when the block has ended. `follow` replaces the file that a
+    # link names.
     target = Path(named_file(path))
     folder = Path(os.path.realpath(target.parent))
     target = Path(os.path.realpath(target)) if follow else folder / target.name
@@ -121,15 +109,7 @@ def compressing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def new_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Fill a new folder atomically: it takes its name only when it is complete.
-
-    Yields the folder to write to. On any error nothing of it is left.
-
-    Raises
-    ------
-    WordbiasError
-        If it exists, cannot be made, or the disk is full.
-    """
+    """Fill a new folder atomically: it takes its name only when it is complete."""
     check_new(folder)
     target = Path(os.path.realpath(folder))
     part = _unfinished(target)
@@ -148,15 +128,8 @@ def new_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def output_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a folder, or open one to resume what was written there.
-
-    On an error a new folder is removed if it is still empty.
-
-    Raises
-    ------
-    WordbiasError
-        See `check_output_folder`; also if making the folder fails.
-    """
+    """Make a folder, or open one to resume what was written there."""
+    # On an error a new folder is removed if it is still empty.
     check_output_folder(folder)
     target = Path(folder)
     is_new = not target.exists()
@@ -211,13 +184,7 @@ def _refuse_address(path: str | os.PathLike[str]) -> None:
 
 
 def check_new(folder: str | os.PathLike[str]) -> None:
-    """Raise an error now, before hours of work, for a new folder that cannot be made.
-
-    Raises
-    ------
-    WordbiasError
-        If it exists already, or its parent folder does not exist or is read-only.
-    """
+    """Raise an error now, before hours of work, for a new folder that cannot be made."""
     _refuse_address(folder)
     target = Path(folder)
     if target.exists():
@@ -236,13 +203,7 @@ def refuse_inside(output: str | os.PathLike[str], folder: str | os.PathLike[str]
 
 
 def check_output_folder(folder: str | os.PathLike[str]) -> None:
-    """Raise an error now, before hours of work, for an output folder that cannot be used.
-
-    Raises
-    ------
-    WordbiasError
-        If it is a file or read-only, or its parent folder does not exist or is read-only.
-    """
+    """Raise an error now, before hours of work, for an output folder that cannot be used."""
     _refuse_address(folder)
     target = Path(folder)
     if target.is_dir() and not os.access(target, os.W_OK):
@@ -261,19 +222,9 @@ def check_outputs(written: Mapping[str, object], read: Mapping[str, object]) -> 
 
 
 def refuse_same(written: Mapping[str, object], read: Mapping[str, object]) -> None:
-    """Refuse to write two outputs to one file, or over a file that is read.
-
-    Parameters
-    ----------
-    written, read
-        Files by their names on the command line; what is no path, such as None for an option that
-        is not given, is none. Files that an input refers to count as read; see `files_of`.
-
-    Raises
-    ------
-    WordbiasError
-        If a file is named twice; the message has both names.
-    """
+    """Refuse to write two outputs to one file, or over a file that is read."""
+    # What is no path, such as None for an option that is not given, is none. Files that an input
+    # refers to count as read; see `files_of`.
     known = {
         os.path.realpath(file): what
         for what, given in read.items()
@@ -293,15 +244,8 @@ _LARGEST_LIST_FILE = 1 << 20
 
 
 def files_of(argument: str) -> list[str]:
-    """Return the file that an argument names, and the files that hold its word lists.
-
-    Parameters
-    ----------
-    argument
-        A path, which may be followed by ``::member`` or ``:group,group``. Where it is a TOML file,
-        ``"FILE#key"`` in it is a list in another file beside it; see
-        `wordbias.wordlists.WordGroups.load`.
-    """
+    """Return the file that an argument names, and the files that hold its word lists."""
+    # "FILE#key" in a TOML file is a list in another file beside it.
     forms = (argument, argument.partition("::")[0], argument.rpartition(":")[0])
     file = next((form for form in forms if form and os.path.exists(form)), argument)
     return [file, *(str(Path(file).parent / name) for name in _list_files(Path(file)))]
@@ -333,11 +277,9 @@ def _texts(tables: Any) -> Iterator[str]:
 
 
 def is_trusted(found: os.stat_result) -> bool:
-    """Return whether a file's owner is this user, root, or named in ``WORDBIAS_TRUSTED_OWNERS``.
-
-    That variable holds names or numbers of users, separated by commas. Systems without owners
-    trust every file.
-    """
+    """Return whether a file's owner is this user, root, or named in ``WORDBIAS_TRUSTED_OWNERS``."""
+    # That variable holds names or numbers of users, separated by commas. Systems without owners
+    # trust every file.
     if not hasattr(os, "geteuid") or found.st_uid in (0, os.geteuid()):
         return True
     owner = str(found.st_uid)
@@ -352,17 +294,9 @@ def is_trusted(found: os.stat_result) -> bool:
 
 @contextmanager
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Lock a file against other processes while the block runs.
-
-    A file ``PATH.lock`` beside it is locked and removed at the end. The lock is the operating
-    system's: a killed process loses it, and a lock file that it leaves behind locks nothing. On a
-    file system without locks nothing is locked.
-
-    Raises
-    ------
-    WordbiasError
-        If another process holds the lock, or a file of that name has content, and is no lock.
-    """
+    """Lock a file against other processes while the block runs."""
+    # The lock on PATH.lock is the operating system's: a killed process loses it, and a lock file
+    # that it leaves behind locks nothing. On a file system without locks nothing is locked.
     lock = Path(f"{os.fspath(path)}.lock")
     is_done = False
     while not is_done:
@@ -467,15 +401,8 @@ ABANDONED = 86_400
 
 
 def remove_abandoned(folder: Path, name: str, age: float = ABANDONED) -> None:
-    """Remove the hidden unfinished files that killed processes left, by default a day ago.
-
-    Parameters
-    ----------
-    name
-        Name of the finished file or folder; ``*`` for any.
-    age
-        Least age in seconds; 0 where a lock says that no process is writing them.
-    """
+    """Remove the unfinished files of a name (or ``*``) that killed processes left a day ago."""
+    # The least age is 0 where a lock says that no process is writing them.
     pattern = name if name == "*" else glob.escape(name)
     for part in folder.glob(f".{pattern}.*.part"):
         with suppress(OSError):

@@ -15,14 +15,7 @@ from wordbias.errors import WordbiasError, need
 
 
 def read_kv(path: Path, allow_pickle: bool) -> tuple[list[str], NDArray[np.float32]]:
-    """Read a gensim ``.kv`` file.
-
-    Raises
-    ------
-    WordbiasError
-        Without `allow_pickle`, because the file is a Python pickle, which can run any code. Also if
-        it does not hold vectors, or cannot be read.
-    """
+    """Read a gensim ``.kv`` file."""
     if not allow_pickle:
         raise WordbiasError(
             f"{path}: is a Python pickle (gensim .kv), and opening a pickle can run any code; "
@@ -41,13 +34,7 @@ def read_kv(path: Path, allow_pickle: bool) -> tuple[list[str], NDArray[np.float
 
 
 def read_fasttext(path: Path) -> tuple[list[str], NDArray[np.float32]]:
-    """Read the word vectors of a fastText ``.bin`` model, with their n-gram vectors added.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is damaged, or gensim cannot load it.
-    """
+    """Read the word vectors of a fastText ``.bin`` model, with their n-gram vectors added."""
     _check_fasttext(path)
     fasttext = need(
         "gensim.models.fasttext", extra="gensim", purpose="Reading a fastText .bin file"
@@ -85,16 +72,9 @@ _LONGEST_NGRAM = 1_000
 
 
 def _check_fasttext(path: Path) -> None:
-    """Compare the sizes in the header of a fastText ``.bin`` file with its length.
-
-    gensim trusts these sizes, and loops forever over a vocabulary that is cut off. This check
-    walks over the file without reading its vectors.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is cut off, is longer than its sizes say, or these are impossible.
-    """
+    """Compare the sizes in the header of a fastText ``.bin`` file with its length."""
+    # gensim trusts these sizes, and loops forever over a vocabulary that is cut off. This check
+    # walks over the file without reading its vectors.
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             fault = _fault(data)

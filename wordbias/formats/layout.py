@@ -31,31 +31,16 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class Layout:
-    """Format and dimensions of a file of vectors.
-
-    Attributes
-    ----------
-    kind
-        The format.
-    dim
-        Number of values of a word; 0 for the formats that are read whole.
-    count
-        Number of words in the header; None without a header.
-    skip
-        Bytes before the first row: a byte order mark, a header.
-    mend
-        Replacements that make every line ``word v1 … vd\\n``: of Windows line ends, tabs and
-        trailing spaces, where the first line has them.
-    first_row
-        Bytes of the first row of a text.
-    """
+    """Format and dimensions of a file of vectors."""
 
     kind: Kind
-    dim: int = 0
-    count: int | None = None
-    skip: int = 0
+    dim: int = 0  # number of values of a word; 0 for the formats that are read whole
+    count: int | None = None  # number of words in the header; None without a header
+    skip: int = 0  # bytes before the first row: a byte order mark, a header
+    # replacements that make every line `word v1 … vd\\n`: of Windows line ends, tabs and trailing
+    # spaces, where the first line has them
     mend: tuple[tuple[bytes, bytes], ...] = ()
-    first_row: int = 0
+    first_row: int = 0  # bytes of the first row of a text
 
     @property
     def longest(self) -> int:
@@ -79,13 +64,7 @@ class Layout:
 
 
 def detect(source: Source) -> Layout:
-    """Recognise the format of `source` by its first bytes, never by its name.
-
-    Raises
-    ------
-    WordbiasError
-        If it has none of the known formats.
-    """
+    """Recognise the format of `source` by its first bytes, never by its name."""
     head = source.head(_HEAD)
     if head[:4] == _FASTTEXT_MAGIC:
         return Layout("fasttext")
@@ -131,13 +110,7 @@ def _headless(source: Source, head: bytes, skip: int) -> Layout:
 
 
 def _rows(source: Source, head: bytes, start: int) -> bytes:
-    """Return the first rows of a text, at least one whole.
-
-    Raises
-    ------
-    WordbiasError
-        If the first row is longer than in any embedding.
-    """
+    """Return the first rows of a text, at least one whole."""
     if head.find(b"\n", start) < 0 and len(head) == _HEAD:
         head = source.head(_FIRST_ROW)
         if head.find(b"\n", start) < 0 and len(head) == _FIRST_ROW:
@@ -151,11 +124,9 @@ def _length(rows: bytes) -> int:
 
 
 def _vote(lines: list[bytes]) -> int:
-    """Return the dimension by a vote of the first lines: the number of values at their ends.
-
-    A single line can be ambiguous: its word may end in a possible value (``to infinity``), or one
-    of its values may be a nan. So each line votes twice, with and without such values.
-    """
+    """Return the dimension by a vote of the first lines: the number of values at their ends."""
+    # A single line can be ambiguous: its word may end in a possible value ("to infinity"), or one
+    # of its values may be a nan. So each line votes twice, with and without such values.
     votes: Counter[int] = Counter()
     for line in lines:
         values = line.split(b" ")[:0:-1]

@@ -29,57 +29,32 @@ T = TypeVar("T")
 
 @dataclass
 class Tally:
-    """Counts of one pass over a file.
+    """Counts of one pass over a file."""
 
-    Attributes
-    ----------
-    rows
-        Number of good rows.
-    skipped
-        Number of unusable rows that were dropped.
-    first_problem
-        Position and fault of the first unusable row.
-    duplicates
-        Number of good rows that were not written because they repeat a word.
-    sha256
-        Hash of the file on disk; empty until it is read to its end.
-    """
-
-    rows: int = 0
-    skipped: int = 0
-    first_problem: str = ""
-    duplicates: int = 0
+    rows: int = 0  # number of good rows
+    skipped: int = 0  # number of unusable rows that were dropped
+    first_problem: str = ""  # position and fault of the first unusable row
+    duplicates: int = 0  # number of good rows that were not written because they repeat a word
+    # hash of the file on disk; empty until it is read to its end
     sha256: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
 class FileInfo:
-    """Origin of vectors, for the provenance of a result.
+    """Origin of vectors, for the provenance of a result."""
 
-    Attributes
-    ----------
-    path, format, sha256
-        The file, its format, the hash of its bytes; of the folder of a static model that of the
-        hashes of its weights and its tokenizer.
-    words, dim
-        Its size as loaded.
-    duplicates
-        Number of rows dropped because they repeat a word.
-    skipped, first_problem
-        Number of unusable rows that were dropped, and the fault of the first one.
-    parts, others
-        Of a static model: number of tokens that are parts of words, and of those that are none of
-        either; they are no words of the vocabulary.
-    """
-
+    # the file, its format, the hash of its bytes; of the folder of a static model that of the
+    # hashes of its weights and its tokenizer
     path: str
     format: Kind | Literal["memory"]
     sha256: str
-    words: int
+    words: int  # its size as loaded
     dim: int
-    duplicates: int = 0
-    skipped: int = 0
+    duplicates: int = 0  # number of rows dropped because they repeat a word
+    skipped: int = 0  # number of unusable rows that were dropped, and the fault of the first one
     first_problem: str = ""
+    # of a static model: number of tokens that are parts of words, and of those that are none of
+    # either; they are no words of the vocabulary
     parts: int = 0
     others: int = 0
 
@@ -107,13 +82,7 @@ class VectorFile:
 
     @classmethod
     def open(cls, name: str | os.PathLike[str]) -> VectorFile:
-        """Find a file, or the folder of a static model, and recognise its format.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such file or it is no embedding.
-        """
+        """Find a file, or the folder of a static model, and recognise its format."""
         if is_static_model(folder := named_file(name)):
             return cls(Source(Path(folder)), Layout(KIND))
         source = Source.find(name)
@@ -142,25 +111,7 @@ class VectorFile:
         what: str = "reading",
         skip_bad: bool = False,
     ) -> Iterator[T]:
-        """Apply `function` to every block, in threads, and yield the results in order.
-
-        Parameters
-        ----------
-        function
-            Called with each `Block` of good rows.
-        tally
-            Updated while the results are consumed.
-        what
-            Title of the progress bar.
-        skip_bad
-            Drop and count unusable rows; otherwise the first one is an error.
-
-        Raises
-        ------
-        WordbiasError
-            At the first unusable row; the message has its line, what was expected and what was
-            found. Also at damage, or if the file has more or fewer rows than its header promises.
-        """
+        """Apply `function` to every block, in threads, and yield the results in order."""
         format_: Any = text if self.layout.is_text else binary
         digest = hashlib.sha256()
 
@@ -212,24 +163,7 @@ def load(
     skip_bad: bool = False,
     allow_pickle: bool = False,
 ) -> Loaded:
-    """Load an embedding of any known format.
-
-    Parameters
-    ----------
-    name
-        A path, ``archive.zip::member``, or the folder of a static model.
-    cache
-        Store parsed text in the user's cache folder, and memory-map it from there the next time.
-    skip_bad
-        Drop and count unusable rows.
-    allow_pickle
-        Open gensim's ``.kv`` pickles; only for files whose author you trust.
-
-    Raises
-    ------
-    WordbiasError
-        See `VectorFile.open`, `VectorFile.map`, and the readers of the other formats.
-    """
+    """Load an embedding of any known format."""
     file = VectorFile.open(name)
     if not file.layout.is_rows:
         return _load_whole(file, allow_pickle)
@@ -338,18 +272,10 @@ def first_of_each(words: list[str]) -> NDArray[np.intp] | None:
 
 
 def scan(file: VectorFile, *, head: int, wanted: Collection[str], skip_bad: bool = False) -> Loaded:
-    """Load the first `head` distinct words and the `wanted` ones, in the order of the file.
-
-    This is the first pass of a streamed run; the second is `wordbias.formats.stream`. The memory
-    needed depends on `head` and `wanted`, not on the size of the file. Rows that are not selected
-    are counted, not parsed; ``info.words`` is the number of all rows, and the hash of the file is
-    left to the second pass.
-
-    Raises
-    ------
-    WordbiasError
-        See `VectorFile.map`.
-    """
+    """Load the first `head` distinct words and the `wanted` ones, in the order of the file."""
+    # The first pass of a streamed run; the second is `wordbias.formats.stream`. The memory needed
+    # does not depend on the size of the file. Rows that are not selected are counted, not parsed;
+    # `info.words` is the number of all rows, and the hash of the file is left to the second pass.
     tally, selection = Tally(), _Selection(head, wanted)
     what = f"scanning {file.source.path.name}"
     if skip_bad:  # every row must be parsed to know how many are good
@@ -457,10 +383,8 @@ def collect(blocks: Iterable[Block], dim: int, guess: int) -> tuple[list[str], N
 
 
 def guess_rows(file: VectorFile) -> int:
-    """Guess the number of rows from the first ones; a wrong guess costs only a resize.
-
-    The number in a header only bounds the guess: it may be wrong, and memory is not spent on it.
-    """
+    """Guess the number of rows from the first ones; a wrong guess costs only a resize."""
+    # The number in a header only bounds the guess: it may be wrong, and memory is not spent on it.
     head = file.source.head()
     lines, binary = head.count(b"\n"), 4 * file.layout.dim + 2
     text = len(head) / lines if lines else max(len(head), file.layout.first_row)

@@ -39,32 +39,15 @@ class Digest(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """A readable file.
-
-    Attributes
-    ----------
-    path
-        The file.
-    compression
-        Empty, ``gz``, ``bz2``, ``xz`` or ``zip``.
-    member
-        Name of the file inside a zip archive.
-    """
+    """A readable file."""
 
     path: Path
-    compression: str = ""
-    member: str = ""
+    compression: str = ""  # empty, `gz`, `bz2`, `xz` or `zip`
+    member: str = ""  # name of the file inside a zip archive
 
     @classmethod
     def find(cls, name: str | os.PathLike[str]) -> Source:
-        """Find a file by its path, or by ``archive.zip::member``.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such file, it is a folder, empty or unreadable, or the member of a zip
-            archive must be named.
-        """
+        """Find a file by its path, or by ``archive.zip::member``."""
         text, member = named_file(name), ""
         if not os.path.exists(text):
             text, _, member = text.partition("::")
@@ -156,13 +139,7 @@ class Source:
                     digest.update(chunk)
 
     def lines(self, what: str, longest: int, digest: Digest | None = None) -> Iterator[bytes]:
-        """Yield the decompressed bytes in chunks of whole lines; the last one gets a line feed.
-
-        Raises
-        ------
-        WordbiasError
-            As soon as a line has more than `longest` bytes; the message has its number.
-        """
+        """Yield the decompressed bytes in chunks of whole lines; the last one gets a line feed."""
         held: list[bytes] = []
         size, line = 0, 1
         for chunk in self.chunks(what, digest):
@@ -249,13 +226,7 @@ def _members(path: Path) -> list[str]:
 
 
 def choose_member(path: Path, members: Sequence[str], wanted: str) -> str:
-    """Return the wanted member of an archive, or by default the only one.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such member, or none is named and there are several.
-    """
+    """Return the wanted member of an archive, or by default the only one."""
     if wanted in members:
         return wanted
     if not wanted and len(members) == 1:
@@ -307,13 +278,7 @@ _SPACE = b"\xef\xbb\xbf \t\r\n"
 
 
 def refuse_foreign(file: Path, line: bytes, *, plain: bool = False) -> None:
-    """Refuse a file whose first line shows that it is no text table; plain text may be HTML.
-
-    Raises
-    ------
-    WordbiasError
-        If the line begins as a known other format does; the message says how to convert it.
-    """
+    """Refuse a file whose first line shows that it is no text table; plain text may be HTML."""
     problem = _foreign(line)
     if problem and not (plain and is_web_page(line)):
         raise WordbiasError(f"{file}: {problem}")

@@ -63,10 +63,8 @@ def is_static_model(name: str | os.PathLike[str]) -> bool:
 
 
 def is_loaded_static(source: object) -> bool:
-    """Return whether a caller has loaded a static model.
-
-    It is a `StaticModel` of model2vec, or a `SentenceTransformer` with a `StaticEmbedding`.
-    """
+    """Return whether a caller has loaded a static model."""
+    # It is a `StaticModel` of model2vec, or a `SentenceTransformer` with a `StaticEmbedding`.
     kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__}
     if any(kind.endswith(".SentenceTransformer") for kind in kinds):
         return type(next(iter(source), None)).__name__ == "StaticEmbedding"  # type: ignore[call-overload]
@@ -74,13 +72,7 @@ def is_loaded_static(source: object) -> bool:
 
 
 def refuse_loaded_static(source: object) -> None:
-    """Refuse a static model that the caller has loaded: its folder is what is read and written.
-
-    Raises
-    ------
-    WordbiasError
-        If it is one, see `is_loaded_static`.
-    """
+    """Refuse a static model that the caller has loaded: its folder is what is read and written."""
     if is_loaded_static(source):
         raise WordbiasError(
             f"expected the folder of a static model, got a loaded {type(source).__name__}; save it "
@@ -89,10 +81,8 @@ def refuse_loaded_static(source: object) -> None:
 
 
 def _place(folder: Path) -> PurePosixPath | None:
-    """Return the place of weights and tokenizer in a folder; None if it is not a static model.
-
-    The list of modules decides, if there is one; else the names of the tensors.
-    """
+    """Return the place of weights and tokenizer in a folder; None if it is not a static model."""
+    # The list of modules decides, if there is one; else the names of the tensors.
     if not os.path.isdir(folder):  # also where no file can have that name
         return None
     listed = _static_module(folder / MODULES)
@@ -124,40 +114,19 @@ def _static_module(file: Path) -> PurePosixPath | None:
 
 @dataclass(frozen=True, eq=False)
 class StaticModel:
-    """A folder of a static model.
-
-    Attributes
-    ----------
-    folder
-        The folder.
-    place
-        Folder in it of the weights and the tokenizer; most often itself.
-    tokens
-        Tokens, told apart into words and others.
-    name
-        Name of the tensor of vectors.
-    arrays
-        All tensors of the file, by name.
-    metadata
-        Texts that the file has in addition to its tensors.
-    """
+    """A folder of a static model."""
 
     folder: Path
-    place: PurePosixPath
+    place: PurePosixPath  # folder in it of the weights and the tokenizer; most often itself
     tokens: Tokens
-    name: str
+    name: str  # name of the tensor of vectors
     arrays: Mapping[str, Rows] = field(repr=False)
+    # texts that the file has in addition to its tensors
     metadata: Mapping[str, str] = field(repr=False)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> StaticModel:
-        """Read a folder.
-
-        Raises
-        ------
-        WordbiasError
-            If it is no static model, or its files are damaged or do not belong together.
-        """
+        """Read a folder."""
         folder = Path(folder)
         place = _place(folder)
         if place is None:
@@ -238,10 +207,8 @@ class StaticModel:
         return len(self.arrays[self.name] if self.mapping is None else self.mapping)
 
     def vectors(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Return the vectors of tokens by their numbers, float32, shape ``(n, d)``.
-
-        They are those that `StaticModel` of model2vec takes the mean of: a row times a weight.
-        """
+        """Return the vectors of tokens by their numbers, float32, shape ``(n, d)``."""
+        # They are those that `StaticModel` of model2vec takes the mean of: a row times a weight.
         rows = self.arrays[self.name][ids if self.mapping is None else self.mapping[ids]]
         if self.weights is None:
             return rows.astype(np.float32)
@@ -262,39 +229,13 @@ class StaticModel:
         shared: bool,
         keep_lengths: bool,
     ) -> list[str]:
-        """Write a folder like this one, with the vectors of all tokens changed.
-
-        The model's other files are copied; a note names the rest, such as exports to ONNX, which
-        hold the original vectors. The type of the numbers is kept, except int8, whose values become
-        float32.
-
-        Parameters
-        ----------
-        output
-            The new folder.
-        change
-            Function from tokens and their vectors to new ones.
-        method
-            Name of what is done to the vectors, for the README; empty for a copy.
-        shared
-            The change is linear and the same for all tokens. Then it commutes with `weights`, and
-            rows that tokens share are changed once; otherwise each token gets a row of its own,
-            which `weights` is multiplied into.
-        keep_lengths
-            Keep the length of each token: a method that normalises vectors to length one would
-            lose the weights of tokens.
-
-        Returns
-        -------
-        list of str
-            Notes on what is not as it was.
-
-        Raises
-        ------
-        WordbiasError
-            If the folder exists or cannot be written, or a value is not finite, or too large for
-            the type of the numbers.
-        """
+        """Write a folder like this one, with the vectors of all tokens changed; return notes."""
+        # The model's other files are copied; a note names the rest, such as exports to ONNX, which
+        # hold the original vectors. The type of the numbers is kept, except int8, whose values
+        # become float32. A `shared` change is linear and the same for all tokens: it commutes with
+        # `weights`, and rows that tokens share are changed once; otherwise each token gets a row of
+        # its own, which `weights` is multiplied into. `keep_lengths`: a method that normalises
+        # vectors would lose the weights of tokens.
         check_static_output(self.folder, output)
         apart = not shared and (self.mapping is not None or self.weights is not None)
         old = self.arrays[self.name]
@@ -397,14 +338,7 @@ class StaticModel:
 
 
 def check_static_output(folder: Path, output: str | os.PathLike[str]) -> None:
-    """Raise an error now for a folder that cannot be written.
-
-    Raises
-    ------
-    WordbiasError
-        If it exists, cannot be made, or is inside of the folder that is read, or a link leads out
-        of that.
-    """
+    """Raise an error now for a folder that cannot be written."""
     check_new(output)
     refuse_inside(output, folder)
     own_files(folder)

@@ -1,8 +1,4 @@
-"""The package's own files: named tensors and a JSON text in one safetensors file.
-
-The JSON text is in the metadata of the header; its key is the kind of file. Nothing in a file is
-executed: there is no pickle.
-"""
+"""The package's own files: named tensors and a JSON text in one safetensors file."""
 
 from __future__ import annotations
 
@@ -59,28 +55,8 @@ def write(
     framework: Literal["numpy", "pt"] = "numpy",
     **options: Any,
 ) -> None:
-    """Write a file atomically; equal content gives equal bytes.
-
-    Parameters
-    ----------
-    path
-        The file.
-    kind
-        The kind of file: the key of its JSON text.
-    tensors
-        Arrays of numpy or tensors of torch, by name.
-    header
-        Content of the JSON text. A subspace has none, and is recognised by its tensors.
-    framework
-        The library of the tensors.
-    options
-        Options of `json.dumps`.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be written.
-    """
+    """Write a file atomically; equal content gives equal bytes."""
+    # A subspace has no JSON text, and is recognised by its tensors.
     metadata = None if kind == SUBSPACE else {kind: json.dumps(header, **options)}
     if framework == "pt":
         from safetensors.torch import save as save_torch
@@ -120,23 +96,7 @@ def is_coreference(folder: str | os.PathLike[str]) -> bool:
 def reading(
     path: str | os.PathLike[str], kind: str, framework: Framework = "numpy"
 ) -> Iterator[tuple[Mapping[str, Any], Any]]:
-    """Open a file for a block that builds an object from its tensors and its JSON text.
-
-    Parameters
-    ----------
-    path
-        The file.
-    kind
-        The expected kind of file.
-    framework
-        The type of the tensors.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such file, it is of another kind or cut off, or the block fails on its
-        content.
-    """
+    """Open a file for a block that builds an object from its tensors and its JSON text."""
     mapped, text = _open(path, kind)
     tensors = mapped if framework == "mapped" else _load(path, kind, framework)
     header: Any = None
@@ -161,13 +121,7 @@ def reading(
 
 
 def read_header(path: str | os.PathLike[str], kind: str) -> Any:
-    """Read only the JSON text of a file.
-
-    Raises
-    ------
-    WordbiasError
-        See `reading`.
-    """
+    """Read only the JSON text of a file."""
     text = _open(path, kind)[1]
     try:
         return json.loads(text)

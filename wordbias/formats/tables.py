@@ -1,7 +1,4 @@
-"""Tables of text in files: plain lines, TSV, CSV or JSON lines, compressed or not; Parquet.
-
-`wordbias.columns` reads them for everybody, from files and from memory alike.
-"""
+"""Tables of text in files: plain lines, TSV, CSV or JSON lines, compressed or not; Parquet."""
 
 from __future__ import annotations
 
@@ -44,23 +41,12 @@ def cell_of(value: object) -> str | None:
 
 
 class Line(NamedTuple):
-    """A row of a table.
+    """A row of a table."""
 
-    Attributes
-    ----------
-    number
-        Its line in the file, from 1.
-    cells
-        Its texts by column.
-    problem
-        What is wrong with an unusable row.
-    nulls
-        Columns with JSON's null, which is no text; their cells are ``null``.
-    """
-
-    number: int
+    number: int  # its line in the file, from 1
     cells: dict[str, str]
-    problem: str = ""
+    problem: str = ""  # what is wrong with an unusable row
+    # columns with JSON's null, which is no text; their cells are `null`
     nulls: frozenset[str] = frozenset()
 
     def lacks(self, name: str) -> str:
@@ -72,29 +58,18 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """Columns to be read.
+    """Columns to be read."""
 
-    Attributes
-    ----------
-    spellings
-        For the name of each column in the result, its possible names in the file. In any case of
-        letters where none is spelled so.
-    optional
-        Columns that the file may lack.
-    unnamed
-        Columns in the order of a file without a header, which is one whose first line does not name
-        all that are wanted; empty if there is always a header.
-    ragged
-        Allow rows that have more or fewer cells than the header, if only the wanted ones are there.
-    strip
-        Strip the cells of text that is separated by tabs or commas.
-    """
-
+    # for the name of each column in the result, its possible names in the file. In any case of
+    # letters where none is spelled so.
     spellings: Mapping[str, Sequence[str]]
-    optional: Collection[str] = ()
+    optional: Collection[str] = ()  # columns that the file may lack
+    # columns in the order of a file without a header, which is one whose first line does not name
+    # all that are wanted; empty if there is always a header
     unnamed: Sequence[str] = ()
+    # allow rows that have more or fewer cells than the header, if only the wanted ones are there
     ragged: bool = False
-    strip: bool = False
+    strip: bool = False  # strip the cells of text that is separated by tabs or commas
 
     def __call__(self, names: Sequence[str]) -> Wanted:
         """Return itself, whatever columns there are."""
@@ -106,13 +81,7 @@ class Wanted:
         return [one for one in self.spellings if one not in found and one not in self.optional]
 
     def names_in(self, where: str, names: Sequence[str]) -> dict[str, str | None]:
-        """Return the name of each wanted column in a file; None for an optional one without.
-
-        Raises
-        ------
-        WordbiasError
-            If a column is missing, or is there more than once.
-        """
+        """Return the name of each wanted column in a file; None for an optional one without."""
         found = self._found(names)
         if lacking := self.lacking(names):
             wanted = ", ".join(" or ".join(map(repr, self.spellings[one])) for one in lacking)
@@ -163,25 +132,11 @@ def kind_of(file: Path) -> str:
 
 
 def read_lines(file: Path | Source, kind: str | None = None) -> Iterator[Line]:
-    """Yield the rows of a file.
-
-    Plain text has one text on each line, and an empty line is an empty text. TSV has a header and
-    no quoting: a quotation mark is an ordinary character. CSV has a header and quotes where needed;
-    its cells are separated by tabs where those of the header are. JSON lines have one object on
-    each line, of which lists and objects are left out, as those of Parquet are; its rows have
-    numbers instead of lines.
-
-    Parameters
-    ----------
-    kind
-        ``tsv``, ``csv``, ``jsonl``, ``plain`` or `SNIFF`; by default that of the suffix.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, is not UTF-8 text, is empty although it needs a header, or has
-        an unusable header.
-    """
+    """Yield the rows of a file, whose kind is by default that of the suffix."""
+    # Plain text has one text on each line, and an empty line is an empty text. TSV has a header and
+    # no quoting. CSV has a header and quotes where needed; its cells are separated by tabs where
+    # those of the header are. JSON lines and Parquet leave out lists and objects; Parquet's rows
+    # have numbers instead of lines.
     if kind is None and isinstance(file, Path) and is_parquet(file):
         return (row_line(number, names, cells) for number, names, cells in _parquet(file))
     kind, lines = _opened(file, kind)
@@ -205,20 +160,8 @@ def pick_cells(
     kind: str | None = None,
     digest: Digest | None = None,
 ) -> Iterator[Picked]:
-    """Yield some columns of a file; see `read_lines`.
-
-    Parameters
-    ----------
-    choose
-        The columns, or a function that returns them.
-    digest
-        Hash to update with the lines as they are in the file, uncompressed.
-
-    Raises
-    ------
-    WordbiasError
-        As that does, or if the file has no such columns.
-    """
+    """Yield some columns of a file; see `read_lines`."""
+    # `digest` is updated with the lines as they are in the file, uncompressed.
     if kind in (None, SNIFF) and isinstance(file, Path) and is_parquet(file):
         return ((number, cells, "") for number, _, cells in _parquet(file, choose))
     kind, lines = _opened(file, kind, digest)
@@ -255,22 +198,9 @@ def numbered_lines(
     ends: bool = False,
     digest: Digest | None = None,
 ) -> Lines:
-    """Yield lines with their numbers, from 1.
-
-    Parameters
-    ----------
-    plain
-        Allow HTML; by default where the suffix is none of a table.
-    ends
-        Keep the ends of lines.
-    digest
-        Hash to update with the lines as they are in the file, uncompressed.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, is not UTF-8, or is no text.
-    """
+    """Yield lines with their numbers, from 1."""
+    # HTML is allowed if `plain`, by default where the suffix is none of a table. `digest` is
+    # updated with the lines as they are in the file, uncompressed.
     if not isinstance(file, Path):
         for number, line in enumerate(file.text.split("\n"), 1):
             yield number, line.removesuffix("\r")
@@ -308,13 +238,7 @@ def _tabbed(lines: Lines) -> Iterator[tuple[int, list[str]]]:
 def comma_separated(
     file: Path | Source, lines: Lines | None = None, *, empty: bool = True
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line and the cells of the header and the rows of a CSV file.
-
-    Parameters
-    ----------
-    empty
-        Yield rows of empty cells too.
-    """
+    """Yield line and cells of the header and rows of a CSV file; of empty rows if `empty`."""
     last, lines = 0, numbered_lines(file) if lines is None else lines
 
     def numbered() -> Iterator[str]:
@@ -472,10 +396,8 @@ def _picked_value(value: Any) -> str | None:
 def _parquet(
     file: Path, choose: Choose | None = None
 ) -> Iterator[tuple[int, list[str], tuple[str | None, ...]]]:
-    """Yield the number, the names and the cells of rows; nested columns are left out.
-
-    A missing value, also nan, is None.
-    """
+    """Yield the number, the names and the cells of rows; nested columns are left out."""
+    # A missing value, also nan, is None.
     pa = need("pyarrow", extra="parquet", purpose="Reading Parquet")
     parquet = need("pyarrow.parquet", extra="parquet", purpose="Reading Parquet")
     try:

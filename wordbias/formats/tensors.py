@@ -27,18 +27,7 @@ _DTYPES = {**_FLOATS, "I64": "<i8", "I32": "<i4", "U8": "u1"}
 
 
 def read(path: Path) -> tuple[list[str], NDArray[np.float32], dict[str, str]]:
-    """Memory-map an embedding.
-
-    Returns
-    -------
-    words, vectors, metadata
-        `vectors` is float32, shape ``(n, d)``, read-only; mapped if the file holds float32.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is damaged or holds other tensors.
-    """
+    """Memory-map an embedding: words, read-only float32 vectors (n, d), metadata."""
     header, start = _header(path)
     for name in ("vectors", "words"):
         if name not in header:
@@ -62,30 +51,16 @@ def metadata(path: Path) -> dict[str, str]:
 
 
 def map_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
-    """Return the tensors of a file and its metadata.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    WordbiasError
-        If its header is damaged.
-    """
+    """Return the tensors of a file and its metadata."""
     header, start = _header(path)
     metadata = dict(header.pop("__metadata__", {}))
     return Tensors(path, header, start), metadata
 
 
 class Tensors(Mapping[str, NDArray[Any]]):
-    """The tensors of a file, each memory-mapped, read-only, on access.
+    """The tensors of a file, each memory-mapped, read-only, on access."""
 
-    A tensor that is not accessed may have any type, also one that numpy lacks, such as BF16.
-
-    Raises
-    ------
-    WordbiasError
-        On access, if the type of the tensor is not known or the file is damaged there.
-    """
+    # A tensor that is not accessed may have any type, also one that numpy lacks, such as BF16.
 
     def __init__(self, path: Path, entries: Mapping[str, Any], start: int) -> None:
         self._path, self._entries, self._start = path, entries, start
@@ -159,19 +134,7 @@ def write(
     vectors: NDArray[Any],
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Write an embedding.
-
-    Parameters
-    ----------
-    file
-        Open for binary writing.
-    words
-        The vocabulary, `n` words without line feeds.
-    vectors
-        Shape ``(n, d)``, float32 or float16.
-    metadata
-        Strings that are stored beside the tensors.
-    """
+    """Write an embedding: `n` words without line feeds, float32 or float16 vectors (n, d)."""
     blob = join_words(words)
     code = {4: "F32", 2: "F16"}[vectors.dtype.itemsize]
     file.write(_embedding_header(code, vectors.shape, len(blob), metadata or {}))
@@ -182,24 +145,8 @@ def write(
 def write_rows(
     file: IO[bytes], blocks: Iterable[tuple[Sequence[bytes], NDArray[np.float32]]], dim: int
 ) -> tuple[int, int]:
-    """Write an embedding block by block; of a repeated word the first row is kept.
-
-    The file is the same as that of `write` for the same words.
-
-    Parameters
-    ----------
-    file
-        Open for binary writing, at its beginning; must be seekable.
-    blocks
-        Words and their rows, shape ``(n, dim)``.
-    dim
-        Number of values of a row.
-
-    Returns
-    -------
-    rows, duplicates
-        Numbers of rows written and of rows left out.
-    """
+    """Write an embedding block by block to a seekable file; return numbers of rows and repeats."""
+    # Of a repeated word the first row is kept. The file is the same as that of `write`.
     file.write(_embedding_header("F32", (0, dim), 0, {}))
     written: set[bytes] = set()
     blob = bytearray()
@@ -234,17 +181,8 @@ def header_of(
     metadata: Mapping[str, str],
     least: int = 0,
 ) -> bytes:
-    """Return the header of a file of tensors, with its length in front.
-
-    Parameters
-    ----------
-    tensors
-        Type (``F32``, ``I32``, …) and shape of each tensor, by name, in the order of the file.
-    metadata
-        Strings that are stored beside the tensors.
-    least
-        Least length of the header in bytes; it is filled with spaces.
-    """
+    """Return the header of a file of tensors, by type and shape, with its length in front."""
+    # It is filled with spaces to `least` bytes.
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     end = 0
     for name, (code, shape) in tensors.items():

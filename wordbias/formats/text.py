@@ -1,7 +1,4 @@
-"""GloVe and word2vec text: one word and its values ``word v1 … vd`` a line.
-
-A file is cut into jobs of whole lines, which are parsed in several threads.
-"""
+"""GloVe and word2vec text: one word and its values ``word v1 … vd`` a line."""
 
 from __future__ import annotations
 
@@ -32,38 +29,19 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rows of an embedding, without the unusable ones.
+    """Consecutive rows of an embedding, without the unusable ones."""
 
-    Attributes
-    ----------
-    words
-        The words as bytes.
-    rows
-        Their vectors, shape ``(len(words), d)``.
-    bad
-        Number of unusable rows, which are left out.
-    problem
-        The first unusable row.
-    """
-
-    words: list[bytes]
-    rows: NDArray[np.float32]
-    bad: int = 0
-    problem: Problem | None = None
+    words: list[bytes]  # the words as bytes
+    rows: NDArray[np.float32]  # their vectors, shape `(len(words), d)`
+    bad: int = 0  # number of unusable rows, which are left out
+    problem: Problem | None = None  # the first unusable row
 
 
 def jobs(
     source: Source, layout: Layout, what: str, digest: Digest | None = None
 ) -> Iterator[bytes]:
-    """Cut the file into jobs of about half a megabyte of whole lines.
-
-    Empty lines at the end of the file are left out; elsewhere they are unusable rows.
-
-    Raises
-    ------
-    WordbiasError
-        As soon as a line, or a run of empty lines, is longer than `Layout.longest`.
-    """
+    """Cut the file into jobs of about half a megabyte of whole lines."""
+    # Empty lines at the end of the file are left out; elsewhere they are unusable rows.
     skip, empty, size = layout.skip, 0, 0
     for text in source.lines(what, layout.longest, digest):
         clean = mended(text[skip:], layout.mend)
@@ -83,19 +61,10 @@ def jobs(
 
 
 def parse(job: bytes, dim: int) -> Block:
-    """Parse whole lines of text, each ended by a line feed.
-
-    The last `dim` fields of a line are its values and all before them is the word, so that a
-    token may contain spaces (``. . .`` in GloVe 840B), but not begin with one. Only the space and
-    the line feed separate: U+0085 and U+00A0 are words.
-
-    Parameters
-    ----------
-    job
-        Complete lines; the last one ends with a line feed.
-    dim
-        Number of values that a line must have.
-    """
+    """Parse whole lines of text, each ended by a line feed."""
+    # The last `dim` fields of a line are its values and all before them is the word: a token may
+    # contain spaces (". . ." in GloVe 840B), but not begin with one. Only the space and the line
+    # feed separate: U+0085 and U+00A0 are words.
     if not job:
         return Block([], np.empty((0, dim), np.float32))
     buffer = np.frombuffer(b"0" * PAD + job, np.uint8)
@@ -125,27 +94,14 @@ def parse(job: bytes, dim: int) -> Block:
 
 
 class _Split(NamedTuple):
-    """Positions of the fields in a text.
+    """Positions of the fields in a text."""
 
-    Attributes
-    ----------
-    starts
-        Start of each line that has enough fields.
-    bounds
-        Positions of the `dim + 1` separators around the values of such a line.
-    fields
-        Number of fields of such a line.
-    lines
-        Index of such a line in the text.
-    short, few
-        Indices of the other lines, and their numbers of fields.
-    """
-
-    starts: NDArray[np.intp]
+    starts: NDArray[np.intp]  # start of each line that has enough fields
+    # positions of the `dim + 1` separators around the values of such a line
     bounds: NDArray[np.intp]
-    fields: NDArray[np.intp]
-    lines: NDArray[np.intp]
-    short: NDArray[np.intp]
+    fields: NDArray[np.intp]  # number of fields of such a line
+    lines: NDArray[np.intp]  # index of such a line in the text
+    short: NDArray[np.intp]  # indices of the other lines, and their numbers of fields
     few: NDArray[np.intp]
 
 
@@ -191,15 +147,7 @@ _TO_LINES = bytes.maketrans(b",]", b" \n")
 
 
 def encode(words: list[bytes], rows: NDArray[np.float32]) -> bytes:
-    """Encode rows as lines, each number with the fewest digits that read back as the same float32.
-
-    Parameters
-    ----------
-    words
-        UTF-8, one for each row.
-    rows
-        Shape ``(len(words), d)``, float32, C-contiguous.
-    """
+    """Encode rows as lines, each float32 with the fewest digits that read back as the same."""
     if not words:
         return b""
     json = orjson.dumps(rows, option=orjson.OPT_SERIALIZE_NUMPY).translate(_TO_LINES)

@@ -49,27 +49,15 @@ Spell = Callable[[str], str | None]
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Tokens of a tokenizer by what they stand for.
+    """Tokens of a tokenizer by what they stand for."""
 
-    Attributes
-    ----------
-    names
-        The tokens as the file spells them, by their numbers.
-    words
-        The words, in the order of their tokens.
-    ids
-        Number of the token of each word.
-    parts
-        Number of tokens that are parts of words.
-    others
-        Number of tokens that stand for nothing in a text (``[PAD]``, ``[unused0]``), or that the
-        tokenizer never makes of one: a word in capitals after lower-casing.
-    """
-
+    # the tokens as the file spells them, by their numbers
     names: Mapping[int, str] = field(repr=False)
     words: Sequence[str] = field(repr=False)
-    ids: NDArray[np.intp] = field(repr=False)
-    parts: int
+    ids: NDArray[np.intp] = field(repr=False)  # number of the token of each word
+    parts: int  # number of tokens that are parts of words
+    # number of tokens that stand for nothing in a text (`[PAD]`, `[unused0]`), or that the
+    # tokenizer never makes of one: a word in capitals after lower-casing
     others: int
 
     @property
@@ -79,13 +67,7 @@ class Tokens:
 
 
 def read_tokens(path: Path) -> Tokens:
-    """Read the tokens of a `tokenizer.json`.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is missing or damaged, or of a kind that is not known.
-    """
+    """Read the tokens of a `tokenizer.json`."""
     stored = read_json(path)
     model = stored.get("model")
     if not isinstance(model, dict):
@@ -123,13 +105,7 @@ def read_tokens(path: Path) -> Tokens:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON file that holds settings.
-
-    Raises
-    ------
-    WordbiasError
-        If it is missing or damaged.
-    """
+    """Read a JSON file that holds settings."""
     try:
         found = json.loads(path.read_bytes())
     except OSError as error:
@@ -294,10 +270,8 @@ def _byte_of() -> dict[str, int]:
 
 
 def _likeliest(path: Path, model: Mapping[str, Any]) -> Callable[[str], bool]:
-    """Return the function that tells whether Unigram takes a token whole.
-
-    It takes the most likely pieces, so that a rare token may never be one; others take it always.
-    """
+    """Return the function that tells whether Unigram takes a token whole."""
+    # It takes the most likely pieces; a rare token may never be one, and others take it always.
     vocab = model.get("vocab")
     if not isinstance(vocab, list):
         return lambda token: True

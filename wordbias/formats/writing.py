@@ -52,22 +52,7 @@ def save(
     vectors: NDArray[np.float32],
     kind: Kind | None = None,
 ) -> None:
-    """Write an embedding atomically.
-
-    Parameters
-    ----------
-    output
-        The file; row formats are compressed if it ends in .gz, .bz2, .xz or .zip.
-    words, vectors
-        `n` words and their vectors, shape ``(n, d)``.
-    kind
-        The format; by default that of the suffix.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be written, or the format cannot store one of the words.
-    """
+    """Write an embedding atomically."""
     kind = kind or output_format(named_file(output))
     if kind == "static-model":
         raise WordbiasError(f"{output}: {NO_TOKENIZER}")
@@ -107,24 +92,7 @@ def save_changed(
     change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
     dim: int,
 ) -> None:
-    """Transform vectors and write them as safetensors, with one block of results in memory.
-
-    Parameters
-    ----------
-    output
-        The file; see `save`.
-    words, vectors
-        `n` distinct words and their vectors, which may be memory-mapped.
-    change
-        Function from the rows of a block to new rows; called in several threads.
-    dim
-        Number of values of a new row.
-
-    Raises
-    ------
-    WordbiasError
-        See `save`.
-    """
+    """Transform vectors and write them as safetensors, with one block of results in memory."""
     check_output(output, "safetensors")
 
     def work(start: int) -> tuple[list[bytes], NDArray[np.float32]]:
@@ -152,36 +120,10 @@ def stream(
     skip_bad: bool = False,
     finish: Callable[[Tally], None] | None = None,
 ) -> Tally:
-    """Transform every row of a file and write the result, in place of the file or elsewhere.
-
-    Order, duplicates and odd tokens are kept; but in safetensors, which has one row for each word,
-    only the first row of a word is. The output takes its name only when it is complete. Memory does
-    not grow with the file, except for the words of safetensors.
-
-    Parameters
-    ----------
-    file
-        The input.
-    output
-        The file to write; compressed if its suffix is .gz, .bz2, .xz or .zip.
-    transform
-        Function from a block of words and rows to new rows; called in several threads.
-    to
-        Format of the output.
-    rows
-        Number of good rows in the file, for the header of the word2vec formats.
-    dim
-        Number of values of a row after the transform.
-    skip_bad
-        Drop and count unusable rows.
-    finish
-        Called when the output is complete but not yet named; if it fails, nothing is written.
-
-    Raises
-    ------
-    WordbiasError
-        See `VectorFile.map`, `replacing` and `check_rows`.
-    """
+    """Transform every row of a file and write the result, in place of the file or elsewhere."""
+    # Order, duplicates and odd tokens are kept; in safetensors only the first row of a word is.
+    # Memory does not grow with the file, except for the words of safetensors. `finish` is called
+    # when the output is complete but not yet named; if it fails, nothing is written.
 
     def changed(block: Block) -> NDArray[np.float32]:
         with np.errstate(over="ignore", invalid="ignore"):  # refused with its word
@@ -235,17 +177,10 @@ def write_rows(
 
 
 def output_format(output: str | os.PathLike[str], read: Kind | None = None) -> Kind:
-    """Return the format of an output file: by its suffix, or that of the input, `read`.
-
-    ``.txt`` is text, with a header if the input has one; ``.vec`` is word2vec text. Without a
-    suffix, or with one that has digits (``glove.300d``), it is the format of the input, for a
-    static model a folder.
-
-    Raises
-    ------
-    WordbiasError
-        If the suffix is of no format of vectors, such as ``.json``.
-    """
+    """Return the format of an output file: by its suffix, or that of the input, `read`."""
+    # .txt is text, with a header if the input has one; .vec is word2vec text. Without a suffix, or
+    # with one that has digits (glove.300d), it is the format of the input, for a static model a
+    # folder.
     path = Path(output)
     if path.suffix.lower() in _PACKED:
         path = path.with_suffix("")
@@ -289,13 +224,7 @@ def is_row_format(kind: Kind) -> TypeGuard[RowFormat]:
 
 
 def refuse_archive(source: Source, output: str | os.PathLike[str]) -> None:
-    """Refuse to replace an archive of several files by the output for one of them.
-
-    Raises
-    ------
-    WordbiasError
-        If the output is the archive of the source, and it holds other files too.
-    """
+    """Refuse to replace an archive of several files by the output for one of them."""
     if source.member and os.path.realpath(source.path) == os.path.realpath(output):
         with zipfile.ZipFile(source.path) as archive:
             others = len(archive.namelist()) - 1
@@ -307,15 +236,9 @@ def refuse_archive(source: Source, output: str | os.PathLike[str]) -> None:
 
 
 def check_rows(words: Sequence[bytes], rows: NDArray[np.float32], kind: Kind) -> None:
-    """Refuse rows that could not be read back as they are.
-
-    Raises
-    ------
-    WordbiasError
-        For a nan or an infinity; for a word with a line feed; in word2vec binary, where a space
-        ends a word, for a word with a space; in text, for a word that begins with a space or whose
-        last part is a number, which would be read as a value.
-    """
+    """Refuse rows that could not be read back as they are."""
+    # In word2vec binary a space ends a word. In text a word may neither begin with a space nor end
+    # in a number, which would be read as a value.
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():
         _refuse(words[int(finite.argmin())], "has a nan or an infinity in its vector", "drop it")

@@ -32,20 +32,7 @@ AdapterLike = str | os.PathLike[str] | Adapter
 def open_adapter(
     given: AdapterLike | None, setting: str | Sequence[str], *, force: bool = False
 ) -> OpenAdapter:
-    """Read an adapter, if one is given; without settings to measure take its default one.
-
-    Parameters
-    ----------
-    force
-        Accept it for another model with the same sites and dimensions.
-
-    Raises
-    ------
-    UsageError
-        If there is an adapter without a setting, given or its own, or a setting without an adapter.
-    WordbiasError
-        If the file cannot be read.
-    """
+    """Read an adapter, if one is given; without settings to measure take its default one."""
     if force and given is None:
         raise UsageError("--force goes with --adapter")
     names = list(dict.fromkeys([setting] if isinstance(setting, str) else setting))
@@ -69,24 +56,12 @@ def open_adapter(
 
 @dataclass(frozen=True, eq=False)
 class OpenAdapter:
-    """An adapter as an argument, or none.
+    """An adapter as an argument, or none."""
 
-    Attributes
-    ----------
-    given
-        The argument.
-    adapter
-        The adapter; None if none is given.
-    settings
-        Names of its settings to measure.
-    force
-        Accept it for another model with the same sites and dimensions.
-    """
-
-    given: AdapterLike | None
+    given: AdapterLike | None  # the argument
     adapter: Adapter | None
-    settings: Sequence[str]
-    force: bool
+    settings: Sequence[str]  # names of its settings to measure
+    force: bool  # accept it for another model with the same sites and dimensions
 
     def check(self, model: Any, *, inside: bool = True) -> None:
         """Refuse another model than that of the fit; with `inside`, another encoder."""
@@ -102,17 +77,8 @@ class OpenAdapter:
         precision: str | None = None,
         random_init: int | None = None,
     ) -> tuple[Encoder, list[Removal]]:
-        """Load an encoder; return it with what each setting removes in it.
-
-        The adapter may have been fitted on the same encoder with a head.
-
-        Raises
-        ------
-        UsageError
-            If an adapter is for random weights.
-        WordbiasError
-            If the encoder cannot be loaded, or the adapter is of another model.
-        """
+        """Load an encoder; return it with what each setting removes in it."""
+        # The adapter may have been fitted on the same encoder with a head.
         if self.adapter is None:
             encoder = Encoder.load(
                 model, device=device, precision=precision, random_init=random_init
@@ -129,13 +95,7 @@ class OpenAdapter:
     def load_checked(
         self, model: ModelLike, *, device: str | None, precision: str | None
     ) -> Encoder:
-        """Load the encoder that the adapter was fitted on.
-
-        Raises
-        ------
-        WordbiasError
-            If it cannot be loaded, or is another model.
-        """
+        """Load the encoder that the adapter was fitted on."""
         # compared as it is stored: float16 rounds small weights away
         encoder = Encoder.load(model, device=device)
         self.check(encoder.model)
@@ -150,22 +110,13 @@ class OpenAdapter:
 
 @dataclass(frozen=True, eq=False)
 class Removal:
-    """A setting of an adapter in an encoder, as far as vectors depend on it.
+    """A setting of an adapter in an encoder, as far as vectors depend on it."""
 
-    Attributes
-    ----------
-    setting
-        Name of the setting.
-    steps
-        Removals, without that of the sentence vector after the last layer, on which no vector of
-        a token depends.
-    first
-        First layer that they change.
-    """
-
-    setting: str
+    setting: str  # name of the setting
+    # removals, without that of the sentence vector after the last layer, on which no vector of a
+    # token depends
     steps: tuple[Intervention, ...] = field(repr=False)
-    first: int
+    first: int  # first layer that they change
 
     @contextmanager
     def on(self, encoder: Encoder) -> Iterator[None]:
@@ -193,16 +144,9 @@ class Removal:
 
 @contextmanager
 def texts_with(encoder: Encoder, adapter: Adapter, setting: str) -> Iterator[Encoder]:
-    """Yield an encoder whose vectors of texts are those after a setting is removed, for a block.
-
-    Unlike `removal_of` it also removes from what a sentence model outputs, before its last
-    Normalize.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such setting, the encoder lacks a site, or no vector depends on it.
-    """
+    """Yield an encoder whose vectors of texts are those after a setting is removed, for a block."""
+    # Unlike `removal_of` it also removes from what a sentence model outputs, before its last
+    # Normalize.
     steps = adapter.interventions(setting)
     behind = [one for one in steps if one.site == EMBEDDING]
     with ExitStack() as stack:
@@ -245,13 +189,7 @@ def about_adapter(given: AdapterLike | None, adapter: Adapter) -> dict[str, Any]
 
 
 def removal_of(encoder: Encoder, adapter: Adapter, setting: str) -> Removal:
-    """Return what a setting removes in an encoder.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such setting, the encoder lacks a site, or no vector depends on it.
-    """
+    """Return what a setting removes in an encoder."""
     every = adapter.interventions(setting)
     steps = tuple(one for one in every if one.site.layer is not None)
     if not any(one.removes for one in steps):

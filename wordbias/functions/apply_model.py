@@ -48,15 +48,8 @@ def apply_to_model(
     device: str | None,
     force: bool,
 ) -> Written:
-    """Write the folder of a model with a setting folded into its weights, or with a module.
-
-    Parameters
-    ----------
-    given
-        File of the adapter, or the adapter.
-    setting
-        By default that of the adapter; without one that of a sentence model's output, if fitted.
-    """
+    """Write the folder of a model with a setting folded into its weights, or with a module."""
+    # `setting` is by default that of the adapter; without one that of a sentence model's output.
     check_choice("--head", head, list(HEADS))
     if output is None:
         raise UsageError(

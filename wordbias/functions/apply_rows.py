@@ -75,30 +75,7 @@ def apply_to_rows(
     jobs: int | None,
     force: bool,
 ) -> Made:
-    """Apply a chain to rows.
-
-    Parameters
-    ----------
-    chain, origin
-        The fitted methods, and what they were fitted on, where that is known.
-    vectors
-        An array, a list of vectors, representations, a table, a file or a folder.
-    file
-        File of the chain.
-    output
-        File or folder to write; for rows of a file only.
-    array
-        Name of the array or column of vectors.
-    jobs
-        Number of processes for the shards of a folder.
-    force
-        Apply a method that was fitted on words, too.
-
-    Returns
-    -------
-    array, Representations, Table or Written
-        The same kind as what is in memory; for a file what was written.
-    """
+    """Apply a chain to rows; return the same kind as what is in memory, else what was written."""
     if hasattr(vectors, "with_format"):
         raise WordbiasError(
             "a dataset is mapped by its own map: "

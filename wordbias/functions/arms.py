@@ -1,7 +1,4 @@
-"""Arms of a study as arguments: an embedding for all seeds, or a file or embedding for each.
-
-A text may say after ``@`` what is done to it: ``glove.txt@misp:dims=2``.
-"""
+"""Arms of a study as arguments: an embedding for all seeds, or a file or embedding for each."""
 
 from __future__ import annotations
 
@@ -54,17 +51,10 @@ def open_arms(
     read_options: ReadOptions,
     attribute: Attribute | None = None,
 ) -> list[tuple[str, dict[int, Subject]]]:
-    """Open the vectors of each arm by seed: one embedding for all, or one for each.
-
-    Files that a name stands for are looked at before anything is loaded. The methods behind an
-    ``@`` are fitted to the groups of `attribute`; without a file before it they are applied to the
-    first arm.
-
-    Raises
-    ------
-    WordbiasError
-        If a seed has no file or embedding, or a file cannot be read.
-    """
+    """Open the vectors of each arm by seed: one embedding for all, or one for each."""
+    # Files that a name stands for are looked at before anything is loaded. Methods behind an @ are
+    # fitted to the groups of `attribute`; without a file before it they are applied to the first
+    # arm.
     texts = [divided(source) for source in _sources(embeddings)]
     (first, after), *_ = texts
     if isinstance(first, str) and not first:
@@ -101,13 +91,7 @@ def without_drawn(embeddings: ArmsLike) -> tuple[ArmsLike, dict[str, int]]:
 
 
 def draws_of(words: Sequence[str]) -> dict[str, int]:
-    """Return the number of draws by their kind, of words such as ``null:3``.
-
-    Raises
-    ------
-    UsageError
-        If a kind is given twice.
-    """
+    """Return the number of draws by their kind, of words such as ``null:3``."""
     found: dict[str, int] = {}
     for kind, _, count in (word.partition(":") for word in words):
         if kind in found:
@@ -117,13 +101,7 @@ def draws_of(words: Sequence[str]) -> dict[str, int]:
 
 
 def is_drawn(word: str) -> bool:
-    """Return whether a method of an audit is a number of draws, such as null:3; refuse a wrong one.
-
-    Raises
-    ------
-    UsageError
-        If the number is missing, or methods are joined to it.
-    """
+    """Return whether a method of an audit is a number of draws (null:3); refuse a wrong one."""
     names = (part.partition(":")[0].strip() for part in word.split(","))
     if not any(name in CONTROLS for name in names):
         return False
@@ -136,13 +114,7 @@ def is_drawn(word: str) -> bool:
 
 
 def each_draw(words: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the kind and number of each draw, a column of an audit, of words such as ``null:3``.
-
-    Raises
-    ------
-    UsageError
-        If they are too many, or a kind is given twice.
-    """
+    """Return the kind and number of each draw, a column of an audit, of words like ``null:3``."""
     counts = draws_of(words)
     if (count := max(counts.values(), default=0)) > MOST_DRAWS:
         raise UsageError(

@@ -380,19 +380,7 @@ def _columns(methods: ChainsLike) -> list[Column]:
 def _with_cleaned(
     embeddings: Sequence[Embedding], columns: Sequence[Column], cleaned: Sequence[Embedding]
 ) -> tuple[list[Embedding], list[Column], list[str]]:
-    """Add cleaned files as columns, all of the words that the embedding and the files have.
-
-    Returns
-    -------
-    embeddings, columns, notes
-        The embedding of the common words, the columns of methods and files, and a note on the
-        words left out.
-
-    Raises
-    ------
-    WordbiasError
-        If no word is common.
-    """
+    """Add cleaned files as columns, of the words that all have; a note names what is left out."""
     if not cleaned:
         return list(embeddings), list(columns), []
     (before,) = embeddings

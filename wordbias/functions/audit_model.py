@@ -61,17 +61,9 @@ _SHARED = ("embeddings", "output", "skip", "methods", "groups", "seed", "read_ve
 
 
 def model_among(sources: object) -> EncoderLike | None:
-    """Return the model among the arguments of an audit; None if they are vectors.
-
-    A model is a folder with a config, a name on the hub, a loaded model with its tokenizer, a name
-    at an endpoint, or a function of texts. The folder of a static model, such as potion, is
-    vectors.
-
-    Raises
-    ------
-    WordbiasError
-        If there is a model among several arguments.
-    """
+    """Return the model among the arguments of an audit; None if they are vectors."""
+    # A model is a folder with a config, a name on the hub, a loaded model with its tokenizer, a
+    # name at an endpoint, or a function of texts. The folder of a static model is vectors.
     several = isinstance(sources, (list, tuple)) and not is_words_and_vectors(sources)
     if several and len(cast("Sequence[object]", sources)) == 2 and _is_model(sources):
         return cast("EncoderLike", sources)  # a model and its tokenizer
@@ -118,13 +110,7 @@ def _is_model(source: object) -> bool:
 
 
 def refuse_options_of_models() -> None:
-    """Refuse, for vectors, the arguments that are for models.
-
-    Raises
-    ------
-    WordbiasError
-        Naming the first that was given.
-    """
+    """Refuse, for vectors, the arguments that are for models."""
     given = [name for name in ONLY_MODELS if name in current().given]
     if given:
         raise WordbiasError(
@@ -146,13 +132,7 @@ def audit_model(
     device: str | None,
     seed: int,
 ) -> Page:
-    """Measure a model before and after projections; see `wordbias.audit`.
-
-    Raises
-    ------
-    WordbiasError
-        If an argument is for vectors, or the model or a file cannot be used.
-    """
+    """Measure a model before and after projections; see `wordbias.audit`."""
     from wordbias.contextual.audit.export import check_exportable
     from wordbias.contextual.audit.measure import OF_DECODERS, Measuring
     from wordbias.contextual.audit.projections import (
@@ -237,13 +217,7 @@ def audit_model(
 
 
 def check_parts(skip: Sequence[str], texts: AuditTexts) -> None:
-    """Refuse to leave out a part that there is not, or that is about gender only.
-
-    Raises
-    ------
-    WordbiasError
-        Naming the first.
-    """
+    """Refuse to leave out a part that there is not, or that is about gender only."""
     from wordbias.contextual.audit.measure import OF_GENDER, PARTS
 
     if unknown := [part for part in skip if part not in PARTS]:
@@ -257,13 +231,7 @@ def check_parts(skip: Sequence[str], texts: AuditTexts) -> None:
 
 
 def refuse_methods_of_gender(methods: Sequence[Configured], texts: AuditTexts) -> None:
-    """Refuse methods that are fitted to pairs of sentences, which only gender has.
-
-    Raises
-    ------
-    UsageError
-        Naming the first.
-    """
+    """Refuse methods that are fitted to pairs of sentences, which only gender has."""
     from wordbias.contextual.audit.projections import of_labels
 
     strange = [one.text for one in methods if not of_labels(one)]
@@ -287,11 +255,9 @@ def not_of_gender(texts: AuditTexts) -> list[str]:
 def _with_head(
     encoder: Encoder, source: ModelLike, device: str | None
 ) -> tuple[Encoder, CausalModel | None, list[str]]:
-    """Load the head of a decoder; return its layers with the model whose head reads them.
-
-    Both are then one model, so that what is applied to it changes vectors and likelihoods. A
-    decoder without a head, or one that gives vectors of sentences, has None, and a note why.
-    """
+    """Load the head of a decoder; return its layers with the model whose head reads them."""
+    # Both are then one model: what is applied to it changes vectors and likelihoods. A decoder
+    # without a head, or one that gives vectors of sentences, has None, and a note why.
     from wordbias.models.causal_model import CausalModel
     from wordbias.models.families import base_of
 
@@ -383,13 +349,7 @@ def _card(
 
 
 def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Configured]) -> Fitted:
-    """Return the only method, or the one that helps and leaves least.
-
-    Raises
-    ------
-    WordbiasError
-        If the only one could not be fitted, or none of several helps.
-    """
+    """Return the only method, or the one that helps and leaves least."""
     best = best_of(column_answers([row.to_dict() for row in page.rows]))
     label = methods[0].text if len(methods) == 1 else best and best.name
     for one in fitted:
@@ -403,13 +363,7 @@ def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Configured])
 
 
 def refuse_options_of_vectors(name: str) -> None:
-    """Refuse, for a model, the arguments that are for vectors.
-
-    Raises
-    ------
-    WordbiasError
-        Naming the first that was given.
-    """
+    """Refuse, for a model, the arguments that are for vectors."""
     known = (*_SHARED, *ONLY_MODELS)
     given = [option for option in current().arguments if option in current().given]
     strange = [option for option in given if option not in known]
@@ -420,13 +374,7 @@ def refuse_options_of_vectors(name: str) -> None:
 
 
 def _data(stereoset: Sequence[TextSetLike], reader: Reader) -> list[Any]:
-    """Read the data sets: of an encoder one that its heads score, of a decoder any by likelihood.
-
-    Raises
-    ------
-    WordbiasError
-        If a file is none of them, or several are given for an encoder.
-    """
+    """Read the data sets: of an encoder one that its heads score, of a decoder any."""
     from wordbias.stereotypes.text_sets import for_model, load_text_set
 
     name = reader.encoder.name

@@ -42,13 +42,7 @@ _LEFT_OUT = (
 
 
 def write_audit_texts(path: str | os.PathLike[str], groups: GroupsLike | None) -> Report:
-    """Write the sentences that an audit needs; return the report that says so.
-
-    Raises
-    ------
-    WordbiasError
-        If there is another argument, or the file cannot be written.
-    """
+    """Write the sentences that an audit needs; return the report that says so."""
     from wordbias.contextual.audit.texts import AuditTexts
 
     others = [one for one in current().arguments if one not in ("write_texts", "groups")]
@@ -72,13 +66,7 @@ def audit_outputs(
     groups: GroupsLike | None,
     seed: int,
 ) -> Page:
-    """Measure an encoder by the vectors of texts; see `wordbias.audit`.
-
-    Raises
-    ------
-    WordbiasError
-        If an argument needs more than these, or the encoder fails.
-    """
+    """Measure an encoder by the vectors of texts; see `wordbias.audit`."""
     from wordbias.contextual.audit.measure import Measuring
     from wordbias.contextual.audit.projections import METHODS, fitted_to_pairs, read_of_output
     from wordbias.contextual.audit.texts import AuditTexts, OutputReader

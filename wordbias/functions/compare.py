@@ -230,11 +230,9 @@ def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:
 def _comparable(
     table: Comparison, axes: Sequence[str], *, constant: bool
 ) -> tuple[Comparison, list[str]]:
-    """Leave out what was not chosen by name and does not compare, with a note.
-
-    That is MIDB of vectors as they are, beside MIDB of unit length; and constant measures, unless
-    `constant`.
-    """
+    """Leave out what was not chosen by name and does not compare, with a note."""
+    # That is MIDB of vectors as they are, beside MIDB of unit length; and constant measures, unless
+    # `constant`.
     notes, left_out = [], set[str]()
     if not constant:
         same = {name: text for name, text in constants(table).items() if name not in axes}

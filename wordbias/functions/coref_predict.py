@@ -27,13 +27,7 @@ _COMPRESSED = (".gz", ".bz2", ".xz")
 
 
 def read_all(option: str, given: DocumentsLike) -> Corpus:
-    """Read documents from a file or several, or take those in memory.
-
-    Raises
-    ------
-    WordbiasError
-        If there are none, or a file cannot be used.
-    """
+    """Read documents from a file or several, or take those in memory."""
     several = [given] if isinstance(given, (str, os.PathLike)) else list(given)
     if not several:
         raise WordbiasError(f"{option}: no documents; give a file, or documents")

@@ -263,10 +263,8 @@ def write_debiased(
     seed: int,
     own_groups: bool,
 ) -> Report:
-    """Write the vectors and the fitted methods; report what fitting found and did.
-
-    `own_groups` says that the groups are those that the methods have by default.
-    """
+    """Write the vectors and the fitted methods; report what fitting found and did."""
+    # `own_groups` says that the groups are those that the methods have by default.
     embedding = subject.embedding
 
     def save(sha256: str) -> None:
@@ -303,16 +301,9 @@ def write_debiased(
 def fitted_report(
     fitted: Fitted, embedding: Embedding, attribute: Attribute | WordGroups | None
 ) -> Report:
-    """Report on a method and the embedding that it was fitted on: what it found, did and cost.
-
-    Parameters
-    ----------
-    fitted, embedding
-        The method, and the embedding before it.
-    attribute
-        The groups. For two groups bias is measured before and after, over the frequent neutral
-        words; for more, or if the vectors lose a dimension, it is not.
-    """
+    """Report on a method and the embedding before it: what it found, did and cost."""
+    # For two groups bias is measured before and after; for more, or if the vectors lose a
+    # dimension, it is not.
     subject = open_subject(embedding, ReadOptions())
     listed = set() if attribute is None else listed_words(attribute)
     neutral = neutral_vocabulary(embedding.words, {word.lower() for word in listed})

@@ -1,7 +1,4 @@
-"""What `wordbias encode` does with an encoder without layers.
-
-It is a static model, or one that shows the vectors of texts alone: behind an endpoint, a function.
-"""
+"""What `wordbias encode` does with an encoder without layers."""
 
 from __future__ import annotations
 
@@ -51,14 +48,7 @@ _OF_ENCODERS = (
 
 
 def static_folder(model: object) -> str | None:
-    """Return the folder of a static model, or its address; None for another model.
-
-    Raises
-    ------
-    WordbiasError
-        If it is a static model that is loaded, or an argument is given that is for
-        encoders only.
-    """
+    """Return the folder of a static model, or its address; None for another model."""
     refuse_loaded_static(model)
     folder = path_of(model)
     if folder is None or not is_static_model(model_folder(folder)):
@@ -69,13 +59,7 @@ def static_folder(model: object) -> str | None:
 
 
 def output_encoder(model: EncoderLike, device: str | None) -> AnsweringEncoder | None:
-    """Open an encoder that shows the vectors of texts alone; None for another model.
-
-    Raises
-    ------
-    WordbiasError
-        If an argument is given that is for models whose layers can be read.
-    """
+    """Open an encoder that shows the vectors of texts alone; None for another model."""
     found = open_output_encoder(model, device=device)
     if found is not None:
         given = (*_OF_ENCODERS, "max_length")
@@ -91,15 +75,8 @@ Encoded = tuple[Representations, dict[str, Any], dict[str, Any], float]
 
 
 def encode_output(encoder: AnsweringEncoder, texts: Texts, output: str | None) -> Encoded:
-    """Encode texts with an encoder that shows the vectors of texts alone.
-
-    A file that is complete is not asked for again, if answers are kept under a name.
-
-    Raises
-    ------
-    WordbiasError
-        If the encoder fails, or the file is there and is of something else.
-    """
+    """Encode texts with an encoder that shows the vectors of texts alone."""
+    # A file that is complete is not asked for again, if answers are kept under a name.
     settings = {
         "layers": (0,), "pooling": None, "max_length": None, "prompt": "", "modules": (),
     }  # fmt: skip
@@ -128,14 +105,7 @@ def encode_output(encoder: AnsweringEncoder, texts: Texts, output: str | None) -
 def encode_static(
     folder: str, texts: Texts, output: str | None, max_length: int | None, skip_bad: bool
 ) -> Encoded:
-    """Encode texts with a static model.
-
-    Raises
-    ------
-    WordbiasError
-        If a text has no known token, unless it is to be dropped, or the file is there and is of
-        something else.
-    """
+    """Encode texts with a static model."""
     encoder = StaticEncoder.load(model_folder(folder), max_length)
     start = time.perf_counter()
     tokens, truncated = encoder.tokenise(texts.texts)
@@ -175,13 +145,7 @@ def _written(
     of_model: Mapping[str, Any],
     start: float,
 ) -> Encoded:
-    """Write vectors, unless the same file is there; return them with the facts.
-
-    Parameters
-    ----------
-    start
-        Time at which the encoding began.
-    """
+    """Write vectors, unless the same file is there; return them with the facts."""
     as_rows = output is not None and is_row_suffix(output)
     done = output is not None and not as_rows and Path(output).exists()
     about = found.about

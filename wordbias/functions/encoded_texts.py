@@ -48,21 +48,11 @@ UNCHANGED = "unchanged"
 
 @dataclass(frozen=True, eq=False)
 class After:
-    """Vectors of texts while a setting of an adapter is removed.
-
-    Attributes
-    ----------
-    removal
-        What is removed.
-    labelled
-        Vectors and labels of the layers that it changes.
-    unchanged
-        Layers whose vectors are as without the adapter.
-    """
+    """Vectors of texts while a setting of an adapter is removed."""
 
     removal: Removal
-    labelled: Labelled = field(repr=False)
-    unchanged: tuple[int, ...]
+    labelled: Labelled = field(repr=False)  # vectors and labels of the layers that it changes
+    unchanged: tuple[int, ...]  # layers whose vectors are as without the adapter
 
     def with_unchanged(self, before: Sequence[Row], after: Sequence[Row]) -> list[Row]:
         """Return the rows of all layers; those of unchanged ones are copied."""
@@ -96,23 +86,7 @@ def encode_labelled(
     skip_bad: bool = False,
     device: str | None = None,
 ) -> tuple[Labelled, list[After]]:
-    """Encode texts without an adapter and with each of its settings.
-
-    Parameters
-    ----------
-    labels
-        Column of the texts, a file or values.
-    template
-        Text that each text is put into, see `wordbias.encode`.
-
-    Raises
-    ------
-    UsageError
-        If there are no labels, or adapter and setting do not come together.
-    WordbiasError
-        If the model or a text cannot be used, the adapter is of another model, or a setting changes
-        no vector.
-    """
+    """Encode texts without an adapter and with each of its settings."""
     if labels is None:
         raise UsageError(
             "--texts needs --labels: a column of the texts, or a file of one label a line"
@@ -183,10 +157,8 @@ def _changed(before: Labelled, after: Labelled, removal: Removal) -> After:
 def best_probes(
     before: Labelled, after: Sequence[After], groups: NDArray[np.intp] | None, seed: int
 ) -> list[Row]:
-    """Return what the best of several probes, and each, reads before and after each setting.
-
-    It is read in the last layer that a setting changes; where it cannot be, a note says why.
-    """
+    """Return what the best of several probes, and each, reads before and after each setting."""
+    # It is read in the last layer that a setting changes; where it cannot be, a note says why.
     found: dict[tuple[str, int], list[Row]] = {}
     try:
         for one in after:
@@ -237,11 +209,9 @@ def comparison_table(rows: Sequence[Row], before: Labelled, after: Sequence[Afte
 def answers(
     rows: Sequence[Row], before: Labelled, after: Sequence[After], labels: str | None
 ) -> list[str]:
-    """Say for each setting whether the label is still readable after it, and in which layers.
-
-    It counts as readable by the rules of `wordbias.verdicts`: in the last layer by any of
-    `best_probes`, in others, and without them, by the value compared with that of random labels.
-    """
+    """Say for each setting whether the label is still readable after it, and in which layers."""
+    # It counts as readable by the rules of `wordbias.verdicts`: in the last layer by any of
+    # `best_probes`, in others, and without them, by the value compared with that of random labels.
     what = "the label" if labels is None else Path(labels).stem
     found = _by_layer(rows)
     lines = []

@@ -30,28 +30,14 @@ _UNLABELLED = "label them, or --missing=drop: they are then mapped, but not fitt
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Labelled rows, those to fit on and those held out.
-
-    Attributes
-    ----------
-    labelled
-        The rows with the labels to remove.
-    tasks, units
-        Other labels, by name; what rows belong to.
-    part
-        `TRAIN` or `TEST` for each row, or 0.
-    fitting
-        Training rows that a method is fitted on.
-    balanced
-        Names of the tasks over which these are balanced.
-    """
+    """Labelled rows, those to fit on and those held out."""
 
     labelled: Labelled
-    tasks: Mapping[str, Column]
+    tasks: Mapping[str, Column]  # other labels, by name; what rows belong to
     units: Column | None
-    part: NDArray[np.int8]
-    fitting: Places
-    balanced: Collection[str]
+    part: NDArray[np.int8]  # `TRAIN` or `TEST` for each row, or 0
+    fitting: Places  # training rows that a method is fitted on
+    balanced: Collection[str]  # names of the tasks over which these are balanced
 
     @classmethod
     def of(
@@ -121,14 +107,9 @@ class Parts:
         dim: int,
         seed: int,
     ) -> tuple[list[Fitted], int]:
-        """Return a method fitted on rows, those without each fold, and how many rows it read.
-
-        Parameters
-        ----------
-        dim
-            Number of values of a row. INLP, whose rounds need the rows in memory, is fitted on a
-            sample where they have more than `ROUNDS_NUMBERS` in all.
-        """
+        """Return a method fitted on rows, those without each fold, and how many rows it read."""
+        # INLP, whose rounds need the rows in memory, is fitted on a sample where they have more
+        # than `ROUNDS_NUMBERS` values in all.
         fit_without, used = self._reader(method, settings, folds, dim, seed)
         found = []
         for fold in range(folds.k + 1):

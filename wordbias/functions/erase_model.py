@@ -1,9 +1,4 @@
-"""Labels erased from the vectors of a sentence model: `erase` with a model and texts.
-
-The sentence-transformers model encodes the texts. If its last module is Normalize, a method is
-fitted on its vectors before that. The folder is written again with the fitted map as the library's
-own Dense module.
-"""
+"""Labels erased from the vectors of a sentence model: `erase` with a model and texts."""
 
 from __future__ import annotations
 
@@ -114,36 +109,9 @@ def erase_model(
     device: str | None,
     seed: int,
 ) -> ErasedModel:
-    """Erase labels from the vectors of a sentence model, and write the model.
-
-    Parameters
-    ----------
-    model
-        A sentence-transformers folder, a name on the hub, or a loaded ``SentenceTransformer``,
-        which is not changed.
-    texts
-        Texts with other columns.
-    divide
-        Function that labels and divides rows, which are texts here.
-    method, settings
-        See `wordbias.methods.rows.fit_rows`.
-    output
-        Folder to write.
-    save_transform
-        File for the fitted method.
-    text_column
-        Name or number of the texts' column.
-    sts
-        Pairs of texts on which the model's own task is measured, see `load_text_pairs`.
-    certify
-        Try the further probes of a certificate on what the model outputs.
-
-    Raises
-    ------
-    WordbiasError
-        If the model is no sentence-transformers model, labels are missing or of one class, or the
-        output exists.
-    """
+    """Erase labels from the vectors of a sentence model, and write the model."""
+    # The model is not changed. `divide` labels and divides rows, which are texts here. `certify`
+    # tries the further probes of a certificate on what the model outputs.
     name, file = path_of(model), path_of(texts)
     if name is None and not is_sentence_transformer(model):
         raise UsageError(

@@ -1,7 +1,4 @@
-"""Sentences and tables on held-out rows, before and after a method removed labels from them.
-
-`erase` shows them of rows of vectors and of a model, whose functions are in two files.
-"""
+"""Sentences and tables on held-out rows, before and after a method removed labels from them."""
 
 from __future__ import annotations
 
@@ -215,10 +212,8 @@ def is_certified(rows: Sequence[Row]) -> bool:
 
 
 def certificate_tables(rows: Sequence[Row]) -> list[Table]:
-    """Return a table of the attacks on each label, the best attack first; none without them.
-
-    One is of new rows, and with cross-fitting one of the training rows.
-    """
+    """Return a table of the attacks on each label, the best attack first; none without them."""
+    # One is of new rows, and with cross-fitting one of the training rows.
     if not is_certified(rows):
         return []
     attacks = [row for row in rows if row.measure in _CERTIFIED and row.value is not None]

@@ -272,13 +272,7 @@ def _facts(table: object, columns: Columns) -> dict[str, object]:
 
 
 def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
-    """Return the table of sums and correlations, as Orgad et al. (2022), Table 3.
-
-    Parameters
-    ----------
-    found
-        Rows of `fairness_rows`, by measure and set.
-    """
+    """Return the table of sums and correlations, as Orgad et al. (2022), Table 3."""
     measures, parts = (*GAPS, *DIVERGENCES), (SUM, CORRELATION)
     rows = [found[one, part] for one in measures for part in parts if (one, part) in found]
     columns = values("S", "95 %", ("alike", cells.detail("chance")), "p", set=SUM)

@@ -145,14 +145,7 @@ class Subject:
     def result(
         self, transform: Transform, report: Report, done: Embedding | None = None
     ) -> Embedding:
-        """Return the embedding that a function made: loaded or computed on first use.
-
-        Parameters
-        ----------
-        done
-            The transformed embedding in memory, if that is known: all of it if nothing was
-            streamed.
-        """
+        """Return the embedding that a function made: loaded or computed on first use."""
         shape = self.info.words, width_after(transform, self.info.dim)
         name = f"{self.embedding.name}.{transform.name}" if done is None else done.name
         if self.output is not None and self.file is not None:
@@ -182,13 +175,7 @@ class Subject:
         return f", words only, without {how_many(others, 'other token')}"
 
     def keep(self, words: Sequence[str]) -> None:
-        """Drop the words that are no longer needed; a streamed file is read again for writing.
-
-        Parameters
-        ----------
-        words
-            Words that are still needed, in the order that is most useful.
-        """
+        """Drop the words that are no longer needed; a streamed file is read again for writing."""
         if self.file is not None:
             self.embedding = self.embedding.subset(words)
 
@@ -211,20 +198,9 @@ class Subject:
     def write_words(
         self, chain: Chain, done: Embedding, finish: Callable[[str], None] | None = None
     ) -> list[Reach]:
-        """Write the words of a chain; return how many each of its methods reached.
-
-        Parameters
-        ----------
-        chain
-            The methods to apply.
-        done
-            The debiased embedding in memory, which may be a part of the file.
-        finish
-            Called with the hash of the input when all that can fail has been done but for this;
-            if it fails, the output is not written.
-
-        Checkpoints of the fits are removed when everything is written.
-        """
+        """Write the words of a chain; return how many each of its methods reached."""
+        # `finish` is called with the hash of the input when all that can fail has been done but for
+        # this; if it fails, the output is not written. Then checkpoints of the fits are removed.
         finish = finish or (lambda sha256: None)
         if self.output is None or self.file is None:
             finish(self.info.sha256)
@@ -326,23 +302,10 @@ def open_subject(
     whole: bool = False,
     unchanged: bool = False,
 ) -> Subject:
-    """Open the embedding that a function works on.
-
-    With an output in a row format a file is streamed: this first pass picks the first `head`
-    words and the `wanted` ones, and neither reads nor fills the cache.
-
-    Parameters
-    ----------
-    source
-        A path, the name of fetched vectors, or an object with words and vectors; None means the
-        sample.
-    kind
-        Format to write, by default by the suffix of `output`.
-    whole
-        Load every word, for a fit that needs them all.
-    unchanged
-        The vectors will not be changed: stream safetensors too, unless the cache has the file.
-    """
+    """Open the embedding that a function works on."""
+    # With an output in a row format a file is streamed: this first pass picks the first `head`
+    # words and the `wanted` ones, and neither reads nor fills the cache. If the vectors stay
+    # `unchanged`, safetensors is streamed too, unless the cache has the file.
     if source is not None and not isinstance(source, (str, os.PathLike)):
         return _open_in_memory(as_embedding(source), read_options, output, kind)
     name = path_of(source)

@@ -88,23 +88,7 @@ def open_labelled(
     layers: Layers,
     array: str | None,
 ) -> Labelled:
-    """Open vectors and find their labels.
-
-    Parameters
-    ----------
-    source
-        Vectors or a file, which is recognised by its content; None is the sample.
-    name
-        Name in results.
-    labels
-        File, column or values; for an embedding the labels of words, or a file with them.
-    names
-        Label first names by gender, the default for an embedding.
-    layers
-        Layers to probe; all by default.
-    array
-        Name of the array, if a file holds several.
-    """
+    """Open vectors, words or a file, recognised by its content, and find their labels."""
     path = path_of(source)
     path = None if path is None else located(path)
     opened = _open_rows(source, path, array)

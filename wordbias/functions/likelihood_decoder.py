@@ -40,20 +40,11 @@ _NONE = "none"
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """What a decoder is measured on, the same before and after a removal.
-
-    Attributes
-    ----------
-    sets
-        Data sets.
-    pairs
-        Pairs of one's own.
-    text
-        Text of which the perplexity is measured, in windows of at most `length` tokens.
-    """
+    """What a decoder is measured on, the same before and after a removal."""
 
     sets: Sequence[TextSet]
     pairs: Sequence[SentencePair] | None
+    # text whose perplexity is measured, in windows of at most `length` tokens
     text: Source | None
     settings: Settings
     length: int
@@ -96,10 +87,8 @@ def measure_decoder(
     inputs: Mapping[str, Mapping[str, object]],
     target: str | None,
 ) -> Report:
-    """Measure a decoder without an adapter and with each of its settings; write the scores.
-
-    An interrupted run resumes from the files next to `target`.
-    """
+    """Measure a decoder without an adapter and with each of its settings; write the scores."""
+    # An interrupted run resumes from the files next to `target`.
     removals: dict[str, Sequence[Intervention]] = {}
     if opened.adapter is not None:
         removals = {name: opened.adapter.interventions(name) for name in opened.settings}
@@ -128,13 +117,7 @@ def _after(
     setting: str,
     removals: Sequence[Intervention],
 ) -> Found:
-    """Measure a decoder on the same items while a setting of an adapter is removed.
-
-    Raises
-    ------
-    WordbiasError
-        If every log-likelihood is as without it.
-    """
+    """Measure a decoder on the same items while a setting of an adapter is removed."""
     with applied(decoder.model, removals, setting):
         found = items.measure(replace(decoder, name=f"{decoder.name} {setting}"))
     values = [row.value for row in found.rows]

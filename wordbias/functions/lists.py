@@ -158,14 +158,7 @@ def templates_of(lists: str | os.PathLike[str] | Templates | None) -> Templates:
 def vocabulary_of(
     vocab: str | os.PathLike[str] | Sequence[str] | None, attribute: Attribute | WordGroups
 ) -> tuple[tuple[str, ...] | None, frozenset[str] | None]:
-    """Return the words to average over, or those that are not neutral; None for the default.
-
-    Raises
-    ------
-    WordbiasError
-        If the published vocabulary is asked for, and its lists are not fetched; or the attribute is
-        not that of these lists.
-    """
+    """Return the words to average over, or those that are not neutral; None for the default."""
     if vocab != PUBLISHED:
         return (None if vocab is None else wordlist(vocab)), None
     if attribute != Attribute.load():

@@ -60,15 +60,7 @@ def parity_report(
     output: File | None,
     seed: int,
 ) -> Report:
-    """Measure predictions for the set parity, and the model again with each setting of an adapter.
-
-    Parameters
-    ----------
-    labelled
-        The pairs of `snli`, on which accuracy is measured.
-    output
-        File for the results of each occupation.
-    """
+    """Measure predictions for the set parity, and the model with each setting of an adapter."""
     (test,) = found.tests
     rows: list[Row] = []
     records: list[dict[str, object]] = []

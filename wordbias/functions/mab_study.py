@@ -462,10 +462,8 @@ def _marked_tables(rows: Sequence[Row]) -> list[Table]:
 
 
 def _difference_tables(rows: Sequence[Row]) -> list[Table]:
-    """Tabulate the differences in E and d, one line an embedding and set.
-
-    They are those to the first embedding, then those to the other arms.
-    """
+    """Tabulate the differences in E and d, one line an embedding and set."""
+    # They are those to the first embedding, then those to the other arms.
     tables = []
     for measure, change in (*CHANGES.items(), *AGAINST_NULL.items(), *AGAINST_LISTS.items()):
         own = [row for row in rows if row.measure == change and row.value is not None]

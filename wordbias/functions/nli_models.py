@@ -83,10 +83,8 @@ _SUFFIX = ".safetensors"
 
 
 def is_of_wordbias(model: ModelLike | Model | None) -> TypeGuard[File | Model | None]:
-    """Return whether a model is one of nli-train: an object, a file, or by default the sample's.
-
-    A folder and a name on the hub are models of Hugging Face.
-    """
+    """Return whether a model is one of nli-train: an object, a file, or by default the sample's."""
+    # A folder and a name on the hub are models of Hugging Face.
     path = path_of(model)
     known = model is None or isinstance(model, Model)
     return known or (path is not None and (os.path.isfile(path) or path.endswith(_SUFFIX)))
@@ -97,13 +95,7 @@ def is_of_wordbias(model: ModelLike | Model | None) -> TypeGuard[File | Model | 
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions of one system: (N, E, C) for each pair of each set.
-
-    Attributes
-    ----------
-    system
-        What predicted them; None if they were given.
-    """
+    """Predictions of one system: (N, E, C) for each pair of each set."""
 
     subject: str
     described: str
@@ -111,7 +103,7 @@ class Predicted:
     tests: Sequence[TestSet]
     probabilities: Sequence[NDArray[np.float32]]
     notes: Sequence[str] = ()
-    system: NLIModel | Classifier | None = None
+    system: NLIModel | Classifier | None = None  # what predicted them; None if they were given
 
 
 def predict_with_own(

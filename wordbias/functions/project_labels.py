@@ -55,15 +55,7 @@ TAKES: Takes = {**ROW_SETTINGS, **PAIR_SETTINGS}
 
 
 def sentences_of(groups: GroupsLike, method: str | None) -> Texts:
-    """Return the sentences of an audit for fitting, with their groups as their only column.
-
-    Raises
-    ------
-    UsageError
-        If other texts are given, or the method is fitted to pairs.
-    WordbiasError
-        If the groups cannot be read, or a model is not measured on them.
-    """
+    """Return the sentences of an audit for fitting, with their groups as their only column."""
     others = ("texts", "labels", "text_column", "where", "pairs", "limit")
     refuse_given(others, "is for other sentences than those of --groups")
     if method in PAIR_METHODS:
@@ -85,10 +77,8 @@ def load_labelled(
     limit: int | None,
     skip_bad: bool,
 ) -> Texts | None:
-    """Read texts with the label of each, their only column; None without texts.
-
-    The column has the name of the labels' column or file, which is empty for given values.
-    """
+    """Read texts with the label of each, their only column; None without texts."""
+    # The column has the name of the labels' column or file, which is empty for given values.
     if texts is None or labels is None:
         return None
     name = path_of(labels) or ""
@@ -110,11 +100,9 @@ def readable(texts: Texts, tokenizer: Any, skip_bad: bool) -> Texts:
 
 
 def decoder_caution(model: Any, adapter: Adapter, method: str, tokens: str) -> list[str]:
-    """Return a note on removals that can cost a decoder its language.
-
-    Attention rests on the first token, whose vector is many times longer than others: only LEACE on
-    all tokens takes account of it. Behind the last layer no attention reads the vectors.
-    """
+    """Return a note on removals that can cost a decoder its language."""
+    # Attention rests on the first token, whose vector is many times longer than others: only LEACE
+    # on all tokens takes account of it. Behind the last layer no attention reads the vectors.
     places = {one.site for one in adapter.interventions()} - {Site("tokens", layer_count(model))}
     if not is_decoder(model) or not places or (method, tokens) == ("leace", "all"):
         return []
@@ -132,13 +120,7 @@ def check_labels(
     pairs: SentencePairsLike | None,
     method: str | None,
 ) -> None:
-    """Refuse options of texts without texts, and options of pairs with a method for labels.
-
-    Parameters
-    ----------
-    method
-        The method; None if it is not known before the model is loaded.
-    """
+    """Refuse options of texts without texts, and options of pairs with a method for labels."""
     if texts is None:
         names = ("labels", "text_column", "where", "skip_bad")
         refuse_given(names, "goes with --texts", "give --texts, or leave it out")
@@ -173,13 +155,7 @@ def check_numbers(
     *,
     drawn: bool,
 ) -> None:
-    """Refuse tokens and limits that what is fitted does not have.
-
-    Parameters
-    ----------
-    drawn
-        Pairs are drawn from a text, for the baseline.
-    """
+    """Refuse tokens and limits that what is fitted does not have."""
     check_choice("--tokens", tokens, ALL_TOKENS)
     if tokens == "word" and texts is not None:
         raise UsageError(

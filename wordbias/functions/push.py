@@ -191,56 +191,28 @@ def _results(given: object) -> tuple[list[Found], list[str]]:
 
 @dataclass(frozen=True)
 class Card:
-    """What the README.md of a repository says.
+    """What the README.md of a repository says."""
 
-    Attributes
-    ----------
-    title
-        Noun for what is published.
-    what
-        Paragraphs: what it is, and what it was fitted on.
-    shell, python
-        Lines that load it; ADDRESS and REPO stand for the address and for owner and name.
-    limits
-        Sentences on what it does not do.
-    library, tags
-        The library that loads it, and tags for the search on the hub.
-    file
-        Its only file, if the address names it.
-    of_model
-        True if it was made from a model, which the card names if the hub has it.
-    base
-        Name of that model, where it is known without a report.
-    derived
-        True if it has weights of that model, whose licence then holds for it.
-    """
-
-    title: str
-    what: Sequence[str]
+    title: str  # noun for what is published
+    what: Sequence[str]  # paragraphs: what it is, and what it was fitted on
+    # lines that load it; ADDRESS and REPO stand for the address and for owner and name
     shell: Sequence[str]
     python: Sequence[str]
-    limits: Sequence[str] = (LIMITS,)
-    library: str = "wordbias"
+    limits: Sequence[str] = (LIMITS,)  # sentences on what it does not do
+    library: str = "wordbias"  # the library that loads it, and tags for the search on the hub
     tags: Sequence[str] = ()
-    file: str = ""
+    file: str = ""  # its only file, if the address names it
+    # True if it was made from a model, which the card names if the hub has it
     of_model: bool = False
-    base: str = ""
-    derived: bool = False
+    base: str = ""  # name of that model, where it is known without a report
+    derived: bool = False  # True if it has weights of that model, whose licence then holds for it
 
     def loading(self, place: Address) -> list[str]:
         """Return the lines of the shell that load it, with its address."""
         return [_filled(line, place, self.file) for line in self.shell]
 
     def text(self, place: Address, rows: Sequence[Found], inputs: Sequence[str]) -> str:
-        """Return the card, with the header that the hub reads.
-
-        Parameters
-        ----------
-        rows
-            Measured values; those before and after are shown.
-        inputs
-            Paths and names of what they were measured on, one of them perhaps the base model.
-        """
+        """Return the card, with the header that the hub reads, and rows before and after."""
         hub = library("A card")
         names = [self.base, *inputs] if self.of_model else []
         found = next((one for name in names if name and (one := model_on_hub(name))), None)
@@ -341,16 +313,8 @@ def _saved(source: Any, folder: Path) -> str:
 
 
 def _files_of(folder: Path) -> dict[str, Path]:
-    """Return the files of the folder of a model that are the model's or describe it; note others.
-
-    A folder without a model needs a card of its own, and has vectors, methods and adapters.
-
-    Raises
-    ------
-    WordbiasError
-        If there are no files, there is neither a model nor a card, a file without a model is
-        nothing that is published, or a link leads elsewhere.
-    """
+    """Return the files of a model's folder that are the model's or describe it; note others."""
+    # A folder without a model needs a card of its own, and has vectors, methods and adapters.
     files, others = own_files(folder)
     if not files and not others:
         raise WordbiasError(f"{folder}: is an empty folder; give one with files to publish")
@@ -371,13 +335,7 @@ def _files_of(folder: Path) -> dict[str, Path]:
 
 
 def _file_card(path: Path) -> tuple[str, Card]:
-    """Return the name of a file in the repository, and its card.
-
-    Raises
-    ------
-    WordbiasError
-        If it holds nothing that is published.
-    """
+    """Return the name of a file in the repository, and its card."""
     if path.name.endswith(ROWS):
         return path.name, _rows_card(path)
     if detect(Source.find(path)).kind == "safetensors":

@@ -175,14 +175,7 @@ def report_of(value: object) -> Report | None:
 def check_output(
     output: str | os.PathLike[str] | None, known: Sequence[str], read: Iterable[str | None]
 ) -> str:
-    """Return the format of a page, by ``--format`` or the file's suffix.
-
-    Raises
-    ------
-    WordbiasError
-        Before anything is measured: if the suffix is that of another format, such as PDF, or does
-        not agree with ``--format``. Also if the file cannot be written, or is an input.
-    """
+    """Return the format of a page, by ``--format`` or the file's suffix."""
     if output is not None:
         check_outputs({"the output": output}, {f"an input, {path}": path for path in read})
     chosen, suffix = current().format, Path(output or "").suffix.lower()

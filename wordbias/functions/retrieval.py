@@ -398,10 +398,8 @@ def _method(methods: str, opened: Opened, seed: int) -> Removal:
 
 
 def _adapter(adapter: OpenAdapter, opened: Opened) -> Removal:
-    """Return what an adapter removes, and random removals that move the model's vectors as far.
-
-    A map such as that of LEACE leaves a mean where it is, a projection the origin; so do they.
-    """
+    """Return what an adapter removes, and random removals that move the model's vectors as far."""
+    # A map such as that of LEACE leaves a mean where it is, a projection the origin; so do they.
     assert adapter.adapter is not None
     assert opened.after is not None
     assert opened.moved is not None

@@ -60,13 +60,7 @@ _ROLES = {"queries": ("query",), "documents": ("document", "passage", "corpus")}
 
 
 def load_side(source: Any, side: str, text_column: str | None, needed: Sequence[str]) -> Texts:
-    """Read the texts of the queries or documents, with the columns that are needed.
-
-    Raises
-    ------
-    WordbiasError
-        If they cannot be read, a text is empty, or a column is missing.
-    """
+    """Read the texts of the queries or documents, with the columns that are needed."""
     found = load_texts(source, Choice(text_column, tuple(needed) or None))
     found = found if path_of(source) else replace(found, name=side)
     blank = next((i for i, text in enumerate(found.texts) if not text.strip()), None)
@@ -111,26 +105,15 @@ def lengths_of(encoder: TextEncoder) -> Lengths | None:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Vectors of queries, documents, and the versions of one of them.
+    """Vectors of queries, documents, and the versions of one of them."""
 
-    Attributes
-    ----------
-    queries
-        Shape ``(n, d)``; those that have versions, if queries are changed.
-    documents
-        Function that begins to read the documents.
-    n
-        Number of documents.
-    versions
-        By draw of names and kind, vectors of the texts that have versions, ``(m, d)``.
-    places
-        Places of these among the documents, if documents are changed; else None.
-    """
-
+    # shape `(n, d)`; those that have versions, if queries are changed
     queries: Float32 = field(repr=False)
-    documents: Blocks = field(repr=False)
+    documents: Blocks = field(repr=False)  # function that begins to read the documents
     n: int
+    # by draw of names and kind, vectors of the texts that have versions, `(m, d)`
     versions: Sequence[Mapping[str, Float32]] = field(repr=False)
+    # places of these among the documents, if documents are changed; else None
     places: Integers | None = field(repr=False, default=None)
 
     def ranked(self, kinds: Sequence[str], depth: int, remove: Map | None = None) -> list[Ranked]:
@@ -232,20 +215,7 @@ def vectors_of(
 def open_vectors(
     queries: Any, documents: Any, changed: str, kinds: Mapping[str, Any], top: int
 ) -> Opened:
-    """Open vectors of queries, documents and versions.
-
-    Parameters
-    ----------
-    kinds
-        Vectors of each version, as many as there are queries or documents.
-    top
-        Smallest number of documents.
-
-    Raises
-    ------
-    WordbiasError
-        If they cannot be read, or differ in number or length.
-    """
+    """Open vectors of queries, documents and the versions, by kind, of one of them."""
     opened = {"queries": _opened(queries, "queries"), "documents": _opened(documents, "documents")}
     _check_documents(opened["documents"].n, top)
     base = opened[changed]
@@ -314,34 +284,20 @@ def _blocks(rows: Rows, what: str) -> Iterator[Float32]:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """Inputs of a call, from texts or vectors.
+    """Inputs of a call, from texts or vectors."""
 
-    Attributes
-    ----------
-    name
-        Name of the encoder in the rows.
-    vectors, versions
-        Vectors, and the versions that they are of.
-    inputs, notes
-        Inputs of the report, and notes.
-    texts
-        Queries and documents, if they are texts.
-    fit
-        Vectors with names of all groups, and their groups, to fit a removal to.
-    after
-        The vectors after an adapter's setting is removed.
-    moved
-        Vectors of some texts before and after it, each of shape ``(n, d)``.
-    """
-
-    name: str
-    vectors: Vectors
+    name: str  # name of the encoder in the rows
+    vectors: Vectors  # vectors, and the versions that they are of
     versions: Versions
     inputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    # queries and documents, if they are texts
     texts: Mapping[str, Texts] = field(default_factory=dict, repr=False)
+    # vectors with names of all groups, and their groups, to fit a removal to
     fit: tuple[Float32, Integers] | None = field(default=None, repr=False)
+    # the vectors after an adapter's setting is removed
     after: Vectors | None = field(default=None, repr=False)
+    # vectors of some texts before and after it, each of shape `(n, d)`
     moved: tuple[Float32, Float32] | None = field(default=None, repr=False)
 
 
@@ -362,32 +318,9 @@ def open_texts(
     adapter: OpenAdapter,
     seed: int,
 ) -> Opened:
-    """Read and encode the texts of both sides, and the versions of one.
-
-    Parameters
-    ----------
-    sources
-        Queries and documents.
-    given
-        Columns of the changed texts by kind; without any, names are changed.
-    synonyms
-        Pairs of words, if names are changed, or their file.
-    top
-        Smallest number of documents.
-    columns, of_documents
-        Further columns that both sides need, and the documents.
-    draws
-        Number of names for each text.
-    fit
-        Also encode texts with further names, to fit a removal to.
-    adapter
-        Adapter to encode them with again, or none.
-
-    Raises
-    ------
-    WordbiasError
-        If a text or column cannot be used, no text has a name, or the other side has places.
-    """
+    """Read and encode the texts of both sides, and the versions of one."""
+    # Without columns in `given`, names are changed. `fit` also encodes texts with further names, to
+    # fit a removal to.
     texts: dict[str, Texts] = {}
     for side, source in sources.items():
         needed = [*columns, *(map(str, given.values()) if side == changed else [])]

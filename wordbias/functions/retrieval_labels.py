@@ -25,19 +25,9 @@ RELEVANT = ("query", "document", "relevance")
 def relevance_of(
     given: str | os.PathLike[str] | TableLike, opened: Opened, changed: str
 ) -> tuple[Callable[[Integers], Float], Callable[[int], Float]]:
-    """Return the relevance of documents in pools, and a function of k: the gain of the best lists.
-
-    Parameters
-    ----------
-    given
-        A column of both: documents with the same value are relevant. Or a table of three columns,
-        `RELEVANT`, with numbers of queries and documents from 1.
-
-    Raises
-    ------
-    WordbiasError
-        If a column or number is not there.
-    """
+    """Return the relevance of documents in pools, and a function of k: the best lists' gain."""
+    # Documents with the same value of a column of both are relevant, or those of a table,
+    # `RELEVANT`, with numbers of queries and documents from 1.
     if not opened.texts:
         sizes = {QUERIES: len(opened.vectors.queries), DOCUMENTS: opened.vectors.n}
     else:
@@ -107,36 +97,21 @@ def _gain(where: str, cell: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of documents, for exposure.
-
-    Attributes
-    ----------
-    names
-        Names of the groups.
-    codes
-        Group of each document by version, for each draw of names; −1 of none.
-    kinds
-        Versions that are read together, a tuple for each reading; none without groups.
-    sets
-        Set of names of each document by draw, if the names tell the group.
-    """
+    """Groups of documents, for exposure."""
 
     names: Sequence[str] = ()
+    # group of each document by version, for each draw of names; −1 of none
     codes: Sequence[Mapping[str, Integers]] = ()
+    # versions that are read together, a tuple for each reading; none without groups
     kinds: Sequence[tuple[str, ...]] = ()
+    # set of names of each document by draw, if the names tell the group
     sets: Sequence[Integers] = ()
 
 
 def groups_of_documents(
     sensitive: str | Sequence[str] | None, opened: Opened, changed: str
 ) -> Groups:
-    """Return the groups of documents: those of a column, else of their changed names.
-
-    Raises
-    ------
-    WordbiasError
-        If there are other than one for each document, or all are the same.
-    """
+    """Return the groups of documents: those of a column, else of their changed names."""
     versions, n = opened.versions, opened.vectors.n
     if sensitive is not None:
         if not isinstance(sensitive, str):

@@ -33,23 +33,14 @@ _SETTINGS = frozenset(one.name for one in fields(Config))
 
 
 class Check(NamedTuple):
-    """One table of a file of checks.
-
-    Attributes
-    ----------
-    command
-        Name of the command.
-    several, arguments, settings
-        Arguments without a name, those with one, and settings of `wordbias.config`.
-    conditions, baseline
-        What makes it fail, and the file that changes are counted from.
-    """
+    """One table of a file of checks."""
 
     command: str
+    # arguments without a name, those with one, and settings of `wordbias.config`
     several: Sequence[Any]
     arguments: Mapping[str, Any]
     settings: Mapping[str, Any]
-    conditions: Sequence[str]
+    conditions: Sequence[str]  # what makes it fail, and the file that changes are counted from
     baseline: str | None
 
 
@@ -174,10 +165,8 @@ def _check(table: object, where: str) -> Check:
 
 
 def _by_name(table: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Return the values of a table but the command, by their names in Python.
-
-    ``no-chance = true`` is ``chance = false``.
-    """
+    """Return the values of a table but the command, by their names in Python."""
+    # no-chance = true is chance = false.
     given: dict[str, Any] = {}
     for key, value in table.items():
         name = _SPELLED.get(key, key.replace("-", "_"))

@@ -130,14 +130,7 @@ def seat(
 
 
 def _sentences(query: Query, own: Sequence[str]) -> dict[str, list[str]]:
-    """Return the sentences of each word of a query.
-
-    Raises
-    ------
-    WordbiasError
-        If a set has fewer than two words, or if the query has sentences for its targets and others
-        for its attributes, and a word in both.
-    """
+    """Return the sentences of each word of a query."""
     for name, words in (*query.targets, *query.attributes):
         if len(words) < 2:
             raise WordbiasError(

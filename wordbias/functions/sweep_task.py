@@ -57,17 +57,9 @@ def sweep_task(
     device: str | None,
     workers: Workers,
 ) -> Report:
-    """Sweep a classifier on a task; see `wordbias.sweep`.
-
-    Parameters
-    ----------
-    fitted
-        Pairs, text, groups and limit of the fit to pairs of sentences.
-    entries
-        Models of an earlier sweep, to correlate ranks with.
-    stores
-        Files of partial results, by part.
-    """
+    """Sweep a classifier on a task; see `wordbias.sweep`."""
+    # `fitted` has the pairs, text, groups and limit of the fit. `entries` are models of an earlier
+    # sweep, to correlate ranks with.
     from wordbias.contextual.sweep import task as engine
     from wordbias.contextual.sweep.run import ModelSource
 

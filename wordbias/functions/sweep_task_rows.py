@@ -44,18 +44,12 @@ _BESIDE = {"strength": "S", "distance": "D", "fairness": "η"}
 
 @dataclass(frozen=True, eq=False)
 class TaskSweep:
-    """Predictions under every setting; one setting is chosen on some texts.
-
-    Attributes
-    ----------
-    chosen_on, reported_on
-        Texts of `whole` to choose on and to report on.
-    """
+    """Predictions under every setting; one setting is chosen on some texts."""
 
     subject: str
     whole: Examples
     found: Predicted
-    chosen_on: Places
+    chosen_on: Places  # texts of `whole` to choose on and to report on
     reported_on: Places
     by: str
     limit: Limit
@@ -146,15 +140,7 @@ class TaskSweep:
     def compared(
         self, both: Places, names: tuple[str, str], stage: str
     ) -> tuple[list[Row], list[Row]]:
-        """Measure two classifiers on the texts to report on, the second with its change.
-
-        Parameters
-        ----------
-        both
-            Their predictions, shape ``(n, 2)``.
-        stage
-            Stage of the second; that of the first is ``before``, or the same of those retrained.
-        """
+        """Measure two classifiers, (n, 2), on the texts to report on; the second has its change."""
         part = self.whole.part(self.reported_on)
         rng = np.random.default_rng([self.seed, _SAMPLED])
         samples = part.resampled(both, rng)
@@ -198,11 +184,9 @@ class TaskSweep:
         }
 
     def rank_rows(self, entries: Sequence[Entry]) -> list[Row]:
-        """Correlate the gap of the settings with S, D and η of another sweep, by their ranks.
-
-        The settings are not independent: the intervals draw texts again, and the items of the other
-        sweep if its draws are known, not settings.
-        """
+        """Correlate the gap of the settings with S, D and η of another sweep, by their ranks."""
+        # The settings are not independent: the intervals draw texts again, and the items of the
+        # other sweep if its draws are known, not settings.
         known = {one.name: one for one in entries}
         places = [i for i, name in enumerate(self.found.names) if i and name in known]
         if len(places) < 3:
@@ -286,15 +270,8 @@ def retrained_rows(
     reported: Sequence[Row],
     file: Path | None,
 ) -> list[Row]:
-    """Measure a last layer that was trained anew, without and under the chosen removal.
-
-    Also under random removals. How much of the removed gap is back is the last row.
-
-    Parameters
-    ----------
-    reported
-        Rows of `TaskSweep.reported_rows`.
-    """
+    """Measure a last layer that was trained anew, without and under the chosen removal."""
+    # Also under random removals. The last row says how much of the removed gap is back.
     from wordbias.contextual.sweep.task import vectors_under
 
     name = sweep.chosen

@@ -40,13 +40,8 @@ def _titled(row: Row) -> str:
 
 
 def choice_table(rows: Sequence[Row], by: str, limit: Limit | None) -> Table:
-    """Return the best settings on the texts that were chosen on, the model as it is first.
-
-    Parameters
-    ----------
-    limit
-        None if a user's rule chose.
-    """
+    """Return the best settings on the texts that were chosen on, the model as it is first."""
+    # `limit` is None if a user's rule chose.
     there = [row for row in rows if row.details["half"] == CHOOSE]
     accuracy = {
         row.details["setting"]: row.value or 0.0 for row in there if row.measure == ACCURACY
@@ -123,15 +118,8 @@ def rank_table(rows: Sequence[Row]) -> Table:
 
 
 def answer_lines(rows: Sequence[Row], by: str, limit: Limit | None, settings: int) -> list[str]:
-    """Say what was chosen, what it does on other texts, and whether the gap comes back.
-
-    Parameters
-    ----------
-    limit
-        None if a user's rule chose.
-    settings
-        Number of settings.
-    """
+    """Say what was chosen, what it does on other texts, and whether the gap comes back."""
+    # `limit` is None if a user's rule chose.
     found = {
         (row.measure, row.details["half"], row.details["stage"], row.details["setting"]): row
         for row in rows

@@ -107,10 +107,8 @@ def _refitted(attribute: Attribute | None, row: Row) -> str:
 
 
 def null_table(rows: Sequence[Row], attribute: Attribute | None = None) -> Table:
-    """Make a line for each row with random removals: its change, and theirs.
-
-    With an attribute the rows are those of `with_null`, else those of measures.
-    """
+    """Make a line for each row with random removals: its change, and theirs."""
+    # With an attribute the rows are those of `with_null`, else those of measures.
     rows = [row for row in rows if cells.has(row, "null")]
     notes = dict(_NULLS.values())
     for about in (row.details for row in rows):
@@ -135,10 +133,7 @@ def null_table(rows: Sequence[Row], attribute: Attribute | None = None) -> Table
 
 
 def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
-    """Make a line for each measure: its intervals over word lists, and along the names left out.
-
-    No table without redraws.
-    """
+    """Make a line for each measure: its intervals over word lists, and along the names left out."""
     rows = [row for row in study.measured.rows if cells.has(row, "lists")]
     if not rows:
         return []
@@ -194,10 +189,8 @@ _COVERS = (
 
 
 def measures_tables(rows: list[Row]) -> list[Table]:
-    """Make a line for each measure and setting, a column for each embedding.
-
-    Chance levels that differ between embeddings have a table of their own, with the same columns.
-    """
+    """Make a line for each measure and setting, a column for each embedding."""
+    # Chance levels that differ between embeddings have a table of their own, with the same columns.
     subjects = dict.fromkeys(row.subject for row in rows)
     several = len(subjects) > 1
 
@@ -292,10 +285,7 @@ def chance_notes(rows: Sequence[Row]) -> list[str]:
 
 
 def known_notes(rows: Sequence[Row]) -> list[str]:
-    """Name the known embeddings, and say where the value less its chance level has another place.
-
-    The list is empty if no value was compared with those of others.
-    """
+    """Name the known embeddings, and say where a value less its chance level has another place."""
     names = dict.fromkeys(name for row in rows for name in row.details.get("known_values", ()))
     if not names:
         return []

@@ -41,19 +41,11 @@ class TaskColumns:
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:
-    """Texts of a task with the class and the group of each.
+    """Texts of a task with the class and the group of each."""
 
-    Attributes
-    ----------
-    texts
-        The texts with the columns that `columns` names.
-    left_out
-        Number of texts of other groups.
-    """
-
-    texts: Texts
+    texts: Texts  # the texts with the columns that `columns` names
     columns: TaskColumns
-    left_out: int = 0
+    left_out: int = 0  # number of texts of other groups
 
     @cached_property
     def labels(self) -> list[str]:
@@ -87,13 +79,7 @@ class LabelledTexts:
 def read_task(
     source: TextsLike, columns: TaskColumns, *, grouped: bool, skip_bad: bool
 ) -> LabelledTexts:
-    """Read labelled texts.
-
-    Raises
-    ------
-    WordbiasError
-        If a column is missing, or a cell of it is empty.
-    """
+    """Read labelled texts."""
     wanted = columns.named if grouped else [columns.labels]
     if len(set(wanted)) < len(wanted):
         raise UsageError("--labels, --sensitive and --unit name different columns")
@@ -126,15 +112,7 @@ def without_same_texts(
     of_others: str,
     skip_bad: bool,
 ) -> LabelledTexts:
-    """Refuse texts that are in another file, which must not have them; or leave them out.
-
-    Parameters
-    ----------
-    option, of_others
-        Options of both files.
-    skip_bad
-        Leave them out.
-    """
+    """Refuse, or with `skip_bad` leave out, texts that are in another file."""
     known = set(() if others is None else others.texts.texts)
     same = [i for i, text in enumerate(found.texts.texts) if text in known]
     if not same:
@@ -182,10 +160,9 @@ def joined_units(units: Sequence[str], texts: Sequence[str]) -> list[str]:
 
 
 class TaskFiles(NamedTuple):
-    """Texts to choose on, to report on, and to train the last layer anew on; the first are needed.
+    """Texts to choose on, to report on, and to train anew on; only the first are needed."""
 
-    Without texts to report on, half of the first are.
-    """
+    # Without texts to report on, half of the first are.
 
     task: LabelledTexts
     test: LabelledTexts | None
@@ -236,13 +213,7 @@ class TaskFiles(NamedTuple):
         return model
 
     def parts(self, examples: Examples, seed: int) -> tuple[Places, Places, Examples, list[str]]:
-        """Return the texts to choose on and to report on, all examples, and all texts.
-
-        Parameters
-        ----------
-        examples
-            Those of `task`.
-        """
+        """Return the texts to choose on and to report on, all examples, and all texts."""
         texts, units = list(self.task.texts.texts), self.task.units
         if self.test is None:
             together = texts if units is None else joined_units(units, texts)

@@ -423,11 +423,9 @@ def _counted(
     kept: bool,
     resumes: bool,
 ) -> Cooccurrences:
-    """Return the co-occurrences of the corpus: those in the folder, or counted into it.
-
-    Those of another corpus or other options are refused where they were to be kept, or where a
-    training resumes from them; what a call left that failed is counted anew.
-    """
+    """Return the co-occurrences of the corpus: those in the folder, or counted into it."""
+    # Those of another corpus or other options are refused where they were to be kept, or where a
+    # training resumes from them; what a call left that failed is counted anew.
     about = counting_about(corpus, window=window, min_count=min_count, max_vocab=max_vocab)
     if not kept and folder.exists():
         left = Cooccurrences.load(folder)
@@ -477,13 +475,7 @@ def _counted(
 def _untrained(
     words: int, recipe: Recipe, gendered: Gendered | None, as_published: bool, device: torch.device
 ) -> GloVe:
-    """Return a model with its initial values; that of GN-GloVe, if there are gendered words.
-
-    Raises
-    ------
-    WordbiasError
-        If it does not fit into memory.
-    """
+    """Return a model with its initial values; that of GN-GloVe, if there are gendered words."""
     from wordbias.glove.objectives import GloVe, GNGloVe, PublishedGNGloVe
 
     try:

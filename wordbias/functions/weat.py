@@ -216,17 +216,7 @@ def _associations_table(
     *,
     by_group: bool,
 ) -> Table:
-    """Make a line for each value, and a note on the numbers and the missing words.
-
-    Parameters
-    ----------
-    subject
-        The embedding.
-    rows, queries, settings
-        The rows, their queries and settings.
-    by_group
-        The rows compare groups, which the lines then name.
-    """
+    """Make a line for each value, and a note on the numbers and the missing words."""
     targets = {query.name: "/".join(query.names[:2]) for query in queries}
     named, words = (partial(_about, targets, by_group, part) for part in range(2))
     several = len({row.measure for row in rows}) > 1

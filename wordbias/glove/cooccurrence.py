@@ -58,33 +58,15 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Cooccurrences:
-    """A symmetric matrix of co-occurrences, in files that are read one at a time.
-
-    Attributes
-    ----------
-    folder
-        Where the files are.
-    vocabulary
-        Words of the rows and columns.
-    about
-        Corpus and options that they were counted with.
-    sizes
-        Number of cells in each file.
-    most
-        Greatest number of cells in a row.
-    memory
-        Bytes that they were counted in; the order of cells depends on it.
-    kept
-        Whether a user named the folder, to keep it.
-    """
+    """A symmetric matrix of co-occurrences, in files that are read one at a time."""
 
     folder: Path
     vocabulary: Vocabulary = field(repr=False)
-    about: Mapping[str, Any] = field(repr=False)
-    sizes: tuple[int, ...]
-    most: int
-    memory: int
-    kept: bool
+    about: Mapping[str, Any] = field(repr=False)  # corpus and options that they were counted with
+    sizes: tuple[int, ...]  # number of cells in each file
+    most: int  # greatest number of cells in a row
+    memory: int  # bytes that they were counted in; the order of cells depends on it
+    kept: bool  # whether a user named the folder, to keep it
 
     @property
     def cells(self) -> int:
@@ -93,13 +75,7 @@ class Cooccurrences:
 
     @classmethod
     def load(cls, folder: str | Path) -> Cooccurrences:
-        """Open what `count` wrote.
-
-        Raises
-        ------
-        WordbiasError
-            If the folder holds something else, or files are missing or cut off.
-        """
+        """Open what `count` wrote."""
         folder = Path(folder)
         try:
             facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
@@ -133,13 +109,7 @@ class Cooccurrences:
         return _cells_file(self.folder, i)
 
     def read(self, i: int) -> Batch:
-        """Return the cells of one file.
-
-        Raises
-        ------
-        WordbiasError
-            If they are what no count writes.
-        """
+        """Return the cells of one file."""
         cells = np.fromfile(self._file(i), "<i4").reshape(-1, 3)
         rows, columns, counts = (np.ascontiguousarray(cells[:, k]) for k in range(3))
         found = Batch(rows, columns, counts.view("<f4"))
@@ -157,11 +127,9 @@ class Cooccurrences:
         return found
 
     def batches(self, seed: int, epoch: int, size: int) -> Iterator[Batch]:
-        """Yield all cells in random order, in batches of at most `size`.
-
-        Files come in random order, and the cells of each are shuffled. The order depends on seed,
-        epoch and files only, so that a resumed training continues as if it was not interrupted.
-        """
+        """Yield all cells in random order, in batches of at most `size`."""
+        # The order depends on seed, epoch and files only: a resumed training continues as if it was
+        # not interrupted.
         rng = np.random.default_rng([seed, epoch])
         for i in rng.permutation(len(self.sizes)).tolist():
             order = rng.permutation(self.sizes[i])
@@ -205,31 +173,9 @@ def count(
     about: Mapping[str, Any] | None = None,
     kept: bool = True,
 ) -> Cooccurrences:
-    """Count the words of a corpus and their co-occurrences, and store both in a new folder.
-
-    Parameters
-    ----------
-    folder
-        Folder for the result; it takes its name when it is complete. Temporary files are in it
-        until then.
-    window
-        Greatest distance of two tokens.
-    min_count, max_vocab
-        See `wordbias.glove.corpus.count_words`.
-    memory
-        Bytes for counting, and for shuffling later on. It changes neither words nor counts, but for
-        the last digit of a sum, and the order in which cells are shuffled.
-    about
-        What `counting_about` returns, if that is known.
-    kept
-        Whether a user named the folder, to keep it.
-
-    Raises
-    ------
-    WordbiasError
-        If the folder exists or cannot be written, the corpus is no text, no word is frequent
-        enough, or no two words are near each other.
-    """
+    """Count the words of a corpus and their co-occurrences, and store both in a new folder."""
+    # `memory` is in bytes. It changes neither words nor counts, but for the last digit of a sum,
+    # and the order in which cells are shuffled.
     about = about or counting_about(corpus, window=window, min_count=min_count, max_vocab=max_vocab)
     with new_folder(folder) as part:
         work = part / "work"
@@ -288,15 +234,10 @@ def _near(corpus: Corpus, vocabulary: Vocabulary, window: int) -> Iterator[tuple
 
 
 class _Runs:
-    """Sorted files of pairs and sums; sixteen are merged into one.
+    """Sorted files of pairs and sums; sixteen are merged into one."""
 
-    Attributes
-    ----------
-    files
-        Level, keys and sums of each run. A key is ``first * n + second`` of the row numbers of two
-        of the n words, the smaller one first.
-    """
-
+    # level, keys and sums of each run. A key is `first * n + second` of the row numbers of two of
+    # the n words, the smaller one first.
     files: list[tuple[int, Ints, Sums]]
     folder: Path
     words: int
@@ -366,10 +307,9 @@ class _Runs:
         self.files.append((level, keys, sums))
 
     def merged(self, runs: Sequence[tuple[int, Ints, Sums]]) -> Iterator[tuple[Ints, Sums]]:
-        """Yield the keys of several runs in order, each once, and their sums, in blocks.
-
-        Blocks end at keys of an evenly spaced sample of every run, so that each fits into memory.
-        """
+        """Yield the keys of several runs in order, each once, and their sums, in blocks."""
+        # Blocks end at keys of an evenly spaced sample of every run, which lets each fit into
+        # memory.
         longest = max(self.capacity * _PAIR_BYTES // _MERGED_BYTES, 1)
         step = max(1, longest // (2 * len(runs)))
         sample = np.sort(np.concatenate([keys[step - 1 :: step] for _, keys, _ in runs]))
@@ -400,13 +340,7 @@ def _reduced(keys: Ints, values: Sums) -> tuple[Ints, Sums]:
 
 
 def _deal(runs: _Runs, folder: Path) -> tuple[list[int], int]:
-    """Merge all runs and deal the cells at random into files.
-
-    Returns
-    -------
-    sizes, most
-        Number of cells in each file, and the greatest number in a row.
-    """
+    """Merge all runs and deal the cells at random into files; return sizes and longest row."""
     total = sum(len(keys) for _, keys, _ in runs.files)
     files = -(-2 * total * _CELL_BYTES // (runs.capacity * _PAIR_BYTES))
     rng = np.random.default_rng(files)

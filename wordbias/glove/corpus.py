@@ -33,29 +33,14 @@ _CONVERT = "convert it, such as with: iconv -c -t utf-8"
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text files, read in order, a sentence or a document on each line.
+    """Text files, read in order, a sentence or a document on each line."""
 
-    Attributes
-    ----------
-    files
-        The files, which may be compressed.
-    cased
-        Keep capital letters; otherwise the text is lower-cased.
-    """
-
-    files: tuple[Source, ...]
-    cased: bool = False
+    files: tuple[Source, ...]  # the files, which may be compressed
+    cased: bool = False  # keep capital letters; otherwise the text is lower-cased
 
     @classmethod
     def open(cls, paths: Sequence[str | os.PathLike[str]], *, cased: bool = False) -> Corpus:
-        """Find the files, and refuse what is no text.
-
-        Raises
-        ------
-        WordbiasError
-            If there is none, one cannot be read, is a folder, is named twice, or begins as another
-            format does.
-        """
+        """Find the files, and refuse what is no text."""
         if not paths:
             raise WordbiasError("corpus: expected one text file at least, found none")
         found: dict[str, Source] = {}
@@ -93,15 +78,8 @@ class Corpus:
         ]
 
     def tokens(self, what: str) -> Iterator[list[str]]:
-        """Yield the tokens in lists, split at white space, with `END` after each line.
-
-        Lines can be of any length: the memory does not grow with them.
-
-        Raises
-        ------
-        WordbiasError
-            If a file is no UTF-8 text, with the line.
-        """
+        """Yield the tokens in lists, split at white space, with `END` after each line."""
+        # Lines can be of any length: the memory does not grow with them.
         for source in self.files:
             held, line = b"", 1
             for i, chunk in enumerate(source.chunks(what)):
@@ -140,20 +118,13 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The frequent words of a corpus.
+    """The frequent words of a corpus."""
 
-    Attributes
-    ----------
-    words, counts
-        Words and how often they occur, the most frequent first; equally frequent ones in the order
-        of their characters.
-    tokens, distinct
-        Numbers of tokens and of distinct words of the corpus, the rare ones too.
-    """
-
+    # words and how often they occur, the most frequent first; equally frequent ones in the order of
+    # their characters
     words: tuple[str, ...]
     counts: tuple[int, ...]
-    tokens: int
+    tokens: int  # numbers of tokens and of distinct words of the corpus, the rare ones too
     distinct: int
 
     @property
@@ -170,24 +141,7 @@ def count_words(
     max_vocab: int | None = None,
     memory: int = 1 << 30,
 ) -> Vocabulary:
-    """Count the words of a corpus.
-
-    Parameters
-    ----------
-    folder
-        Folder for temporary files: what does not fit into memory is sorted there.
-    min_count
-        Least number of occurrences of a word.
-    max_vocab
-        Greatest number of words; the most frequent are taken.
-    memory
-        Bytes for words and counts.
-
-    Raises
-    ------
-    WordbiasError
-        If no word is frequent enough; see also `Corpus.tokens`.
-    """
+    """Count the words of a corpus; what does not fit into `memory` bytes is sorted in a folder."""
     counts: Counter[str] = Counter()
     parts: list[Path] = []
     for tokens in corpus.tokens("counting words"):

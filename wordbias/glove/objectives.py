@@ -42,47 +42,23 @@ State = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of a training, as its checkpoint stores them.
+    """Settings of a training, as its checkpoint stores them."""
 
-    Attributes
-    ----------
-    dim
-        Number of values of a vector.
-    rate
-        Learning rate η.
-    x_max, alpha
-        Where the weight f reaches 1, and its exponent.
-    seed
-        Seed of the initial values and of the order of the cells.
-    lambda_d, lambda_e
-        Weights of GN-GloVe's terms.
-    distance
-        GN-GloVe's :math:`J_D`, L1 or L2.
-    """
-
-    dim: int = 300
-    rate: float = 0.05
-    x_max: float = 100.0
+    dim: int = 300  # number of values of a vector
+    rate: float = 0.05  # learning rate η
+    x_max: float = 100.0  # where the weight f reaches 1, and its exponent
     alpha: float = 0.75
-    seed: int = 0
-    lambda_d: float = 0.8
+    seed: int = 0  # seed of the initial values and of the order of the cells
+    lambda_d: float = 0.8  # weights of GN-GloVe's terms
     lambda_e: float = 0.8
-    distance: Distance = "l1"
+    distance: Distance = "l1"  # GN-GloVe's :math:`J_D`, L1 or L2
 
 
 class Table:
-    """Vectors and biases of the words, or of the contexts, with AdaGrad's sums of squares.
+    """Vectors and biases of the words, or of the contexts, with AdaGrad's sums of squares."""
 
-    Attributes
-    ----------
-    values
-        Shape ``(n, d + 1)``; the last column has the biases.
-    squares
-        One, and the sum of the squares of all steps so far, shape ``(n, d + 1)``.
-    """
-
-    values: Tensor
-    squares: Tensor
+    values: Tensor  # shape `(n, d + 1)`; the last column has the biases
+    squares: Tensor  # one, and the sum of the squares of all steps so far, shape `(n, d + 1)`
     _place: Tensor
 
     def __init__(self, values: Tensor) -> None:
@@ -102,11 +78,10 @@ class Table:
         return distinct, self._place[rows.long()]
 
     def adagrad(self, rows: Tensor, steps: Tensor) -> Tensor:
-        """Subtract steps η·gradient, divided as AdaGrad does; return the rows that were changed.
-
-        As in GloVe's code, a step is divided by the root of one plus the squares of the steps
-        before it, its own left out. The steps of a batch are all divided by those before the batch.
-        """
+        """Subtract steps η·gradient, divided as AdaGrad does; return the rows that were changed."""
+        # As in GloVe's code, a step is divided by the root of one plus the squares of the steps
+        # before it, its own left out. The steps of a batch are all divided by those before the
+        # batch.
         distinct, place = self.touched(rows)
         empty = steps.new_zeros(len(distinct), steps.shape[1])
         total = empty.index_add(0, place, steps)
@@ -122,24 +97,7 @@ class Table:
 
 
 class GloVe:
-    """GloVe's parameters, on a device.
-
-    Parameters
-    ----------
-    words
-        Number of words n.
-    recipe
-        Settings.
-    device
-        A torch device.
-    dtype
-        float32, or float64 for comparisons.
-
-    Attributes
-    ----------
-    words, contexts
-        Tables of n rows, initially uniform between ±.5 / (d + 1), biases too.
-    """
+    """GloVe's parameters, on a device: two tables, initially uniform between ±.5 / (d + 1)."""
 
     words: Table
     contexts: Table
@@ -214,13 +172,7 @@ class GloVe:
         }
 
     def load(self, state: State) -> None:
-        """Set the tensors that training goes on from.
-
-        Raises
-        ------
-        ValueError
-            If one has another shape or type than in this training, or is not finite.
-        """
+        """Set the tensors that training goes on from."""
         for name, tensor in self.state().items():
             stored = state[name]
             if stored.shape != tensor.shape or stored.dtype != tensor.dtype:
@@ -244,22 +196,13 @@ class GloVe:
 
 @dataclass(frozen=True)
 class Gendered:
-    """Words of two groups, by their row numbers in a vocabulary.
+    """Words of two groups, by their row numbers in a vocabulary."""
 
-    Attributes
-    ----------
-    first, second
-        Words of each group. A word of both has no :math:`J_D`, and is not neutral either.
-    pairs
-        Pairs, the first group's word first.
-    listed
-        Number of pairs in the lists, found or not.
-    """
-
+    # words of each group. A word of both has no :math:`J_D`, and is not neutral either.
     first: tuple[int, ...]
     second: tuple[int, ...]
-    pairs: tuple[tuple[int, int], ...]
-    listed: int
+    pairs: tuple[tuple[int, int], ...]  # pairs, the first group's word first
+    listed: int  # number of pairs in the lists, found or not
 
     @classmethod
     def find(
@@ -271,26 +214,8 @@ class Gendered:
         repeated: bool = False,
         source: str = "--groups FILE",
     ) -> Gendered:
-        """Find pairs in a vocabulary, and each word of theirs, with its partner or without.
-
-        Parameters
-        ----------
-        pairs
-            Pairs of words, the first group's word first.
-        index
-            Row number of each word.
-        what
-            Name of the pairs in messages.
-        repeated
-            Count a pair that is listed twice as two.
-        source
-            Option that names the pairs, for messages.
-
-        Raises
-        ------
-        WordbiasError
-            If no pair is found, or all words of a group are in the other one too.
-        """
+        """Find pairs in a vocabulary, and each word of theirs, with its partner or without."""
+        # If `repeated`, a pair that is listed twice counts as two.
         found = resolve_pairs(pairs, index, what).at_least(
             1, f"give pairs that the corpus has with {source}, more text or a lower --min-count"
         )
@@ -313,20 +238,12 @@ class GNGloVe(GloVe):
 
     :math:`v_g` is computed for every batch, from the mean of word and context vectors, because
     their sum is what is saved.
-
-    Attributes
-    ----------
-    side
-        1 for a word of the first group, -1 for one of the second, otherwise 0, shape ``(n,)``.
-    neutral
-        1 for a word of neither group, otherwise 0, shape ``(n,)``.
-    pairs
-        Row numbers, shape ``(k, 2)``.
     """
 
+    # 1 for a word of the first group, -1 for one of the second, otherwise 0, shape `(n,)`
     side: Tensor
-    neutral: Tensor
-    pairs: Tensor
+    neutral: Tensor  # 1 for a word of neither group, otherwise 0, shape `(n,)`
+    pairs: Tensor  # row numbers, shape `(k, 2)`
     _v: Tensor
 
     def __init__(
@@ -374,10 +291,8 @@ class GNGloVe(GloVe):
             table.values[gendered, last] = table.values[gendered, last].clamp(-1, 1)
 
     def terms(self) -> dict[str, float]:
-        """Return how far apart the groups' means of w_g are, and the mean of E of neutral words.
-
-        Both are of halves of the vectors that are saved. Without neutral words there is no E.
-        """
+        """Return how far apart the groups' means of w_g are, and the mean of E of neutral words."""
+        # Both are of halves of the vectors that are saved. Without neutral words there is no E.
         both = (self.words.values + self.contexts.values)[:, :-1] / 2
         first, second = (self.side == 1, self.side == -1)
         neutral = (both[:, :-1] @ self.direction()).square() * self.neutral

@@ -43,12 +43,10 @@ def check_checkpoint(path: Path) -> None:
 
 
 def batch_size(model: GloVe, counts: Cooccurrences) -> int:
-    """Return the default size of a batch: its most frequent word is in it a few times.
-
-    Steps of one batch are computed from the same values. If a word were in it many times, it would
-    be moved many times too far. In GloVe and GN-GloVe the most frequent word is in a batch ten
-    times on average, in GN-GloVe as published once.
-    """
+    """Return the default size of a batch: its most frequent word is in it a few times."""
+    # Steps of one batch are computed from the same values. If a word were in it many times, it
+    # would be moved many times too far. In GloVe and GN-GloVe the most frequent word is in a batch
+    # ten times on average, in GN-GloVe as published once.
     return max(1, min(int(model.often * counts.cells / counts.most), _LARGEST))
 
 
@@ -62,40 +60,9 @@ def train(
     log: Path | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """Train a model, or go on from its checkpoint; return an entry for each epoch.
-
-    Parameters
-    ----------
-    model
-        Model, which is changed.
-    counts
-        Co-occurrences.
-    epochs
-        Number of epochs.
-    batch
-        Number of cells of a batch; see `batch_size` for the default.
-    checkpoint
-        File to write after each epoch; if it exists, training resumes from it. It is not removed at
-        the end.
-    log
-        File that gets a line of JSON for each epoch.
-    about
-        Settings and data; a checkpoint with others is refused.
-
-    Returns
-    -------
-    list of dict
-        For each epoch its number, the mean of :math:`J_G` over the cells, the terms of GN-GloVe,
-        and seconds.
-
-    Raises
-    ------
-    WordbiasError
-        If the loss or a vector is not finite, or the checkpoint is of another training or cannot be
-        written.
-    Interrupted
-        On Ctrl-C, with the epoch that the same call resumes after.
-    """
+    """Train a model, or go on from its checkpoint; return an entry for each epoch."""
+    # The checkpoint is written after each epoch and not removed at the end; one of other settings
+    # and data (`about`) is refused. After Ctrl-C the same call resumes.
     size = batch or batch_size(model, counts)
     known = {**(about or {}), "batch": size}
     history: list[dict[str, Any]] = []

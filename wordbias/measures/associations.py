@@ -66,21 +66,9 @@ _NO_DIFFERENCE = "undefined: the words do not differ"
 
 
 def query_rows(panel: Panel, samples: int = PARTITIONS) -> list[Row]:
-    """Run WEAT on a panel: the ten queries of Caliskan et al., or queries of other groups.
-
-    Groups of another attribute than gender are the targets, two by two, with pleasant and
-    unpleasant words as attributes; their order has no meaning, so that the test is two-sided.
-
-    Parameters
-    ----------
-    samples
-        Number of partitions drawn where they are too many to count all.
-
-    Raises
-    ------
-    WordbiasError
-        If no query has enough words.
-    """
+    """Run WEAT on a panel: the ten queries of Caliskan et al., or queries of other groups."""
+    # Groups of another attribute than gender are the targets, two by two, with pleasant and
+    # unpleasant words as attributes; their order has no meaning, hence the test is two-sided.
     attribute = panel.attribute
     other = attribute != Attribute.load()
     queries = group_queries(attribute, load_two_sets(_VALENCE)) if other else load_queries()
@@ -94,24 +82,7 @@ def measure_queries(
     measures: Sequence[str] = ("weat",),
     settings: Settings | None = None,
 ) -> list[Row]:
-    """Run queries on an embedding.
-
-    A query for which the embedding lacks words gives rows without a value but with a `reason`.
-
-    Parameters
-    ----------
-    embedding
-        At least the words of the queries.
-    queries, measures
-        Queries to run, and some of `MEASURES`.
-    settings
-        Settings of WEAT; its seed is that of every interval.
-
-    Raises
-    ------
-    WordbiasError
-        If no query has enough words, or a measure is not known.
-    """
+    """Run queries on an embedding of their words; one with too few has a row with a `reason`."""
     check_measures(measures)
     settings = settings or Settings()
     rows, errors = [], []
@@ -137,33 +108,9 @@ def measure_groups(
     measures: Sequence[str] = ("weat",),
     settings: Settings | None = None,
 ) -> list[Row]:
-    """Measure how groups of words are associated with two sets of attribute words.
-
-    Parameters
-    ----------
-    embedding
-        At least the words of the groups and sets.
-    groups
-        Two groups or more. Of every two, the first is X.
-    attributes
-        A and B, each with its name.
-    measures
-        Some of `MEASURES`.
-    settings
-        Settings of WEAT; its seed is that of every interval.
-
-    Returns
-    -------
-    list of Row
-        Rows of `measure_queries` for every two groups, whose ``set`` is ``first/second``; then rows
-        of all groups, whose ``set`` is the name of the attribute.
-
-    Raises
-    ------
-    WordbiasError
-        If a measure is not known, or fewer than two words of a set, or of all groups but one, are
-        found.
-    """
+    """Measure how groups of words are associated with two sets of attribute words, A and B."""
+    # Of every two groups the first is X, and their `set` is first/second; that of rows of all
+    # groups is the name of the attribute.
     check_measures(measures)
     settings = settings or Settings()
     rows = []
@@ -285,17 +232,8 @@ def _mean(parts: Array) -> Array:
 
 
 def interval(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, Any]:
-    """Return the `value` and its bootstrap `samples` over the words, or a `reason`.
-
-    Parameters
-    ----------
-    parts
-        Contribution of each word, shape ``(…, n)``, or the reason why there is none.
-    statistic
-        Computes the value from the parts, along their last axis.
-    seed
-        Seed of the bootstrap.
-    """
+    """Return the `value` and its bootstrap `samples` over the words, or a `reason`."""
+    # `parts` is the contribution of each word, (…, n); the statistic is along their last axis.
     if isinstance(parts, str):
         return {"value": None, "reason": parts}
     value = float(statistic(parts))

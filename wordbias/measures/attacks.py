@@ -43,15 +43,7 @@ _UNITS, _UPDATES, _BATCH, _STEP = 50, 400, 50, 0.003
 
 
 def attacks(x: Array, design: Design) -> Iterator[Found]:
-    """Train the probes on all labels.
-
-    Parameters
-    ----------
-    x
-        Rows, each coordinate of one spread, shape ``(n, d)``.
-    design
-        Their folds and labels.
-    """
+    """Train the probes on all labels, and rows (n, d), each coordinate of one spread."""
     yield from _nearest(x, design)
     for name in (BOOSTING, NETWORK):
         yield _trained(name, x.astype(np.float32), design)

@@ -61,33 +61,18 @@ class Null:
     """Random axes, and subspaces that do not mean the attribute; None where there are none.
 
     A subspace is fitted on first use: most measures need one of them, or none.
-
-    Attributes
-    ----------
-    panel
-        Panel of the original.
-    within, unit_within
-        All words less their group's mean, as they are and at length one, ``(n, d)``.
-    partition
-        Rows of `within` in each of two random groups.
-    axis
-        Difference of two random words, ``(d,)``.
-    pairs
-        First and second words of random pairs.
-    spanned
-        Random subspace in place of one from a file, with its side.
-    weights
-        Weights of the subspace where it is the direction, ``(k,)``: those of the true one, so that
-        all else is the same. None leaves those of its own fit, as in redrawn lists.
     """
 
     panel: Panel
-    within: Float
+    within: Float  # all words less their group's mean, as they are and at length one, `(n, d)`
     unit_within: Float
+    # rows of `within` in each of two random groups
     partition: tuple[NDArray[np.intp], NDArray[np.intp]] | None
-    axis: Float | None
+    axis: Float | None  # difference of two random words, `(d,)`
     pairs: tuple[Float, Float] | None
-    spanned: Direction | None
+    spanned: Direction | None  # random subspace in place of one from a file, with its side
+    # weights of the subspace where it is the direction, `(k,)`: those of the true one, and all else
+    # is the same. None leaves those of its own fit, as in redrawn lists.
     weights: Float | None = None
 
     @cached_property
@@ -144,17 +129,9 @@ class Null:
 
 
 def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
-    """Draw subspaces and directions that do not mean the attribute, from the panel's original.
-
-    Parameters
-    ----------
-    panel
-        Its original, vocabulary, attribute, direction, `dims`, `centre` and seed are used. Each
-        kind of draw has random numbers of its own, so that none depends on what else is drawn.
-        Groups too small to be divided in so many ways give no subspace.
-    draws
-        Number of draws.
-    """
+    """Draw subspaces and directions that do not mean the attribute, from the panel's original."""
+    # Each kind of draw has random numbers of its own: none depends on what else is drawn. Groups
+    # too small to be divided in that number of ways give no subspace.
     of_axis, of_pairs, of_groups, of_file = (
         np.random.default_rng((panel.seed, kind)) for kind in range(4)
     )
@@ -185,13 +162,11 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
 
 
 def with_chance(rows: Sequence[Row], values: Values) -> list[Row]:
-    """Add chance levels to rows: the mean over the draws, their range, and a verdict.
-
-    A value is beyond chance if it lies outside the range of all draws; where lower is better, if it
-    lies above it. MIDB along centred differences has no verdict: the published subspace is
-    variation within the groups, as the nulls are. Values of vectors whose lengths were changed have
-    no chance level where they grow with length: it was measured at other lengths.
-    """
+    """Add chance levels to rows: the mean over the draws, their range, and a verdict."""
+    # A value is beyond chance outside the range of all draws; where lower is better, above it. MIDB
+    # along centred differences has no verdict: the published subspace is variation within the
+    # groups, as the nulls are. Values of vectors whose lengths were changed have no chance level
+    # where they grow with length.
     return [
         _row(row, values[key])
         if (key := key_of(row)) in values and "length_ratio" not in row.details
@@ -272,10 +247,7 @@ def _like(rows: NDArray[np.intp], row: int) -> NDArray[np.intp]:
 
 
 def _spanned(panel: Panel, rng: np.random.Generator) -> Direction | None:
-    """Span differences of random words of like frequency, with the weights of the file.
-
-    None where the panel's direction is not from a file.
-    """
+    """Span differences of random words of like frequency, for a direction from a file."""
     true = panel.original_direction.subspace
     if true is None or panel.recipe in RECIPES:
         return None
@@ -303,15 +275,8 @@ def chance_of_most_biased(
     measures: Sequence[str],
     evaluate: Callable[[NDArray[np.float32], NDArray[np.bool_]], Sequence[float]],
 ) -> dict[Key, Float]:
-    """Evaluate measures on the words that lean most in the original along each null.
-
-    Parameters
-    ----------
-    words
-        Number of words, half of each side; nan where fewer lean.
-    evaluate
-        Takes the vectors ``(n, d)`` and the sides ``(n,)``; returns a value for each measure.
-    """
+    """Evaluate measures on the words that lean most in the original along each null."""
+    # `evaluate` takes vectors (n, d) and sides (n,); values are nan where fewer words lean.
     values = np.full((len(measures), len(nulls)), np.nan)
     for i, null in enumerate(nulls):
         if null.direction is None:

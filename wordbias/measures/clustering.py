@@ -22,15 +22,9 @@ N_INIT = 10
 
 
 class Clustering(NamedTuple):
-    """Agreement of clusters with labels over several seeds; neutral: accuracy .5, v-measure 0.
+    """Agreement of clusters with labels over several seeds; neutral: accuracy .5, v-measure 0."""
 
-    Attributes
-    ----------
-    places
-        Cell of each word, twice its label plus its cluster, shape ``(s, n)``.
-    """
-
-    places: NDArray[np.intp]
+    places: NDArray[np.intp]  # cell of each word, twice its label plus its cluster, shape `(s, n)`
 
     @property
     def cells(self) -> NDArray[np.intp]:
@@ -49,10 +43,8 @@ class Clustering(NamedTuple):
         return v_measure(self.cells)
 
     def resampled(self, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return mean accuracy and v-measure over the seeds, of words drawn again, ``(b,)`` each.
-
-        All seeds have the same draws: a word is in a sample or not, whichever k-means is run.
-        """
+        """Return mean accuracy and v-measure over the seeds, of words drawn again, (b,) each."""
+        # All seeds have the same draws: a word is in a sample or not, whichever k-means is run.
         seeds, n = self.places.shape
         in_cell = (self.places[..., None] == np.arange(4)).transpose(1, 0, 2).reshape(n, -1)
         drawn = resampled_means(in_cell.astype(np.float64), rng).reshape(-1, seeds, 2, 2)
@@ -67,20 +59,8 @@ def clustering(
     seeds: int = SEEDS,
     n_init: int = N_INIT,
 ) -> Clustering:
-    """Cluster words into two and compare with their labels.
-
-    Parameters
-    ----------
-    vectors
-        Vectors of the most biased words in the (debiased) embedding, shape ``(n, d)``, not
-        normalised, as in the published code.
-    labels
-        Groups to which they lean in the **original** embedding, shape ``(n,)``.
-    seed, seeds
-        k-means runs with the seeds ``seed … seed + seeds − 1``; a single run is unstable.
-    n_init
-        Restarts of each run.
-    """
+    """Cluster the most biased words, (n, d), into two; compare with their original groups (n,)."""
+    # Vectors are not normalised, as in the published code. A single run of k-means is unstable.
     from sklearn.cluster import KMeans
 
     places = np.empty((seeds, len(labels)), np.intp)

@@ -36,19 +36,14 @@ _NO_PAIRS_NEEDED = "; the direction means or subspace does without"
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """A subspace with its recipe, or the reason why it is undefined and perhaps a remedy.
-
-    Attributes
-    ----------
-    towards
-        Coordinates of the groups' difference along several directions, shape ``(k,)``: the side of
-        the first group, see `with_side`. One direction points there itself, and has None.
-    """
+    """A subspace with its recipe, or the reason why it is undefined and perhaps a remedy."""
 
     subspace: Subspace | None
     recipe: str
     reason: str = ""
     remedy: str = ""
+    # coordinates of the groups' difference along several directions, shape `(k,)`: the side of the
+    # first group, see `with_side`. One direction points there itself, and has None.
     towards: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
@@ -59,13 +54,7 @@ class Direction:
             )
 
     def defined(self) -> Subspace:
-        """Return the subspace.
-
-        Raises
-        ------
-        WordbiasError
-            If it is undefined.
-        """
+        """Return the subspace."""
         if self.subspace is None:
             raise WordbiasError(f"direction {self.recipe}: {self.reason}{self.remedy}")
         return self.subspace
@@ -80,28 +69,10 @@ def find_direction(
     centre: bool = False,
     weights: str | Sequence[float] = "variance",
 ) -> Direction:
-    """Fit a direction by its recipe.
-
-    Parameters
-    ----------
-    embedding
-        Embedding that it is fitted on.
-    attribute
-        Groups and pairs.
-    recipe
-        ``axis``, also called ``she-he`` after gender's: the difference of the attribute's axis
-        pair. ``pca``: the first principal component of its definitional pairs. ``means``: the
-        difference of its groups' means. ``subspace``: the weighted subspace of all pairwise
-        differences between its groups, along which MIDB is measured. Anything else: a file, see
-        `Subspace.save`.
-    dims, centre, weights
-        Settings of ``subspace``; for the weights see `wordbias.subspace.reweighted`.
-
-    Raises
-    ------
-    WordbiasError
-        If a group has too few words, or the file does not fit the embedding.
-    """
+    """Fit a direction by its recipe: ``axis``, ``pca``, ``means``, ``subspace``, or a file."""
+    # `axis` is the difference of the attribute's axis pair, `pca` the first principal component of
+    # its definitional pairs, `means` the difference of its groups' means. `subspace` has all
+    # pairwise differences between its groups, along which MIDB is measured.
     if recipe in ("she-he", "axis"):
         named = "−".join(attribute.direction or ("axis",))
         remedy = "" if attribute.direction else _NO_PAIRS_NEEDED
@@ -130,19 +101,8 @@ def find_direction(
 
 
 def with_side(subspace: Subspace, recipe: str, first: ArrayLike, second: ArrayLike) -> Direction:
-    """Add the side of the first group to a subspace: the difference of the groups' means in it.
-
-    It is undefined where they do not differ in it by more than rounding.
-
-    Parameters
-    ----------
-    subspace
-        Of `k` directions; a single one keeps the side to which it points.
-    recipe
-        See `Direction`.
-    first, second
-        Vectors of the groups, shapes ``(n, d)`` and ``(m, d)``.
-    """
+    """Add the side of the first group to a subspace: the difference of the groups' means in it."""
+    # It is undefined where they do not differ in it by more than rounding.
     if subspace.dims == 1:
         return Direction(subspace, recipe)
     f, m = np.asarray(first, np.float64), np.asarray(second, np.float64)
@@ -211,11 +171,8 @@ def pair_component(
 def difference_direction(
     a: ArrayLike, b: ArrayLike, names: tuple[str, str] = ("a", "b")
 ) -> tuple[NDArray[np.float64], str]:
-    """Return a − b, and the reason why direct bias along it is undefined, or an empty string.
-
-    Debiasing can bring `a` and `b` so close together that only noise is left of their difference;
-    the paper reports such cells as NA.
-    """
+    """Return a − b, and the reason why direct bias along it is undefined, or an empty string."""
+    # Debiasing can bring `a` and `b` so close that only noise is left; the paper reports NA.
     x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
     length = np.linalg.norm(x - y)
     mean = (np.linalg.norm(x) + np.linalg.norm(y)) / 2
@@ -242,20 +199,6 @@ def signed_lengths(
     decides nearly alone, and on GloVe 6B 100d 70 % of the words of pairs get their side, not 95 %.
     Neither the signs of the ``g_i`` nor a rotation of the embedding change the value. Along one
     direction it is ``a ⟨g, x⟩``.
-
-    Parameters
-    ----------
-    x
-        Shape ``(…, d)``.
-    subspace
-        Directions and weights.
-    towards
-        Coordinates ``⟨g_i, Δ⟩``, shape ``(k,)``; not needed for one direction.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(…,)``.
     """
     along = subspace.coordinates(x)
     side = along.sum(-1) if towards is None else along @ towards
@@ -270,12 +213,9 @@ def projections(
     *,
     by_length: bool = False,
 ) -> NDArray[np.float64]:
-    """Return the signed length of every vector's part in a subspace, over its own, shape ``(n,)``.
-
-    Positive towards the first group. Along one direction of weight 1 this is the cosine; 0 for a
-    zero vector. With `by_length` vectors are taken as they are, so that longer ones have larger
-    projections. See `signed_lengths`.
-    """
+    """Return the signed length of every vector's part in a subspace, over its own, (n,)."""
+    # Positive towards the first group. Along one direction of weight 1 this is the cosine; 0 for a
+    # zero vector. With `by_length` vectors are taken as they are. See `signed_lengths`.
     parts = []
     for x in blocks(vectors):
         signed = signed_lengths(x, subspace, towards)
@@ -285,17 +225,7 @@ def projections(
 
 
 def projections_of_unit(x: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``⟨x, g⟩ / ‖x‖`` of every vector with every axis, 0 for a vector of length 0.
-
-    With axes of length one these are cosines.
-
-    Parameters
-    ----------
-    x
-        Shape ``(n, d)``.
-    axes
-        Shape ``(d,)`` or ``(d, m)``; the result is ``(n,)`` or ``(n, m)``.
-    """
+    """Return ``⟨x, g⟩ / ‖x‖`` of vectors (n, d) with axes (d,) or (d, m); 0 for a zero vector."""
     norm = np.linalg.norm(x, axis=1)
     length = np.where(norm == 0, 1, norm)
     found: NDArray[np.float64] = x @ axes / (length if axes.ndim == 1 else length[:, None])
@@ -310,20 +240,7 @@ class Biased(NamedTuple):
 
 
 def most_biased(projection: NDArray[np.float64], per_side: int) -> Biased:
-    """Choose the `per_side` words that lean most to each group.
-
-    Parameters
-    ----------
-    projection
-        Projection of every word of the vocabulary, ``(n,)``, positive towards the first group.
-    per_side
-        Number of words of each side.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer words than that lean to a side.
-    """
+    """Choose the `per_side` words that lean most to each group, of projections (n,)."""
     order = np.argsort(-projection, kind="stable")
     first, second = int((projection > 0).sum()), int((projection < 0).sum())
     if min(first, second) < per_side:

@@ -1,8 +1,4 @@
-"""Evaluation of measures on panels: one panel, or several in parallel with their chance levels.
-
-The table of measures names the functions that evaluate each family; they are imported when they are
-called, and import the table, not this module.
-"""
+"""Evaluation of measures on panels: one panel, or several in parallel with their chance levels."""
 
 from __future__ import annotations
 
@@ -43,20 +39,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def evaluate(panel: Panel, only: Collection[str] = STANDARD) -> list[Row]:
-    """Evaluate families of measures on a panel, in the order of the table of measures.
-
-    Parameters
-    ----------
-    panel
-        Embedding to measure, with its original and settings.
-    only
-        Families, some of `wordbias.measures.registry.SELECTABLE`.
-
-    Raises
-    ------
-    WordbiasError
-        If a family is unknown.
-    """
+    """Evaluate families of measures on a panel, in the order of the table of measures."""
     check_families(only)
     rows: list[Row] = []
     for together in families_together(only):
@@ -66,15 +49,7 @@ def evaluate(panel: Panel, only: Collection[str] = STANDARD) -> list[Row]:
 
 
 def chance_values(panel: Panel, families: Collection[str]) -> dict[Key, Any]:
-    """Evaluate families of measures on a panel's original along axes of no meaning.
-
-    Parameters
-    ----------
-    panel
-        Panel of the original.
-    families
-        See `evaluate`.
-    """
+    """Evaluate families of measures on a panel's original along axes of no meaning."""
     nulls = draw_nulls(panel)
     found: dict[Key, Any] = {}
     for together in families_together(families):
@@ -94,13 +69,7 @@ def families_together(only: Collection[str]) -> Iterator[list[Family]]:
 
 
 def check_families(only: Collection[str]) -> None:
-    """Refuse unknown families.
-
-    Raises
-    ------
-    UsageError
-        With the first of them, and the known ones.
-    """
+    """Refuse unknown families."""
     for family in only:
         if family not in SELECTABLE:
             raise unknown_name("measure", family, SELECTABLE)
@@ -112,20 +81,7 @@ def evaluate_each(
     *,
     workers: Workers | None = None,
 ) -> Iterator[tuple[int, list[Row]]]:
-    """Evaluate families of measures on several panels in parallel; see `evaluate`.
-
-    Yields
-    ------
-    int
-        Place of a panel, in the order in which they are finished.
-    list of Row
-        Its rows.
-
-    Raises
-    ------
-    WordbiasError
-        If a family is unknown, or a worker process died.
-    """
+    """Evaluate families of measures on several panels in parallel; see `evaluate`."""
     check_families(only)
     run = partial(_rows_of, only=only)
     found = (workers or Workers()).unordered(run, range(len(panels)), shared=(panels,))
@@ -155,21 +111,8 @@ def evaluate_panels(
     chance: bool = True,
     workers: Workers | None = None,
 ) -> list[Row]:
-    """Evaluate families of measures on several panels, in parallel; see `evaluate`.
-
-    Parameters
-    ----------
-    chance
-        Add the chance level to each value; see `wordbias.measures.chance`. It is computed once
-        for each original, and added to the values of all embeddings that have it.
-    workers
-        Processes that evaluate the measures; the rows do not depend on them.
-
-    Raises
-    ------
-    WordbiasError
-        If a family is unknown, or a worker process died.
-    """
+    """Evaluate families of measures on several panels, in parallel; see `evaluate`."""
+    # Chance levels are computed once for each original, and added to all embeddings that have it.
     check_families(only)
     originals = _originals(panels) if chance else {}
     every = [*panels, *(panel for panel in originals.values() if panel not in panels)]
@@ -190,13 +133,7 @@ def evaluate_panels(
 
 
 def refuse_undefined(rows: Sequence[Row]) -> None:
-    """Refuse rows without any value: nothing was measured, as with another language.
-
-    Raises
-    ------
-    WordbiasError
-        With the reason of the first row.
-    """
+    """Refuse rows without any value: nothing was measured, as with another language."""
     if rows and not any(row.value is not None for row in rows):
         subjects = ", ".join(dict.fromkeys(row.subject for row in rows))
         reason = str(rows[0].details.get("reason", "no value is defined"))

@@ -30,18 +30,10 @@ _TINY = np.finfo(np.float32).tiny
 
 
 class Gipe(NamedTuple):
-    """Per-word parts of GIPE at one θ; the value is their weighted mean, neutral 0.
+    """Per-word parts of GIPE at one θ; the value is their weighted mean, neutral 0."""
 
-    Attributes
-    ----------
-    eta
-        Share of illicit neighbours of every word, shape ``(q,)``.
-    gamma
-        Weight of every word, shape ``(q,)``.
-    """
-
-    eta: NDArray[np.float64]
-    gamma: NDArray[np.float64]
+    eta: NDArray[np.float64]  # share of illicit neighbours of every word, shape `(q,)`
+    gamma: NDArray[np.float64]  # weight of every word, shape `(q,)`
 
     @property
     def value(self) -> float:
@@ -56,10 +48,8 @@ class Gipe(NamedTuple):
         return float(self.gamma.sum())
 
     def resampled(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return values of words drawn again, each with its γ and η, shape ``(b,)``.
-
-        The neighbours stay as they were found. A sample that holds only words of weight 0 is nan.
-        """
+        """Return values of words drawn again, each with its γ and η, shape ``(b,)``."""
+        # The neighbours stay as they were found. A sample that holds only words of weight 0 is nan.
         total, weight = resampled_means(
             np.stack([self.gamma * self.eta, self.gamma], axis=1), rng
         ).T
@@ -85,17 +75,6 @@ def indirect_bias(
 
     .. math:: w_\perp \cdot v_\perp = w \cdot v - \sum_i a_i (2 - a_i)
               \langle g_i, w \rangle \langle g_i, v \rangle
-
-    Parameters
-    ----------
-    unit_vectors
-        Vectors of the **original** embedding, shape ``(n, d)``, rows of length one.
-    queries, neighbours
-        Row numbers, shapes ``(q,)`` and ``(q, k)``.
-    subspace
-        Subspace of the original embedding, with its weights.
-    dot
-        Result of `dots`, to compute it once for several subspaces.
     """
     lost = np.sqrt(subspace.weights * (2 - subspace.weights))
     along = unit_vectors @ (subspace.basis * lost[:, None]).T.astype(np.float32)
@@ -128,20 +107,9 @@ def gipe(
     *,
     isolated: float = 1.0,
 ) -> Gipe:
-    """Compute η and γ of the words of V_d from their illicit neighbours.
-
-    Parameters
-    ----------
-    beta, queries, neighbours
-        See `indirect_bias`; neighbours are those in the **debiased** embedding.
-    size
-        Number of words, `n`.
-    theta
-        Threshold of β above which a neighbour is illicit.
-    isolated
-        γ of a word that is nobody's neighbour: 1 by the paper's formula. The published code leaves
-        such words out, by accident of a default: 0.
-    """
+    """Compute η and γ of the words of V_d from their illicit neighbours."""
+    # `isolated` is γ of a word that is nobody's neighbour: 1 by the paper's formula. The published
+    # code leaves such words out, by accident of a default: 0.
     illicit = beta > theta
     pointed = np.bincount(neighbours.ravel(), minlength=size)[queries]
     wrongly = np.bincount(neighbours[illicit], minlength=size)[queries]
@@ -150,18 +118,10 @@ def gipe(
 
 
 class Neighbourhood(NamedTuple):
-    """Neighbours of the vocabulary in an embedding, and all words of the original.
+    """Neighbours of the vocabulary in an embedding, and all words of the original."""
 
-    Attributes
-    ----------
-    unit
-        Vectors of the original, at length one, shape ``(n, d)``.
-    queries, rows
-        Row numbers of the vocabulary ``(q,)`` and of its neighbours ``(q, k)``.
-    """
-
-    unit: NDArray[np.float32]
-    queries: NDArray[np.intp]
+    unit: NDArray[np.float32]  # vectors of the original, at length one, shape `(n, d)`
+    queries: NDArray[np.intp]  # row numbers of the vocabulary `(q,)` and of its neighbours `(q, k)`
     rows: NDArray[np.int32]
 
 
@@ -213,13 +173,11 @@ def dots(near: Neighbourhood) -> NDArray[np.float64]:
 
 
 def gipe_rows(panel: Panel) -> list[Row]:
-    """Compute GIPE at every θ, with neighbours among all words that both embeddings have.
-
-    β is computed along the panel's direction of the original: she − he by default, as the other
-    measures of Dawkins (2021, Table 6). Kumar et al. (2020) take the first component of the pairs,
-    of vectors of length one; ``pca`` is that of the vectors as they are. The choice matters: on the
-    sample, GIPE at θ = .03 is .105, .108 and .098.
-    """
+    """Compute GIPE at every θ, with neighbours among all words that both embeddings have."""
+    # β is computed along the panel's direction of the original: she − he by default, as in Dawkins
+    # (2021, Table 6). Kumar et al. (2020) take the first component of the pairs, of vectors of
+    # length one; `pca` is that of the vectors as they are. On the sample, GIPE at θ = .03 is .105,
+    # .108 and .098.
     about = {**panel.against(), "k": panel.neighbours, "isolated": panel.isolated}
     direction = panel.original_direction
     if direction.subspace is None:

@@ -56,64 +56,34 @@ NOT_CODED = "at chance: nothing there, or too few examples for this many dimensi
 
 @dataclass(frozen=True, eq=False)
 class Probed:
-    """One probe, or the best of several.
+    """One probe, or the best of several."""
 
-    Attributes
-    ----------
-    measure
-        One of `PROBES` or `ATTACKS`, or `BEST`.
-    value
-        Balanced accuracy: the mean over the classes, of the mean over their groups, of the share
-        of rows that is right.
-    shares
-        Share of the rows of each group that is right, shape ``(G,)``.
-    null
-        Values with permuted labels, shape ``(P,)``.
-    """
-
-    measure: str
+    measure: str  # one of `PROBES` or `ATTACKS`, or `BEST`
+    # balanced accuracy: the mean over the classes, of the mean over their groups, of the share of
+    # rows that is right
     value: float
-    shares: Array = field(repr=False)
-    null: Array = field(repr=False)
+    shares: Array = field(repr=False)  # share of the rows of each group that is right, shape `(G,)`
+    null: Array = field(repr=False)  # values with permuted labels, shape `(P,)`
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What probes read of a label on groups that they have not seen.
+    """What probes read of a label on groups that they have not seen."""
 
-    Attributes
-    ----------
-    probes
-        The best, and each of those that it is chosen from.
-    classes
-        Class of each group, shape ``(G,)``.
-    n
-        Number of rows that were read.
-    notes
-        What was left out: rows beyond `ROWS`, and classes of fewer groups than `FOLDS`.
-    """
-
-    probes: tuple[Probed, ...]
-    classes: Integers = field(repr=False)
+    probes: tuple[Probed, ...]  # the best, and each of those that it is chosen from
+    classes: Integers = field(repr=False)  # class of each group, shape `(G,)`
     n: int
+    # what was left out: rows beyond `ROWS`, and classes of fewer groups than `FOLDS`
     notes: tuple[str, ...] = ()
 
     def rows(
         self, subject: str, about: Mapping[str, Any], *, before: HeldOut | None = None
     ) -> list[Row]:
-        """Return a row for each probe, with its interval over groups and its chance level.
-
-        Each probe is compared with the largest value of all of them in each permutation (Westfall
-        and Young 1993). Any of them is then beyond chance by accident in at most a share `LEVEL` of
-        cases. ``chance_high`` is the end of those largest values, ``chance_low`` that of the
-        probe's own.
-
-        Parameters
-        ----------
-        before
-            The same groups before a method. The details have the change, and ``left``, the share of
-            what was beyond chance before.
-        """
+        """Return a row for each probe, with its interval over groups and its chance level."""
+        # Each probe is compared with the largest value of all of them in each permutation (Westfall
+        # and Young 1993). Any of them is then beyond chance by accident in at most a share `LEVEL`
+        # of cases. `chance_high` is the end of those largest values, `chance_low` that of the
+        # probe's own. `left` is the share of what was beyond chance before.
         k, rows = int(self.classes.max()) + 1, []
         largest = np.sort(self.largest)
         rank = int(LEVEL * (len(largest) + 1))
@@ -164,24 +134,14 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Rows in outer folds, with their classes, and these permuted within folds.
+    """Rows in outer folds, with their classes, and these permuted within folds."""
 
-    Groups are never divided between folds, and each fold has as many groups of each class under
-    every permutation.
+    # Groups are never divided between folds, and each fold has the same number of groups of each
+    # class under every permutation.
 
-    Attributes
-    ----------
-    folds
-        Places of the rows of each fold.
-    labels
-        Classes, 0 to K − 1, and permutations of them, shape ``(n, L)``.
-    classes, units
-        Class of each group, and group of each row.
-    """
-
-    folds: Sequence[Integers]
-    labels: Integers
-    classes: Integers
+    folds: Sequence[Integers]  # places of the rows of each fold
+    labels: Integers  # classes, 0 to K − 1, and permutations of them, shape `(n, L)`
+    classes: Integers  # class of each group, and group of each row
     units: Integers
 
     @property
@@ -190,10 +150,8 @@ class Design:
         return int(self.classes.max()) + 1
 
     def weights(self, places: Integers) -> Array:
-        """Return the weight of each of some rows in a balanced accuracy, shape ``(m, L)``.
-
-        Classes weigh alike, within a class its groups, and within a group its rows.
-        """
+        """Return the weight of each of some rows in a balanced accuracy, shape ``(m, L)``."""
+        # Classes weigh alike, within a class its groups, and within a group its rows.
         groups = self.units[places]
         counts = np.bincount(self.classes[np.unique(groups)], minlength=self.k)
         sizes = np.bincount(self.units)[groups, None]
@@ -224,29 +182,9 @@ def read_groups(
     rounding: float = float(np.finfo(np.float32).eps),
     attacks: Attack | None = None,
 ) -> HeldOut:
-    """Read a label off vectors with several probes, on groups that these have not seen.
-
-    Parameters
-    ----------
-    x
-        Vectors, shape ``(n, d)``. No method may have been fitted to these rows.
-    labels
-        Label of each, shape ``(n,)``.
-    groups
-        Group of each, such as a name or a person, which has one label; by default each is a group
-        of its own.
-    seed
-        Seed of the folds and of the permutations.
-    rounding
-        Relative error of a value; see `scaled`.
-    attacks
-        Further probes, which take long: labels are then permuted `FEWEST_DRAWS` times.
-
-    Raises
-    ------
-    WordbiasError
-        If a group has two labels, or fewer than two classes have `FOLDS` groups.
-    """
+    """Read a label (n,) off vectors (n, d) with several probes, on groups these have not seen."""
+    # No method may have been fitted to these rows. Each group has one label; by default each row is
+    # a group. `attacks` take long: labels are then permuted `FEWEST_DRAWS` times.
     x, names = np.asarray(x), np.asarray(labels)
     units = np.arange(len(x)) if groups is None else np.unique(groups, return_inverse=True)[1]
     rng, notes = np.random.default_rng(seed), []
@@ -280,12 +218,10 @@ def read_groups(
 def scaled(
     training: NDArray[np.floating[Any]], tested: NDArray[np.floating[Any]], rounding: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Centre coordinates and bring them to one spread, by the training rows, in place.
-
-    A coordinate that varies only by rounding is set to zero: scaled up, what rounding left of a
-    label could be read again. Values are rounded one by one, so that a large coordinate does not
-    make others constant; only float32 arithmetic mixes them.
-    """
+    """Centre coordinates and bring them to one spread, by the training rows, in place."""
+    # A coordinate that varies only by rounding is set to zero: scaled up, what rounding left of a
+    # label could be read again. Values are rounded one by one: a large coordinate does not make
+    # others constant; only float32 arithmetic mixes them.
     x = training.astype(np.float32, copy=False)
     n, finest = len(x), float(np.finfo(np.float32).eps)
     sizes = np.sqrt(np.einsum("nd,nd->d", x, x, dtype=np.float64) / n)
@@ -350,14 +286,7 @@ def _kernels(x: Array) -> Iterator[tuple[str, Array]]:
 def _left_out(
     kernel: Array, penalty: float, y: Array, folds: Sequence[Integers]
 ) -> tuple[Array, Array]:
-    """Return what ridge regression predicts for rows that its fit leaves out.
-
-    Returns
-    -------
-    outer, inner
-        Of each row without its fold, shape ``(n, m)``; and without a second fold too, by the number
-        of that fold, shape ``(J, n, m)``.
-    """
+    """Return ridge predictions (n, m) without a row's fold; and without a second, (J, n, m)."""
     from scipy.linalg import cho_factor, cho_solve, lapack
 
     factor, _ = lapack.dpotrf(kernel + penalty * np.eye(len(kernel)), lower=1, overwrite_a=1)
@@ -436,10 +365,8 @@ def _chosen(found: Sequence[Found], design: Design) -> tuple[Probed, ...]:
 
 
 def _guessed(scores: Array) -> Integers:
-    """Return the class of the largest score, shape ``(n, l)``; of one column by its sign.
-
-    Scores that differ only by rounding are equal.
-    """
+    """Return the class of the largest score, shape ``(n, l)``; of one column by its sign."""
+    # Scores that differ only by rounding are equal.
     if scores.shape[2] == 1:
         return (scores[:, :, 0] > 1e-9).astype(np.intp)
     found: Integers = scores.round(9).argmax(2)
@@ -447,14 +374,9 @@ def _guessed(scores: Array) -> Integers:
 
 
 def _error(values: Array, classes: Integers, added: float = 0.0) -> float:
-    """Return the standard error of a mean over classes of means over groups.
-
-    Parameters
-    ----------
-    added
-        Number of zeros and of ones that are added to each class for its variance, as in the
-        interval of Agresti and Coull (1998): a class that is right throughout could be wrong.
-    """
+    """Return the standard error of a mean over classes of means over groups."""
+    # `added` zeros and ones are added to each class for its variance, as in the interval of Agresti
+    # and Coull (1998): a class that is right throughout could be wrong.
     total, k = 0.0, int(classes.max()) + 1
     for one in range(k):
         of = values[classes == one]

@@ -1,7 +1,5 @@
 """Reference values: the measures of embeddings that people know, beside those of another one.
 
-`wordbias/data/reference.json` has every measure of some published embeddings, computed by this
-code with the word lists of gender and the default settings; `tools/reference_values.py` writes it.
 A value is compared with another only if measure, setting, attribute and the rule by which words are
 chosen are the same. Values that grow with the length of the vectors are not compared at all.
 """
@@ -65,21 +63,12 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Known:
-    """A published embedding with its measured values.
+    """A published embedding with its measured values."""
 
-    Attributes
-    ----------
-    name
-        Name by which people know it.
-    cosines
-        Cosines of `PAIRS`, None where a word is lacking; none if only published values are known.
-    values
-        Rows of the file by `comparable`.
-    """
-
-    name: str
+    name: str  # name by which people know it
+    # cosines of `PAIRS`, None where a word is lacking; none if only published values are known
     cosines: Sequence[float | None]
-    values: Mapping[Key, Mapping[str, Any]]
+    values: Mapping[Key, Mapping[str, Any]]  # rows of the file by `comparable`
 
     def is_same(self, cosines: Sequence[float | None]) -> bool:
         """Return whether vectors with these cosines of `PAIRS` are the same vectors."""
@@ -119,10 +108,8 @@ def comparable(measure: str, details: Mapping[str, Any]) -> Key:
 
 
 def coverage(row: Row, panel: Panel) -> float:
-    """Return the share of the words, pairs or questions of a measure that an embedding has.
-
-    It is the least share of a set, where a measure takes several sets of words.
-    """
+    """Return the share of the words, pairs or questions of a measure that an embedding has."""
+    # It is the least share of a set, where a measure takes several sets of words.
     details, attribute = row.details, panel.attribute
     n, missing = details.get("n"), details.get("missing")
     if "coverage" in details:
@@ -153,21 +140,11 @@ def pair_cosines(embedding: Embedding) -> list[float | None]:
 
 
 def with_known_values(rows: Sequence[Row], panels: Sequence[Panel]) -> list[Row]:
-    """Add to rows the values of known embeddings that may be compared with theirs.
-
-    A row gets ``known_values``, a mapping from names to values, and ``known_chance``, the same of
-    mean chance levels. An embedding is not compared with itself, also if it is an excerpt or
-    rounded. Other attributes, settings or words are not compared, and values after debiasing in an
-    audit. Neither are values that grow with the length of the vectors, or values for which less
-    than `COVERED` of the listed words are known.
-
-    Parameters
-    ----------
-    rows
-        Rows of the embeddings, with their names.
-    panels
-        Panels from which they were measured.
-    """
+    """Add to rows the values of known embeddings that may be compared with theirs."""
+    # An embedding is not compared with itself, also if it is an excerpt or rounded. Other
+    # attributes, settings or words are not compared, nor values after debiasing in an audit, nor
+    # those that grow with the length of the vectors, nor those with less than `COVERED` of the
+    # listed words.
     by_name = {panel.embedding.name: panel for panel in panels}
     others = {name: _others(panel) for name, panel in by_name.items()}
     ruled = {name: _is_by_rule(panel) for name, panel in by_name.items()}
@@ -236,17 +213,8 @@ def _is_by_rule(panel: Panel) -> bool:
 
 
 def place(row: Row, names: Collection[str] | None = None) -> Place | None:
-    """Place a row among the known values, or return None if there are none.
-
-    Where only the distance from neutral matters, such as for WEAT, distances are compared.
-
-    Parameters
-    ----------
-    row
-        Row of `with_known_values`.
-    names
-        Known embeddings to compare with; by default all of the row.
-    """
+    """Place a row among the known values, or return None if there are none."""
+    # Where only the distance from neutral matters, such as for WEAT, distances are compared.
     values: Mapping[str, float] = row.details.get("known_values", {})
     others = [one for name, one in values.items() if names is None or name in names]
     if row.value is None or not others:
@@ -255,11 +223,9 @@ def place(row: Row, names: Collection[str] | None = None) -> Place | None:
 
 
 def place_less_chance(row: Row) -> Place | None:
-    """Place a row's value minus its chance level; None where either is not known.
-
-    A measure with values on both sides of neutral has a chance level about neutral, whose mean
-    says nothing.
-    """
+    """Place a row's value minus its chance level; None where either is not known."""
+    # A measure with values on both sides of neutral has a chance level about neutral, whose mean
+    # says nothing.
     values: Mapping[str, float] = row.details.get("known_values", {})
     chance: Mapping[str, float] = row.details.get("known_chance", {})
     if row.value is None or "chance" not in row.details or not chance:

@@ -34,31 +34,17 @@ CENTRED = (
 
 @dataclass(frozen=True, eq=False)
 class Lean:
-    """Axis along which words lean, and the range of neutral words, both of the original.
+    """Axis along which words lean, and the range of neutral words, both of the original."""
 
-    Attributes
-    ----------
-    axis
-        Axis of length one, ``(d,)``, positive towards the first group.
-    along
-        Name of the axis.
-    drawn
-        Axes of redrawn pairs, ``(draws, d)``; none without pairs.
-    low, high
-        Ends of the middle 95 % of the neutral words.
-    """
-
-    axis: Float
-    along: str
-    drawn: Float
-    low: float
+    axis: Float  # axis of length one, `(d,)`, positive towards the first group
+    along: str  # name of the axis
+    drawn: Float  # axes of redrawn pairs, `(draws, d)`; none without pairs
+    low: float  # ends of the middle 95 % of the neutral words
     high: float
 
     def side(self, value: float, interval: Mapping[str, float]) -> int | None:
-        """Return 0 or 1, the group to which a word leans more than 95 % of neutral words do.
-
-        None also where its interval over redrawn pairs, as in a row, holds 0.
-        """
+        """Return 0 or 1, the group to which a word leans more than 95 % of neutral words do."""
+        # None also where its interval over redrawn pairs, as in a row, holds 0.
         low, high = interval.get("lists_low", 1), interval.get("lists_high", 0)
         if self.low <= value <= self.high or low <= 0 <= high:
             return None
@@ -66,11 +52,9 @@ class Lean:
 
 
 def find_lean(panel: Panel) -> tuple[Lean | None, str]:
-    """Return axis and range of neutral words in the panel's original, or None and the reason.
-
-    The axis is the first principal component of the definitional pairs; without pairs, the
-    difference of the groups' means.
-    """
+    """Return axis and range of neutral words in the panel's original, or None and the reason."""
+    # The axis is the first principal component of the definitional pairs; without pairs, the
+    # difference of the groups' means.
     original, attribute = panel.original, panel.attribute
     if panel.embedding.dim != original.dim:
         return None, f"undefined: {original.name} has {original.dim} dimensions, these others"
@@ -109,13 +93,7 @@ def leans(panel: Panel, lean: Lean, words: Sequence[str]) -> tuple[Float, Float]
 
 
 def leaning_words(panel: Panel, count: int) -> list[str]:
-    """Return the `count` words of the vocabulary that lean most to each group.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no axis, or fewer words lean to a side.
-    """
+    """Return the `count` words of the vocabulary that lean most to each group."""
     lean, reason = find_lean(panel)
     if lean is None:
         raise WordbiasError(reason.removeprefix("undefined: "))
@@ -124,14 +102,12 @@ def leaning_words(panel: Panel, count: int) -> list[str]:
 
 
 def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
-    """Measure lean, MIDB and signed direct bias of single words, and what the lean tells.
-
-    The lean of a word is the cosine with the axis less its mean over the neutral words, which all
-    words share. It is claimed, as ``towards``, only of a word outside the middle 95 % of the
-    neutral words in the original, with an interval without 0. This interval, ``lists_low`` to
-    ``lists_high``, is over redrawn pairs. A last row has the share of words of known group of which
-    it is claimed, and rightly. With centred differences no lean is claimed.
-    """
+    """Measure lean, MIDB and signed direct bias of single words, and what the lean tells."""
+    # The lean is the cosine with the axis less its mean over the neutral words, which all words
+    # share. It is claimed, as `towards`, only of a word outside the middle 95 % of the neutral
+    # words in the original, with an interval over redrawn pairs without 0. A last row has the share
+    # of words of known group with a claim, and with a right one. With centred differences no lean
+    # is claimed.
     if not words:
         return []
     lean, reason = (None, CENTRED) if panel.centre else find_lean(panel)
@@ -182,10 +158,8 @@ def lean_rows(panel: Panel, lean: Lean | None, reason: str, words: Sequence[str]
 
 
 def told_rows(panel: Panel, lean: Lean) -> list[Row]:
-    """Return the share of words of pairs whose group the lean tells, and tells right.
-
-    A definitional pair is measured along the axis of the others, so that it is no judge of itself.
-    """
+    """Return the share of words of pairs whose group the lean tells, and tells right."""
+    # A definitional pair is measured along the axis of the others: it is no judge of itself.
     attribute, fitted = panel.attribute, tuple(dict.fromkeys(panel.attribute.pairs))
     said: dict[str, tuple[int | None, int]] = {}
     for pair in dict.fromkeys([*fitted, *attribute.equalise]):

@@ -43,11 +43,9 @@ _ROWS = 1024
 
 
 def midb(vectors: NDArray[np.float32], subspace: Subspace) -> Midb:
-    """Average MIDB over the rows of `vectors`, shape ``(n, d)``, n ≥ 1.
-
-    The vectors are taken as they are, as in the paper; then the value grows with their length,
-    and embeddings compare only with vectors *and* subspace on unit length (``midb-unit``).
-    """
+    """Average MIDB over the rows of `vectors`, shape ``(n, d)``, n ≥ 1."""
+    # The vectors are taken as they are, as in the paper; then the value grows with their length,
+    # and embeddings compare only with vectors and subspace on unit length (midb-unit).
     signed = absolute = square = 0.0
     for x in blocks(vectors):
         total, squares = sums_of_contributions(x, [subspace])
@@ -59,22 +57,13 @@ def midb(vectors: NDArray[np.float32], subspace: Subspace) -> Midb:
 
 
 class Midb(NamedTuple):
-    """Means over a vocabulary; all are 0 where no word leans to either group.
+    """Means over a vocabulary; all are 0 where no word leans to either group."""
 
-    Attributes
-    ----------
-    signed
-        Mean of ``Σ a_i ⟨g_i, x⟩``, the value of the paper's Table 6; positive leans to the first
-        group. Changes if a ``g_i`` is flipped.
-    absolute
-        Mean of its absolute value.
-    rms
-        ``sqrt(mean Σ (a_i ⟨g_i, x⟩)²)``, which no flip can change.
-    """
-
+    # mean of `Σ a_i ⟨g_i, x⟩`, the value of the paper's Table 6; positive leans to the first group.
+    # Changes if a `g_i` is flipped.
     signed: float
-    absolute: float
-    rms: float
+    absolute: float  # mean of its absolute value
+    rms: float  # `sqrt(mean Σ (a_i ⟨g_i, x⟩)²)`, which no flip can change
 
 
 def midb_of_words(vectors: NDArray[np.float32], subspace: Subspace) -> Float:
@@ -91,17 +80,8 @@ def contributions(x: Float, subspaces: Sequence[Subspace]) -> Float:
 
 
 def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Float, Float]:
-    """Return MIDB along each subspace, and the sum of its squared parts, ``(n, s)`` each.
-
-    All values of MIDB are means of these, of their absolute values, or roots of such a mean.
-
-    Parameters
-    ----------
-    x
-        Shape ``(n, d)``, float64.
-    subspaces
-        One or more.
-    """
+    """Return MIDB of (n, d) along each subspace, and the sum of its squared parts, (n, s) each."""
+    # All values of MIDB are means of these, of their absolute values, or roots of such a mean.
     along = contributions(x, subspaces)
     # products with 0 and 1 add what belongs to a subspace faster than reduceat does
     belongs = np.repeat(np.eye(len(subspaces)), [one.dims for one in subspaces], axis=0)
@@ -122,18 +102,9 @@ def signed_sums(x: Float, subspaces: Sequence[Subspace]) -> Float:
 def direct_bias(
     vectors: NDArray[np.float32], direction: NDArray[np.float64], c: float = 1.0
 ) -> float:
-    """Return the mean of ``|cos(w, g)|^c`` over the rows of `vectors`; 0 is neutral.
-
-    Parameters
-    ----------
-    vectors
-        Shape ``(n, d)``, n ≥ 1.
-    direction
-        Shape ``(d,)``; Dawkins (2021) takes she − he, Bolukbasi et al. the first principal
-        component of definitional pairs.
-    c
-        Strictness; 1 in both papers.
-    """
+    """Return the mean of ``|cos(w, g)|^c`` over the rows of `vectors`, (n, d); 0 is neutral."""
+    # Dawkins (2021) takes she − he, Bolukbasi et al. the first principal component of definitional
+    # pairs; c is 1 in both papers.
     return float((np.abs(direct_bias_of_words(vectors, direction)) ** c).mean())
 
 
@@ -150,20 +121,14 @@ def direct_bias_of_words(
 
 @dataclass(frozen=True)
 class BiasDirections:
-    """Subspaces and directions fitted on one embedding, to measure that one or another.
+    """Subspaces and directions fitted on one embedding, to measure that one or another."""
 
-    Attributes
-    ----------
-    subspace, unit_subspace
-        Fitted on the groups' vectors as they are, and on unit length; None with `subspace_reason`.
-    direction, pair_component
-        The difference of the attribute's axis pair (she − he), and the first principal component
-        of its definitional pairs; None with `direction_reason`, `pair_reason`.
-    """
-
+    # fitted on the groups' vectors as they are, and on unit length; None with `subspace_reason`
     subspace: Subspace | None = None
     unit_subspace: Subspace | None = None
     subspace_reason: str = ""
+    # the difference of the attribute's axis pair (she − he), and the first principal component of
+    # its definitional pairs; None with `direction_reason`, `pair_reason`
     direction: NDArray[np.float64] | None = None
     direction_reason: str = ""
     pair_component: NDArray[np.float64] | None = None
@@ -229,24 +194,9 @@ def directions_of(null: Null) -> BiasDirections:
 
 
 def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> dict[str, Float]:
-    """Measure words along several fits: MIDB and direct bias are means of these values.
-
-    All values of the two measures are computed here: those of an embedding, those before and after
-    a method, and those of chance.
-
-    Parameters
-    ----------
-    x, on_unit
-        Vectors as they are and at length one, shape ``(n, d)``.
-    fits
-        One or more.
-
-    Returns
-    -------
-    dict
-        Values of each measure, shape ``(n, fits)``, nan where undefined; `of_mean` turns a mean of
-        them into the measure.
-    """
+    """Measure words along several fits, (n, fits); MIDB and direct bias are means of these."""
+    # All values of the two measures are computed here: those of an embedding, those before and
+    # after a method, and those of chance. They are nan where undefined.
     signed, squares = _where_fitted(
         lambda subspaces: np.stack(sums_of_contributions(x, subspaces)),
         [one.subspace for one in fits],
@@ -345,10 +295,8 @@ def _setting(panel: Panel, name: str) -> dict[str, Any]:
 
 
 def chance_of_midb(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
-    """Measure MIDB and direct bias along all nulls in one pass over the vocabulary.
-
-    Also the share of the groups' difference that lies in the span of each null.
-    """
+    """Measure MIDB and direct bias along all nulls in one pass over the vocabulary."""
+    # Also the share of the groups' difference that lies in the span of each null.
     fits = list(map(directions_of, nulls))
     sums = {name: np.zeros(len(nulls)) for name in (*MIDB, *DIRECT)}
     for block in blocks_of_original(panel):

@@ -36,16 +36,9 @@ def displacement(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDA
 
 
 def length_ratio(before: NDArray[np.float32], after: NDArray[np.float32]) -> float | None:
-    """Return the mean ratio of lengths after to before, if lengths changed more than directions.
-
-    A projection cannot do that: at length one it moves a word further than it shortens it, for
-    ``1 − cos θ ≤ 2 sin(θ/2)``. Scaling does. None where the lengths changed no more than that.
-
-    Parameters
-    ----------
-    before, after
-        Shape ``(n, d)`` each.
-    """
+    """Return the mean ratio of lengths after to before, if lengths changed more than directions."""
+    # A projection cannot do that: at length one it moves a word further than it shortens it, for 1
+    # − cos θ ≤ 2 sin(θ/2). Scaling does. None where the lengths changed no more than that.
     old, new = lengths(before), lengths(after)
     ratio = new[old > 0] / old[old > 0]
     turned = displacement(unit(before), unit(after))[old > 0]
@@ -56,20 +49,7 @@ def length_ratio(before: NDArray[np.float32], after: NDArray[np.float32]) -> flo
 def neighbours(
     vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int = 10
 ) -> NDArray[np.int32]:
-    """Find the `k` nearest rows by cosine of each query row, itself excluded, the nearest first.
-
-    Parameters
-    ----------
-    vectors
-        Shape ``(n, d)``, n > k.
-    queries
-        Row numbers, shape ``(q,)``.
-
-    Returns
-    -------
-    ndarray
-        Row numbers, shape ``(q, k)``.
-    """
+    """Find the `k` nearest rows by cosine, (q, k), of each query row, itself excluded."""
     return nearest(unit(vectors), queries, k).rows
 
 
@@ -81,11 +61,9 @@ def neighbours_preserved(
     sample: int = 1000,
     k: int = 10,
 ) -> NDArray[np.float64]:
-    """Return the share of `k` cosine neighbours that each of `sample` random words keeps.
-
-    Words whose vector is zero before have no neighbours and are not drawn. Words that have become
-    zero after are left out. The draw does not depend on what was done to the vectors.
-    """
+    """Return the share of `k` cosine neighbours that each of `sample` random words keeps."""
+    # Words whose vector is zero before have no neighbours and are not drawn. Words that have become
+    # zero after are left out. The draw does not depend on what was done to the vectors.
     return neighbours_kept_by(before, rng, sample=sample, k=k)(after)
 
 
@@ -111,37 +89,18 @@ def neighbours_kept_by(
 
 
 class Neighbours(NamedTuple):
-    """The `k` nearest rows of each query, the nearest first; equal cosines by row number.
+    """The `k` nearest rows of each query, the nearest first; equal cosines by row number."""
 
-    Attributes
-    ----------
-    rows
-        Row numbers, shape ``(q, k)``.
-    cosine
-        Cosines, shape ``(q, k)``, float32.
-    """
-
-    rows: NDArray[np.int32]
-    cosine: NDArray[np.float32]
+    rows: NDArray[np.int32]  # row numbers, shape `(q, k)`
+    cosine: NDArray[np.float32]  # cosines, shape `(q, k)`, float32
 
 
 def nearest(unit_vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int) -> Neighbours:
-    """Find the `k` nearest rows of each query row, the query itself left out.
-
-    Exact: the k-th largest cosine among the first columns bounds the one among all, so that only
-    the few cosines above it are kept, and the bound rises with them; the last of them are decided
-    in float64. Of more than k + 1 equal rows, the first k + 1 are enough. Where nearly all cosines
-    of a tile are equal within rounding, as in vectors along one line, the tile is in float64.
-
-    Parameters
-    ----------
-    unit_vectors
-        Shape ``(n, d)``, n > k, rows of length one (or zero).
-    queries
-        Row numbers, shape ``(q,)``.
-    k
-        Number of neighbours of each query.
-    """
+    """Find the `k` nearest rows of each query row, itself left out; rows have length one."""
+    # Exact: the k-th largest cosine among the first columns bounds the one among all. Only the few
+    # cosines above it are kept, and the bound rises with them; the last of them are decided in
+    # float64. Of more than k + 1 equal rows, the first k + 1 are enough. Where nearly all cosines
+    # of a tile are equal within rounding, as in vectors along one line, the tile is in float64.
     found = Neighbours(
         np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.float32)
     )

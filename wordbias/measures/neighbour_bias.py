@@ -29,20 +29,8 @@ MEASURE = "neighbour-bias"
 
 
 def lean_and_share(near: Neighbourhood, direction: Direction) -> Float:
-    """Return the lean of every query, and the share of its neighbours that lean to the first group.
-
-    Parameters
-    ----------
-    near
-        Neighbours in an embedding; their lean is that of the original.
-    direction
-        Direction of the original.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(q, 2)``.
-    """
+    """Return each query's lean, and its neighbours' share that leans to the first group, (q, 2)."""
+    # Lean is that of the original.
     lean = projections(near.unit, direction.defined(), direction.towards)
     return np.stack([lean[near.queries], (lean > 0)[near.rows].mean(axis=1)], axis=1)
 

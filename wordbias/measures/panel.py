@@ -44,54 +44,29 @@ NEIGHBOURS = 100
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One embedding, ready to be measured.
-
-    Attributes
-    ----------
-    embedding
-        Embedding to measure.
-    original
-        Embedding before debiasing, in which lean and proximity are measured: an argument, never
-        guessed. `embedding` itself if there is none.
-    vocabulary
-        V_t; every word is in both.
-    attribute
-        Groups and pairs.
-    recipe
-        Recipe of the direction; see `wordbias.measures.direction.find_direction`.
-    dims, centre
-        Settings of the subspace.
-    weights
-        Weights of its components where it is the direction; see `wordbias.subspace.reweighted`.
-    sembias
-        Questions of SemBias, which are not part of the package.
-    clustered
-        Numbers of most biased words to cluster, half of each side.
-    thetas
-        Thresholds θ of GIPE.
-    neighbours
-        Number of nearest neighbours of each word, for GIPE and bias by neighbours.
-    isolated
-        GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
-    by_projection
-        Choose the most biased words by their projection, as published, not by their cosine.
-    seed
-        Seed of everything random.
-    """
+    """One embedding, ready to be measured."""
 
     embedding: Embedding
+    # embedding before debiasing, in which lean and proximity are measured: an argument, never
+    # guessed. `embedding` itself if there is none.
     original: Embedding
-    vocabulary: Sequence[str]
+    vocabulary: Sequence[str]  # V_t; every word is in both
     attribute: Attribute = field(default_factory=Attribute.load)
+    # recipe of the direction; see `wordbias.measures.direction.find_direction`
     recipe: str = "she-he"
     dims: int = 4
     centre: bool = False
+    # weights of its components where it is the direction; see `wordbias.subspace.reweighted`
     weights: str | Sequence[float] = "variance"
-    sembias: SemBias | None = None
+    sembias: SemBias | None = None  # questions of SemBias, which are not part of the package
+    # numbers of most biased words to cluster, half of each side
     clustered: Sequence[int] = (CLUSTERED,)
     thetas: Sequence[float] = THETAS
+    # number of nearest neighbours of each word, for GIPE and bias by neighbours
     neighbours: int = NEIGHBOURS
+    # GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`
     isolated: float = 1.0
+    # choose the most biased words by their projection, as published, not by their cosine
     by_projection: bool = False
     seed: int = 0
 
@@ -143,13 +118,7 @@ class Panel:
         return self.embedding is self.original
 
     def most_biased(self, words: int) -> Biased:
-        """Choose the `words` of the vocabulary, half of each side, that lean most in the original.
-
-        Raises
-        ------
-        WordbiasError
-            If the original has no direction, or too few words lean.
-        """
+        """Choose the `words`, half of each side, that lean most in the original."""
         direction = self.original_direction
         if direction.subspace is None:
             raise WordbiasError(direction.reason.removeprefix("undefined: ") + direction.remedy)
@@ -175,23 +144,9 @@ class Panel:
         items: Any = None,
         **details: Any,
     ) -> Row:
-        """Make a row about this embedding; details that are None are left out.
-
-        A value that grows with the length of the vectors has their `length_ratio`.
-
-        Parameters
-        ----------
-        measure, value
-            Measure and value.
-        samples
-            Bootstrap values, shape ``(b,)``, whose middle 95 % are the interval.
-        unit
-            What each of them drew again.
-        items
-            Items among which they were drawn; by default the vocabulary.
-        details
-            Other details.
-        """
+        """Make a row about this embedding; details that are None are left out."""
+        # A value that grows with the length of the vectors has their `length_ratio`. `items` are
+        # those among which samples were drawn; by default the vocabulary.
         if measure in MEASURES and MEASURES[measure].by_length:
             details["length_ratio"] = self.length_ratio
         known = {key: item for key, item in details.items() if item is not None}
@@ -233,23 +188,7 @@ def make_panels(
     specific: Collection[str] | None = None,
     **settings: Any,
 ) -> list[Panel]:
-    """Make a panel of each embedding, with one vocabulary that all and the original have.
-
-    Parameters
-    ----------
-    embeddings, original
-        Embeddings to measure, and the one to compare them with; by default each with itself.
-    attribute, given, strict, specific
-        See `wordbias.vocabulary.choose_vocabulary`.
-    settings
-        Other fields of `Panel`.
-
-    Raises
-    ------
-    WordbiasError
-        If two embeddings have the same name, too few words are common, or the attribute has more
-        than two groups.
-    """
+    """Make a panel of each embedding, with one vocabulary that all and the original have."""
     if isinstance(attribute, WordGroups):
         raise more_than_two(attribute)
     names = [embedding.name for embedding in embeddings]

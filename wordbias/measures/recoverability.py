@@ -43,25 +43,10 @@ def recoverability(
     seed: int = 0,
     train_share: float = TRAIN_SHARE,
 ) -> dict[str, Recovered]:
-    """Train four classifiers on a balanced fifth of the words and test on the others.
-
-    Parameters
-    ----------
-    vectors
-        Vectors of the most biased words in the (debiased) embedding, shape ``(n, d)``.
-    labels
-        Groups to which they lean in the **original** embedding, shape ``(n,)``.
-    seed
-        Seed of the split, which is stratified, and of the classifiers.
-    train_share
-        Share of the words to train on; .2 in the paper.
-
-    Returns
-    -------
-    dict
-        One `Recovered` for each of `CLASSIFIERS`. The settings are sklearn's defaults but for
-        what the papers fix: linear kernel, RBF with ``gamma="auto"``, one hidden layer of 100.
-    """
+    """Train four classifiers on a balanced fifth of the words and test on the others."""
+    # Labels are the groups to which words lean in the original embedding. The settings are
+    # sklearn's defaults but for what the papers fix: linear kernel, RBF with gamma="auto", one
+    # hidden layer of 100.
     from sklearn.model_selection import train_test_split
 
     train, test = train_test_split(

@@ -1,8 +1,6 @@
-"""Table of measures: everything there is to say about each, in one place.
+"""Table of measures: everything there is to say about each, in one place, `measures.toml`.
 
-`measures.toml` holds it. The order and the texts of a report, the titles of tables, neutral values
-and better ways in rows, `wordbias lists measures` and the site's pages of measures come from
-it. Nothing is imported here, so that what measures can ask for its own entry.
+Nothing of the package's measures is imported here: they ask for their own entry.
 `wordbias.measures.evaluate` has the functions that take the measures of embeddings.
 """
 
@@ -23,66 +21,34 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """One measure, that is one name in the rows.
-
-    Attributes
-    ----------
-    name
-        Name in the rows.
-    title
-        Title among the other measures of its family.
-    question
-        Question that it answers, in a line.
-    scale
-        Range of its values.
-    neutral
-        Value where it finds nothing; a text where that depends on the data, None where there is no
-        such value.
-    better
-        Better values: ``lower``, ``higher``, or ``neutral``, the nearer to it; empty for a measure
-        that only describes.
-    caution
-        Wrong conclusion from a value near neutral.
-    number
-        Description of the number, where the title is not enough.
-    short
-        Title in tables of several families; by default `title`.
-    staged
-        Title in tables of before and after, in which ``{axis}`` and ``{k}`` stand for the axis and
-        the setting; by default `short`.
-    column
-        Title in the tables of the command that measures it, as a heading or before a value; by
-        default `short`.
-    symbol
-        Letter of the papers.
-    in_words
-        Name in a sentence, where readers do not know the paper; by default `short`.
-    variant
-        Key of a row that distinguishes values of this measure.
-    two_sided
-        Lower is better, and values lie below neutral by chance too.
-    listed
-        A report lists it with its family; else a view of its own shows it.
-    by_length
-        The value grows with the length of the vectors: those of two embeddings do not compare.
-    """
+    """One measure, that is one name in the rows."""
 
     name: str
-    title: str
+    title: str  # title among the other measures of its family
     question: str
-    scale: str
+    scale: str  # range of its values
+    # value where it finds nothing; a text where that depends on the data, None where there is no
+    # such value
     neutral: float | str | None = None
+    # better values: `lower`, `higher`, or `neutral`, the nearer to it; empty for a measure that
+    # only describes
     better: Better = ""
-    caution: str = ""
-    number: str = ""
-    short: str = ""
+    caution: str = ""  # wrong conclusion from a value near neutral
+    number: str = ""  # description of the number, where the title is not enough
+    short: str = ""  # title in tables of several families; by default `title`
+    # title in tables of before and after, in which `{axis}` and `{k}` stand for the axis and the
+    # setting; by default `short`
     staged: str = ""
+    # title in the tables of the command that measures it, as a heading or before a value; by
+    # default `short`
     column: str = ""
     symbol: str = ""
+    # name in a sentence, where readers do not know the paper; by default `short`
     in_words: str = ""
-    variant: str = "set"
-    two_sided: bool = False
-    listed: bool = True
+    variant: str = "set"  # key of a row that distinguishes values of this measure
+    two_sided: bool = False  # lower is better, and values lie below neutral by chance too
+    listed: bool = True  # a report lists it with its family; else a view of its own shows it
+    # the value grows with the length of the vectors: those of two embeddings do not compare
     by_length: bool = False
 
     @property
@@ -108,80 +74,41 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Measures that answer one question, with all texts about them.
+    """Measures that answer one question, with all texts about them."""
 
-    Attributes
-    ----------
-    key
-        Name in ``--only``, and anchor in a report.
-    title
-        Name, a colon, and the question in brief.
-    measures
-        Measures, one or more.
-    area
-        What it measures, a heading of the site's list of measures.
-    question
-        Question that it answers, in words for a reader who does not know the paper.
-    limits
-        Limits of the numbers.
-    method, source
-        Computation, and the paper that proposed it.
-    main, main_variant
-        Measure that stands for the family in a summary, and the start of its variant, such as
-        ``θ=0.03``.
-    kind
-        Kind of the values: of bias, of change by debiasing, or of quality.
-    common
-        The values share one scale, and one picture.
-    section
-        A report has a section for it; else its rows are shown as those of no known measure.
-    rows, chance
-        Functions of `wordbias.measures` that evaluate it on a `Panel`, as ``same.same_rows``: one
-        takes the panel and returns the rows, the other takes the panel and random axes and returns
-        the values along them, see `wordbias.measures.chance`. Without `rows` a command of its own
-        evaluates it, without `chance` it has a test of its own. Families with the same functions
-        are evaluated together.
-    standard
-        Evaluated where no family is named, and part of an audit.
-    options
-        Arguments of `wordbias.measure` that it uses.
-    needs, fetch
-        Data that it cannot do without, and their names for ``wordbias fetch``.
-    draws
-        Number of axes of its chance level, if not all.
-    own_axis
-        A debiased embedding is measured along its own directions, as in the papers' tables.
-    own_words
-        Measured on words of its own, whatever the vocabulary.
-    in_words
-        Name in a sentence; by default the title's.
-    names_variant
-        Part of the variant that a sentence names, from 0 or from −1; None is none.
-    """
-
-    key: str
-    title: str
+    key: str  # name in `--only`, and anchor in a report
+    title: str  # name, a colon, and the question in brief
     measures: tuple[Measure, ...]
-    area: str
-    question: str
+    area: str  # what it measures, a heading of the site's list of measures
+    question: str  # question that it answers, in words for a reader who does not know the paper
     limits: str
     method: str
     source: str
+    # measure that stands for the family in a summary, and the start of its variant, such as
+    # `θ=0.03`
     main: str
     main_variant: str = ""
-    kind: Kind = "bias"
-    common: bool = False
+    kind: Kind = "bias"  # kind of the values: of bias, of change by debiasing, or of quality
+    common: bool = False  # the values share one scale, and one picture
+    # a report has a section for it; else its rows are shown as those of no known measure
     section: bool = True
+    # functions of `wordbias.measures` that evaluate it on a `Panel`, as `same.same_rows`: one takes
+    # the panel and returns the rows, the other takes the panel and random axes and returns the
+    # values along them, see `wordbias.measures.chance`. Without `rows` a command of its own
+    # evaluates it, without `chance` it has a test of its own. Families with the same functions are
+    # evaluated together.
     rows: str = ""
     chance: str = ""
-    standard: bool = False
-    options: tuple[str, ...] = ()
-    needs: str = ""
+    standard: bool = False  # evaluated where no family is named, and part of an audit
+    options: tuple[str, ...] = ()  # arguments of `wordbias.measure` that it uses
+    needs: str = ""  # data that it cannot do without, and their names for `wordbias fetch`
     fetch: str = ""
-    draws: int | None = None
+    draws: int | None = None  # number of axes of its chance level, if not all
+    # a debiased embedding is measured along its own directions, as in the papers' tables
     own_axis: bool = False
-    own_words: bool = False
-    in_words: str = ""
+    own_words: bool = False  # measured on words of its own, whatever the vocabulary
+    in_words: str = ""  # name in a sentence; by default the title's
+    # part of the variant that a sentence names, from 0 or from −1; None is none
     names_variant: int | None = None
 
     @property
@@ -202,13 +129,7 @@ _NAMES = ("title", "number", "short", "staged", "column", "symbol", "in_words")
 
 
 def read_families(text: str) -> Iterator[Family]:
-    """Yield the families of a table in TOML, in its order.
-
-    Raises
-    ------
-    WordbiasError
-        If an entry lacks a text, or has an unknown key.
-    """
+    """Yield the families of a table in TOML, in its order."""
     for key, table in tomllib.loads(text).items():
         texts: dict[str, dict[str, Any]] = {}
         try:
@@ -245,13 +166,7 @@ STANDARD = tuple(family.key for family in FAMILIES if family.standard)
 
 
 def ideal(measure: str, neutral: float | None = None) -> dict[str, Any]:
-    """Return the keys of a measure's rows about its neutral value and what is better.
-
-    Parameters
-    ----------
-    neutral
-        The neutral value of these data, where it depends on them.
-    """
+    """Return the keys of a measure's rows about its neutral value and what is better."""
     known = {} if neutral is None else {"neutral": neutral}
     return {**known, **MEASURES[measure].ideal, **known}
 
@@ -315,10 +230,7 @@ def meaning(measure: str) -> str:
 
 
 def names_families(function: F) -> F:
-    """Fill in the families that ``--only`` takes in a docstring.
-
-    ``{measures}`` are all, ``{standard}`` the default, ``{others}`` the rest.
-    """
+    """Fill in a docstring's families: ``{measures}``, ``{standard}``, ``{others}``."""
     lists = {
         "measures": SELECTABLE,
         "standard": STANDARD,

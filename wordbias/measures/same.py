@@ -3,7 +3,7 @@
 The bias of a word is its cosine with the difference of the groups' mean unit vectors. SAME is the
 mean size of this cosine; the mean with its sign is the skew, and the standard deviation the
 stereotype: the mean square is skew² + stereotype². Direct bias is the first of the three along one
-pair of words; SAME also measures groups that have no pairs, such as names of two origins.
+pair of words.
 """
 
 from __future__ import annotations
@@ -30,32 +30,13 @@ MEASURES = ("same", "same-skew", "same-stereotype")
 
 
 def same_of_words(vectors: NDArray[np.float32], difference: Float) -> Float:
-    """Return the bias of every word: its cosine with the difference of two groups.
-
-    Parameters
-    ----------
-    vectors
-        Shape ``(n, d)``. A vector of length 0 has bias 0.
-    difference
-        Difference of the groups' mean unit vectors, at length one, ``(d,)``; see `difference_of`.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(n,)``, positive towards the first group.
-    """
+    """Return each word's cosine with the difference of two groups, (n,); 0 for a zero vector."""
     parts = (projections_of_unit(x, difference) for x in blocks(vectors))
     return np.concatenate([np.zeros(0), *parts])
 
 
 def difference_of(first: Float, second: Float) -> Float:
-    """Return the difference of the means of two groups of unit vectors, at length one, ``(d,)``.
-
-    Raises
-    ------
-    WordbiasError
-        If the means differ by no more than rounding.
-    """
+    """Return the difference of the means of two groups of unit vectors, at length one, ``(d,)``."""
     try:
         return np.asarray(Subspace.from_means([first, second]).basis[0])
     except WordbiasError:

@@ -41,13 +41,7 @@ class SemBias:
 
     @classmethod
     def load(cls, path: str | Path) -> SemBias:
-        """Read the published form: four tab-separated ``a:b`` a line.
-
-        Raises
-        ------
-        WordbiasError
-            At the first line that is not so, with its number.
-        """
+        """Read the published form: four tab-separated ``a:b`` a line."""
         try:
             with opened(path) as file:
                 text = file.read().decode("utf-8-sig").replace("\r\n", "\n")
@@ -75,11 +69,9 @@ def _question(path: str | Path, number: int, line: str) -> Question:
 def usable_questions(
     questions: Sequence[Question], vocabulary: Container[str]
 ) -> tuple[list[list[tuple[str, str]]], int]:
-    """Resolve the words; return the questions that have all, and the number of the others.
-
-    Published code either crashes there or leaves the line out as well; the denominator is then
-    the number of usable questions.
-    """
+    """Resolve the words; return the questions that have all, and the number of the others."""
+    # Published code either crashes there or leaves the line out as well; the denominator is then
+    # the number of usable questions.
     found = []
     for question in questions:
         pairs = [resolve_pairs([pair], vocabulary).found for pair in question]
@@ -89,19 +81,12 @@ def usable_questions(
 
 
 def choices(differences: NDArray[np.float64], direction: Direction) -> NDArray[np.intp]:
-    r"""Return the column of the pair most like the direction in every question.
+    r"""Return the column of the pair most like the direction in each question, (q, 4, d).
 
     Along several directions it is the pair with the largest share of its difference in the
     subspace, by the weights, towards the second group: :math:`-s(a - b) / \|a - b\|`, with the
     signed length s of `wordbias.measures.direction.signed_lengths`. With one direction of weight 1
     that is the cosine with he − she. Of equal pairs it is the first.
-
-    Parameters
-    ----------
-    differences
-        ``a − b``, the male word first, shape ``(q, 4, d)``, of vectors as they are.
-    direction
-        With the side of the women, so that the other one is that of he − she.
     """
     towards_second = -signed_lengths(differences, direction.defined(), direction.towards)
     length = np.linalg.norm(differences, axis=-1)
@@ -120,11 +105,9 @@ def resampled_shares(
     best: NDArray[np.intp],
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Return bootstrap shares of the categories, ``(b, 3)``, over the pairs that questions cross.
-
-    The published 440 questions are every two of 22 definition and 20 stereotype pairs; the other
-    two pairs of a question hardly repeat.
-    """
+    """Return bootstrap shares of the categories, (b, 3), over the pairs that questions cross."""
+    # The published 440 questions are every two of 22 definition and 20 stereotype pairs; the other
+    # two pairs of a question hardly repeat.
     chosen = np.array(COLUMNS)[best][:, None] == np.arange(len(CATEGORIES))
     pairs = [[question[column] for question in questions] for column in (0, -1)]
     factors = [np.unique(column, axis=0, return_inverse=True)[1].ravel() for column in pairs]

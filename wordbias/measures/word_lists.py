@@ -39,13 +39,7 @@ _LISTS = 2
 
 
 def refuse_no_redraws(families: Collection[str]) -> None:
-    """Refuse to redraw word lists where no family has an interval over them.
-
-    Raises
-    ------
-    UsageError
-        With those that have one.
-    """
+    """Refuse to redraw word lists where no family has an interval over them."""
     if set(families).isdisjoint(REDRAWN):
         raise UsageError(
             f"--seed-lists is for {', '.join(REDRAWN)}, but only "
@@ -54,29 +48,18 @@ def refuse_no_redraws(families: Collection[str]) -> None:
 
 
 class Redraw(NamedTuple):
-    """Places of the listed words and pairs that one redraw takes.
+    """Places of the listed words and pairs that one redraw takes."""
 
-    Attributes
-    ----------
-    words
-        Places in the list of each group, one for each word listed.
-    pairs
-        Places in the list of definitional pairs.
-    axis
-        Place of the pair that is the axis; None without pairs.
-    """
-
+    # places in the list of each group, one for each word listed
     words: tuple[NDArray[np.intp], ...]
-    pairs: NDArray[np.intp]
-    axis: int | None
+    pairs: NDArray[np.intp]  # places in the list of definitional pairs
+    axis: int | None  # place of the pair that is the axis; None without pairs
 
 
 def redraws(attribute: Attribute, draws: int, seed: int = 0) -> list[Redraw]:
-    """Draw the words of each group, the pairs and the axis again, with replacement.
-
-    A word or pair that is listed twice counts once. The draws depend on the lists and the seed, and
-    the first of many are those of few.
-    """
+    """Draw the words of each group, the pairs and the axis again, with replacement."""
+    # A word or pair that is listed twice counts once. The draws depend on the lists and the seed,
+    # and the first of many are those of few.
     of_words, of_pairs, of_axis = (np.random.default_rng((seed, kind, _LISTS)) for kind in range(3))
     sizes = [len(dict.fromkeys(words)) for words in attribute.members]
     n = len(dict.fromkeys(attribute.pairs))
@@ -93,10 +76,7 @@ def redraws(attribute: Attribute, draws: int, seed: int = 0) -> list[Redraw]:
 def redrawn_vectors(
     embedding: Embedding, attribute: Attribute, drawn: Sequence[Redraw]
 ) -> list[list[Float]]:
-    """Return the vectors of each redraw's groups, ``(n_j, d)``, twice those of a word drawn twice.
-
-    Words without a vector are left out.
-    """
+    """Return the vectors (n_j, d) of each redraw's groups, twice those of a word drawn twice."""
     groups = [_found_words(words, embedding) for words in attribute.members]
     made = []
     for one in drawn:
@@ -107,17 +87,9 @@ def redrawn_vectors(
 
 
 def redrawn(panel: Panel, drawn: Sequence[Redraw], *, left_out: bool = False) -> list[Null]:
-    """Take the redrawn words of both groups, pairs and axes from the panel's original.
-
-    Each embedding takes the words that it has, so that values of one redraw are paired.
-
-    Parameters
-    ----------
-    drawn
-        See `redraws`.
-    left_out
-        Take the words of both groups that each redraw leaves out, once each, and no pairs.
-    """
+    """Take the redrawn words of both groups, pairs and axes from the panel's original."""
+    # Each embedding takes the words that it has: values of one redraw are paired. `left_out` takes
+    # the words of both groups that each redraw leaves out, once each, and no pairs.
     attribute, embedding = panel.attribute, panel.original
     groups = [_found_words(words, embedding) for words in attribute.members]
     raw = np.concatenate([vectors for _, vectors in groups])
@@ -153,10 +125,8 @@ def redrawn(panel: Panel, drawn: Sequence[Redraw], *, left_out: bool = False) ->
 
 
 def _found_words(words: Sequence[str], embedding: Embedding) -> tuple[NDArray[np.intp], Float]:
-    """Return the row of each listed word among the vectors found, −1 where it has none of its own.
-
-    A word counts once, in whatever spelling it is listed.
-    """
+    """Return the row of each listed word among the vectors found, −1 where it has none."""
+    # A word counts once, in whatever spelling it is listed.
     found = resolve(words, embedding).found
     place = {word: i for i, word in enumerate(found)}
     listed = dict.fromkeys(words)
@@ -208,24 +178,8 @@ def with_lists(
     *,
     workers: Workers | None = None,
 ) -> list[Row]:
-    """Add intervals over word lists to rows of measures.
-
-    Parameters
-    ----------
-    rows
-        Rows of `wordbias.measures.evaluate.evaluate_panels` on the panels.
-    only, workers
-        As there. Where a family's directions are those of the original, they are fitted there to
-        each redraw.
-    draws
-        Number of redraws.
-
-    Returns
-    -------
-    list of Row
-        With the keys of `with_redraws`. For each embedding but the first, `change_from` names the
-        first; see `wordbias.draws.change_keys` for the change from it.
-    """
+    """Add intervals over word lists to rows of measures; the first embedding is that of changes."""
+    # Where a family's directions are those of the original, they are fitted there to each redraw.
     jobs = [
         _Job(i, tuple(family.key for family in together))
         for i, panel in enumerate(panels)
@@ -252,24 +206,9 @@ def items_of_lists(attribute: Attribute, seed: int) -> str:
 def with_redraws(
     rows: Sequence[Row], values: Mapping[K, Float], items: str, key: Callable[[Row], K | None]
 ) -> list[Row]:
-    """Add to rows their values over redrawn lists.
-
-    Parameters
-    ----------
-    values
-        Values of each redraw, shape ``(draws,)``, nan where undefined.
-    items
-        See `items_of_lists`.
-    key
-        Returns the key of a row among the values.
-
-    Returns
-    -------
-    list of Row
-        With `lists`, the mean of the redraws with a value, `lists_draws`, their number, and their
-        middle 95 %, `lists_low` and `lists_high`. A redraw has fewer different words, to which a
-        subspace fits more closely: the value itself may lie outside.
-    """
+    """Add to rows their values over redrawn lists: mean, number, and middle 95 %."""
+    # `values` has shape (draws,), nan where undefined. A redraw has fewer different words, to which
+    # a subspace fits more closely: the value itself may lie outside.
     made = []
     for row in rows:
         own = None if (of := key(row)) is None else values.get(of)

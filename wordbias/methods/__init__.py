@@ -1,7 +1,4 @@
-"""Methods of debiasing, one a module, whose ``fit(embedding, …)`` returns a frozen fitted method.
-
-``debias(embedding, "hard,misp")`` fits and applies several in order.
-"""
+"""Methods of debiasing, one a module, whose ``fit(embedding, …)`` returns a fitted method."""
 
 from importlib import import_module
 from typing import Any

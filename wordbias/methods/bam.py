@@ -33,33 +33,18 @@ def fit(
     r"""Fit the bias alignment model (Lauscher et al. 2020).
 
     The first words of the pairs are the rows of ``A``, the second words those of ``B``; ``W`` is
-    the orthogonal map that best takes one to the other. A vector becomes the mean of itself and
-    its image, so that a first word comes half way to its second one:
+    the orthogonal map that best takes one to the other. A vector becomes the mean of itself and its
+    image, which brings a first word half way to its second one:
 
     .. math:: W = \arg\min_{W^\top W = I} \|A W - B\|_F, \quad X' = (X + X W) / 2
 
-    Parameters
-    ----------
-    embedding
-        Vectors to fit to, with their lengths.
-    attribute
-        Definitional and equalising pairs; by default gender.
-    as_published
-        As in the released code: every first word with every second one, and ``W = V^T`` instead
-        of ``U V^T``. That is no minimiser, and no function of the data either: flip the signs of a
-        pair of singular vectors, which leaves ``U V^T`` as it is, and a row of ``V^T`` changes its
-        sign. And ``A^T B`` of all combinations has rank 1 (it is the product of two sums), so that
-        all rows of ``V^T`` but one are whatever the library makes of rounding.
-
-    Raises
-    ------
-    WordbiasError
-        If the attribute has no pairs, none is found or differs, or a vector is not finite.
-
-    Notes
-    -----
     ``W`` may be a reflection: a direction that it reverses vanishes from the mean.
     """
+    # The released code takes every first word with every second one, and W = V^T instead of U V^T.
+    # That is no minimiser, and no function of the data either: flip the signs of a pair of singular
+    # vectors, which leaves U V^T as it is, and a row of V^T changes its sign. And A^T B of all
+    # combinations has rank 1 (it is the product of two sums): all rows of V^T but one are whatever
+    # the library makes of rounding.
     check_embedding(embedding)
     attribute = as_attribute(attribute)
     listed = (*attribute.pairs, *attribute.equalise)
@@ -75,21 +60,12 @@ def fit(
 
 
 class Alignment(NamedTuple):
-    """Orthogonal map, and the share of it that the pairs determine.
+    """Orthogonal map, and the share of it that the pairs determine."""
 
-    Attributes
-    ----------
-    W
-        Shape ``(d, d)``, orthogonal, multiplied from the right.
-    rank
-        Number of dimensions in which the pairs determine it.
-    turned
-        Number of other dimensions in which two choices are equally near the identity; above 0 only
-        for artificial vectors.
-    """
-
-    W: Float
-    rank: int
+    W: Float  # shape `(d, d)`, orthogonal, multiplied from the right
+    rank: int  # number of dimensions in which the pairs determine it
+    # number of other dimensions in which two choices are equally near the identity; above 0 only
+    # for artificial vectors
     turned: int = 0
 
 
@@ -108,16 +84,6 @@ def align(first: ArrayLike, second: ArrayLike) -> Alignment:
     whatever is orthogonal to all pairs. A full SVD would fill the complement arbitrarily, and `d`
     exceeds the number of pairs as a rule. With ``r = d`` this is
     `scipy.linalg.orthogonal_procrustes`.
-
-    Parameters
-    ----------
-    first, second
-        ``A`` and ``B``, both ``(n, d)``.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes do not fit, or ``A^T B`` is zero: the pairs then determine nothing.
     """
     A, B = matrix(first), matrix(second)
     if A.shape != B.shape:

@@ -29,23 +29,15 @@ Changes: TypeAlias = Mapping[Key, float]
 
 
 class Removals(NamedTuple):
-    """Chains of random directions in place of those of a chain, by kind.
+    """Chains of random directions in place of those of a chain, by kind."""
 
-    Attributes
-    ----------
-    chains
-        ``null``: with the same weights. ``null_as_far``: of enough directions to move words as far
-        as the chain does, see `wordbias.methods.null.chains_as_far`. ``null_covariance``: the same,
-        with directions drawn by the words' covariance.
-    directions
-        Number of directions of those that move words as far, shape ``(draws,)``.
-    reasons
-        Reason why there are none of a kind.
-    """
-
+    # `null`: with the same weights. `null_as_far`: of enough directions to move words as far as the
+    # chain does, see `wordbias.methods.null.chains_as_far`. `null_covariance`: the same, with
+    # directions drawn by the words' covariance.
     chains: Mapping[str, Sequence[Chain]]
+    # number of directions of those that move words as far, shape `(draws,)`
     directions: Mapping[str, NDArray[np.float64]]
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, str]  # reason why there are none of a kind
 
     @property
     def every(self) -> list[Chain]:
@@ -56,13 +48,7 @@ class Removals(NamedTuple):
 def random_removals(
     embedding: Embedding, chain: Chain, vocabulary: Sequence[str], draws: int, *, seed: int = 0
 ) -> Removals:
-    """Draw chains of random directions in place of a chain's, of each kind; none without draws.
-
-    Raises
-    ------
-    WordbiasError
-        As `wordbias.methods.null.random_chains` does.
-    """
+    """Draw chains of random directions in place of a chain's, of each kind; none without draws."""
     if not draws:
         return Removals({}, {}, {})
     chains: dict[str, Sequence[Chain]] = {
@@ -86,22 +72,9 @@ def with_null(
     others: Iterable[Changes],
     key: Callable[[Row], Key | None],
 ) -> list[Row]:
-    """Add to rows after a removal their change, and what random removals changed.
-
-    Parameters
-    ----------
-    own, others
-        Changes by the removal, and by each of `removals.every`.
-    key
-        Returns the key of a row's change; None for a row that is not after the removal.
-
-    Returns
-    -------
-    list of Row
-        With `change`, and for each kind of removal the keys of `wordbias.draws.null_keys`. The row
-        of displacement also has the mean number of directions, `null_as_far_directions`, or the
-        reason why there is no such null, `null_as_far_reason`.
-    """
+    """Add to rows after a removal their change, and what random removals changed."""
+    # `own` and `others` are the changes by the removal and by each of `removals.every`; the key of
+    # a row that is not after the removal is None.
     in_order = iter(others)
     by_kind = {kind: list(islice(in_order, len(of))) for kind, of in removals.chains.items()}
     made = []
@@ -124,17 +97,7 @@ def with_null(
 def measures_beside_null(
     rows: Sequence[Row], panel: Panel, removals: Removals, only: Collection[str]
 ) -> list[Row]:
-    """Add to rows of measures after a chain their change, and what random removals change.
-
-    Parameters
-    ----------
-    rows
-        Rows of `wordbias.measures.evaluate.evaluate_panels`, before and after.
-    panel
-        Panel after, with its original. Each random removal takes the place of its embedding.
-    only
-        Families of the rows.
-    """
+    """Add to rows of measures after a chain their change, and what random removals change."""
     name, before = panel.embedding.name, panel.original
     start = {key_of(row): row.value for row in rows if row.subject == before.name}
 

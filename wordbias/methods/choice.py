@@ -1,12 +1,9 @@
 """Choice of a method and its strength: tried on one half of the words, reported on the other.
 
 Each candidate is fitted as it would be alone, on the whole word lists. What is *measured* is
-divided in two halves at random. These are the neutral vocabulary, the occupations, the questions of
-SemBias (by their stereotyped pair), the words of association tests and the pairs of similarity
-sets. The candidate is chosen on the first half; its value on the second is then not that of the
-luckiest of many. The halves still share the embedding, the lists that methods are fitted to and
-forms of one word (nurse, nurses). They also share the words of definitional pairs, and words that
-occur in pairs of both halves.
+divided in two halves at random. The candidate is chosen on the first half; its value on the second
+is then not that of the luckiest of many. The halves still share the embedding, the lists that
+methods are fitted to, forms of one word (nurse, nurses), and words that occur in pairs of both.
 
 The file is long because the halves, the candidates, the trials on them and the rows are read
 together.
@@ -84,10 +81,8 @@ _DIGITS = 6  # values that agree to as many are tied
 
 
 def metric_names() -> list[str]:
-    """Return the measures that a method can be chosen by: those with a better way to go.
-
-    Signed means are not among them: where words on both sides cancel, nothing is removed.
-    """
+    """Return the measures that a method can be chosen by: those with a better way to go."""
+    # Signed means are not among them: where words on both sides cancel, nothing is removed.
     named = [
         one.name
         for family in FAMILIES
@@ -99,13 +94,7 @@ def metric_names() -> list[str]:
 
 
 def check_metric(name: str) -> None:
-    """Refuse what no method can be chosen by.
-
-    Raises
-    ------
-    UsageError
-        With the names that there are.
-    """
+    """Refuse what no method can be chosen by."""
     if name not in metric_names():
         raise UsageError(f"--by={name}: expected one of {', '.join(metric_names())}")
 
@@ -126,10 +115,8 @@ class Half:
 
 
 def split(items: Sequence[T], seed: int) -> tuple[list[T], list[T]]:
-    """Divide items at random into two halves, each in the order given.
-
-    The first has one more where their number is odd.
-    """
+    """Divide items at random into two halves, each in the order given."""
+    # The first has one more where their number is odd.
     order = np.random.default_rng(seed).permutation(len(items))
     first = set(order[: (len(items) + 1) // 2].tolist())
     return (
@@ -147,26 +134,8 @@ def make_halves(
     query: Query | None = None,
     sets: Sequence[SimilaritySet] = (),
 ) -> tuple[Half, Half]:
-    """Divide all that is measured into the half to choose on and the half to report on.
-
-    Parameters
-    ----------
-    vocabulary, occupations
-        Words.
-    seed
-        Seed of the division.
-    sembias
-        Questions; those with one stereotyped pair belong to one half.
-    query
-        Association test; each of its four sets of words is divided.
-    sets
-        Test sets; their pairs are divided.
-
-    Raises
-    ------
-    WordbiasError
-        If there are fewer than four neutral words.
-    """
+    """Divide all that is measured into the half to choose on and the half to report on."""
+    # Questions with one stereotyped pair belong to one half; each set of a query is divided.
     if len(vocabulary) < 4:
         raise WordbiasError(
             f"{how_many(len(vocabulary), 'neutral word')}: to choose on one half and report on the "
@@ -226,31 +195,19 @@ def _halves_of_set(one: SimilaritySet, seed: int) -> tuple[SimilaritySet, Simila
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """An embedding, what is measured of it, and the measure to choose by.
-
-    Attributes
-    ----------
-    embedding
-        Whole embedding, which candidates are fitted on.
-    part
-        The words of it that are measured.
-    attribute
-        Groups to measure; `fitted_to` are those that methods are fitted to, None their default.
-    vocabulary
-        V_t, both halves: the words among which neighbours are looked for.
-    before
-        The metric before on each half, by its name.
-    """
+    """An embedding, what is measured of it, and the measure to choose by."""
 
     embedding: Embedding
-    part: Embedding
+    part: Embedding  # the words of it that are measured
+    # groups to measure; `fitted_to` are those that methods are fitted to, None their default
     attribute: Attribute
     fitted_to: Attribute | None
-    vocabulary: Sequence[str]
+    vocabulary: Sequence[str]  # V_t, both halves: the words among which neighbours are looked for
     chosen_on: Half
     reported_on: Half
     metric: str
     seed: int = 0
+    # the metric before on each half, by its name
     before: Mapping[str, Row] = field(default_factory=dict)
 
     @property
@@ -275,14 +232,7 @@ def make_task(
     sets: Sequence[SimilaritySet] = (),
     seed: int = 0,
 ) -> Task:
-    """Divide what is measured, and select the words that measuring needs.
-
-    Raises
-    ------
-    WordbiasError
-        If no method can be chosen by the metric, it has no value before, or there are fewer than
-        four neutral words.
-    """
+    """Divide what is measured, and select the words that measuring needs."""
     check_metric(metric)
     occupations = resolve(Templates.load().occupations, embedding).found
     query = main_query(attribute) if metric == "weat" else None
@@ -312,10 +262,8 @@ def make_task(
 
 
 def main_query(attribute: Attribute) -> Query:
-    """Return the association test that stands for WEAT in summaries; of other groups the only one.
-
-    Other groups than gender's are targets, with pleasant and unpleasant words as attributes.
-    """
+    """Return the association test that stands for WEAT in summaries."""
+    # Other groups than gender's are targets, with pleasant and unpleasant words as attributes.
     if attribute == Attribute.load():
         (main,) = (one for one in load_queries() if one.name == BY_KEY["weat"].main_variant)
         return main
@@ -326,14 +274,7 @@ def main_query(attribute: Attribute) -> Query:
 
 
 def measure(task: Task, half: Half, after: Embedding) -> Row:
-    """Measure the metric of one half on vectors, which may be those before.
-
-    Parameters
-    ----------
-    after
-        The words of ``task.part``.
-
-    """
+    """Measure the metric of one half on the words of ``task.part``, which may be those before."""
     panel = Panel(
         after,
         task.part,
@@ -388,10 +329,8 @@ def _weat(panel: Panel, query: Query | None) -> Row:
 
 
 def cost_rows(task: Task, half: Half, after: Embedding) -> list[Row]:
-    """Measure what is kept on one half: neighbours, and similarity before and after.
-
-    Neighbours are those of up to 1000 words of the half, among all neutral words.
-    """
+    """Measure what is kept on one half: neighbours, and similarity before and after."""
+    # Neighbours are those of up to 1000 words of the half, among all neutral words.
     words = {word: i for i, word in enumerate(task.vocabulary)}
     rows = np.array([words[word] for word in half.vocabulary], np.intp)
     rng = np.random.default_rng(task.seed)
@@ -422,18 +361,10 @@ def cost_rows(task: Task, half: Half, after: Embedding) -> list[Row]:
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate on the half to choose on.
-
-    Attributes
-    ----------
-    candidate
-        The candidate.
-    row
-        Value, its change, costs; a ``reason`` where it could not be fitted or measured.
-    """
+    """A candidate on the half to choose on."""
 
     candidate: str
-    row: Row
+    row: Row  # value, its change, costs; a `reason` where it could not be fitted or measured
 
     @property
     def moved(self) -> float:
@@ -449,10 +380,8 @@ class Tried:
 
     @property
     def improves(self) -> bool:
-        """True if the interval of the change lies on the better side of 0.
-
-        Not of a value that grows with the length of the vectors, where this was changed.
-        """
+        """True if the interval of the change lies on the better side of 0."""
+        # Not of a value that grows with the length of the vectors, where this was changed.
         if "length_ratio" in self.row.details:
             return False
         low, high = (self.row.details.get(key) for key in ("change_low", "change_high"))
@@ -505,15 +434,8 @@ def try_candidate(task: Task, candidate: Sequence[Configured]) -> Tried:
 
 
 def choose(task: Task, tried: Sequence[Tried], keep: float) -> Tried:
-    """Return the candidate with the best value among those that keep enough and improve it.
-
-    Of equally good ones it is the one that moves words least.
-
-    Raises
-    ------
-    WordbiasError
-        If there is none; the message says which came nearest.
-    """
+    """Return the candidate with the best value among those that keep enough and improve it."""
+    # Of equally good ones it is the one that moves words least.
     enough = [one for one in tried if one.kept is not None and one.kept >= keep]
     good = [one for one in enough if one.improves]
     if good:

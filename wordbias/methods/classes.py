@@ -43,27 +43,14 @@ Integers = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class LabelledWords:
-    """Words with their classes, split into training, development and test words.
+    """Words with their classes, split into training, development and test words."""
 
-    Attributes
-    ----------
-    words
-        `n` words, class by class.
-    rows
-        Row numbers of the words in the embedding, shape ``(n,)``.
-    labels
-        Class of each word, an index into `classes`, shape ``(n,)``.
-    classes
-        The attribute's groups, and ``"neutral"`` where there is one class more.
-    train, dev, test
-        Indices into `words`, ascending: 49, 21 and 30 % of every class.
-    """
-
-    words: tuple[str, ...]
-    rows: Integers
-    labels: Integers
+    words: tuple[str, ...]  # `n` words, class by class
+    rows: Integers  # row numbers of the words in the embedding, shape `(n,)`
+    labels: Integers  # class of each word, an index into `classes`, shape `(n,)`
+    # the attribute's groups, and `"neutral"` where there is one class more
     classes: tuple[str, ...]
-    train: Integers
+    train: Integers  # indices into `words`, ascending: 49, 21 and 30 % of every class
     dev: Integers
     test: Integers
 
@@ -97,33 +84,12 @@ def labelled_words(
     per_class: int | None = None,
     seed: int = 0,
 ) -> LabelledWords:
-    """Choose and label words by their cosine with the attribute's axis, or its groups' means.
-
-    Parameters
-    ----------
-    embedding
-        Vectors of the words, the most frequent first. Candidates are the first 150,000, filtered
-        as in `neutral_vocabulary` with ``strict=True``. Words that carry the attribute by
-        definition stay among them, as published.
-    attribute
-        Two groups with an axis (a direction, or definitional pairs), or any number of groups.
-    classes
-        As many as there are groups: the words that lean most to each. One more: neutral words as
-        well, drawn among the other words with |cos| < .03. There may be none where there are many
-        groups. They are drawn without replacement. The published code draws with replacement and
-        drops repeated words; its third class is therefore the smallest. By default
-        `default_classes`.
-    per_class
-        Number of words in each class; by default 5 % of the candidates, 7,500 at most, as the
-        paper takes of 150,000.
-    seed
-        Seed of the choice of neutral words and of the split.
-
-    Raises
-    ------
-    WordbiasError
-        If the attribute has no axis here, a vector is not finite, or a class has too few words.
-    """
+    """Choose and label words by their cosine with the attribute's axis, or its groups' means."""
+    # Candidates are the first 150,000, filtered as in `neutral_vocabulary` with strict=True; words
+    # that carry the attribute by definition stay among them, as published. Neutral words are drawn
+    # without replacement among those with |cos| < .03. The published code draws with replacement
+    # and drops repeated words; its third class is therefore the smallest. Classes have 5 % of the
+    # candidates, 7,500 at most, as the paper takes of 150,000.
     k = len(attribute.groups)
     classes = default_classes(attribute) if classes is None else classes
     if classes not in (k, k + 1):
@@ -192,10 +158,7 @@ def _chosen(
 
 
 def split(labels: Integers, rng: np.random.Generator) -> tuple[Integers, Integers, Integers]:
-    """Split indices into train, dev and test: 30 % of every class to test, 30 % of the rest to dev.
-
-    Returns them in the order train, dev, test.
-    """
+    """Split indices into train, dev and test: of every class 30 % test, of the rest 30 % dev."""
     parts: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
     for label in np.unique(labels):
         places = rng.permutation(np.flatnonzero(labels == label))
@@ -213,22 +176,7 @@ def split(labels: Integers, rng: np.random.Generator) -> tuple[Integers, Integer
 def leans(
     embedding: Embedding, attribute: Attribute | WordGroups, vectors: NDArray[np.float32]
 ) -> Matrix:
-    """Return the cosine of every vector with the axis of each group, shape ``(n, k)``.
-
-    Parameters
-    ----------
-    embedding
-        Embedding that defines the axes.
-    attribute
-        The groups.
-    vectors
-        Shape ``(n, d)``.
-
-    Raises
-    ------
-    WordbiasError
-        If the axis is undefined: its words are missing, or the groups do not differ.
-    """
+    """Return the cosine of every vector (n, d) with the axis of each group, shape ``(n, k)``."""
     if isinstance(attribute, Attribute) and (attribute.direction or not all(attribute.members)):
         first = projections(vectors, _axis(embedding, attribute))
         return np.stack([first, -first], axis=1)
@@ -263,23 +211,7 @@ def _from_the_mean(embedding: Embedding, attribute: Attribute | WordGroups) -> M
 
 
 def most_leaning(lean: Matrix, count: int) -> NDArray[np.intp]:
-    """Choose the `count` words that lean most to each group, and to no other more.
-
-    Parameters
-    ----------
-    lean
-        Cosines with the axis of each group, shape ``(n, k)``.
-
-    Returns
-    -------
-    ndarray
-        Indices of words, group by group, shape ``(k, count)``.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer lean to a group.
-    """
+    """Choose words, (k, count), that lean most to each group and to no other more, of (n, k)."""
     k = lean.shape[1]
     if k == 2:
         return most_biased((lean[:, 0] - lean[:, 1]) / 2, count).rows.reshape(2, count)

@@ -37,30 +37,11 @@ def fit(
     *,
     aperture: float = APERTURE,
 ) -> Fitted:
-    """Fit the negated conceptor of the groups' words.
-
-    Parameters
-    ----------
-    embedding
-        Vectors to fit to.
-    attribute
-        Two groups or more, or a file with them; by default gender.
-    aperture
-        α; 2 in the released code for GloVe, word2vec and fastText, whose vectors are not
-        normalised, 6 for ELMo and BERT. More is removed the larger it is, and the longer the
-        vectors are.
-
-    Raises
-    ------
-    WordbiasError
-        If too few words of a group are found, one's vector is not finite, or `aperture` is not
-        positive or so small that nothing would change.
-
-    Notes
-    -----
-    Karve et al. fit to lists of their own (pronouns, an extended list, names) and combine them by
-    the conceptors' AND and OR; here all words of the groups are one list.
-    """
+    """Fit the negated conceptor of the groups' words."""
+    # The released code has α = 2 for GloVe, word2vec and fastText, whose vectors are not
+    # normalised, 6 for ELMo and BERT. More is removed the larger it is, and the longer the vectors
+    # are. Karve et al. fit to lists of their own (pronouns, an extended list, names) and combine
+    # them by the conceptors' AND and OR; here all words of the groups are one list.
     check_embedding(embedding)
     attribute = as_groups(attribute)
     found = resolve_groups(attribute, embedding, embedding.name)
@@ -81,19 +62,6 @@ def conceptor(vectors: ArrayLike, aperture: float = APERTURE) -> Subspace:
 
     The eigenvectors of `C` are those of `R`; with the eigenvalues σ of `R`, its own are
     :math:`\sigma / (\sigma + \alpha^{-2})`, in [0, 1): the weights of the subspace.
-
-    Parameters
-    ----------
-    vectors
-        Shape ``(n, d)``.
-    aperture
-        α. Towards 0 nothing is removed, towards infinity the whole span of the vectors.
-
-    Raises
-    ------
-    WordbiasError
-        If `aperture` is not positive, all vectors are zero, or no weight reaches the precision of
-        float32.
     """
     x = matrix(vectors)
     if not (aperture > 0 and np.isfinite(aperture)):

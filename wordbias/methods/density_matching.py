@@ -40,13 +40,7 @@ _SMALLEST = 1e-8
 def fit_rows(
     x: NDArray[np.floating[Any]], labels: Sequence[Integers], settings: Mapping[str, Any]
 ) -> tuple[Projection, ...]:
-    """Fit a projection to rows and their classes; of several labels to one after the other.
-
-    Raises
-    ------
-    WordbiasError
-        If the rows do not differ.
-    """
+    """Fit a projection to rows and their classes; of several labels to one after the other."""
     rows: Matrix = x.astype(np.float64)
     steps = []
     for codes in labels:
@@ -62,15 +56,7 @@ def fit_rows(
 
 
 def directions(x: Matrix, codes: Integers, dims: int, rng: np.random.Generator) -> Matrix:
-    """Return orthonormal directions to remove, shape ``(k, d)``: of the means, then further ones.
-
-    Parameters
-    ----------
-    x, codes
-        Rows and their classes, 0 to K − 1, shapes ``(n, d)`` and ``(n,)``.
-    dims
-        Number of further directions; fewer where one dimension would not be left.
-    """
+    """Return orthonormal directions to remove, (k, d): of the means, then up to `dims` more."""
     x = x - x.mean(0)
     if not (largest := np.abs(x).max()) > 0:
         raise WordbiasError(f"{len(x)} vectors are all the same: there is nothing to erase")
@@ -113,15 +99,7 @@ def _descended(
 
 
 def discrepancy(x: Matrix, codes: Integers, basis: Matrix) -> tuple[float, Matrix]:
-    """Return the mean of ``MMD²(P_z, P)`` without some directions, and its gradient by them.
-
-    Parameters
-    ----------
-    x, codes
-        Rows and their classes, as many of each, shapes ``(n, d)`` and ``(n,)``.
-    basis
-        Columns ``B`` of the projection ``x − B Bᵀ x``, shape ``(d, k)``.
-    """
+    """Return the mean of ``MMD²(P_z, P)`` in ``x − B Bᵀ x``, and its gradient by B, (d, k)."""
     y = x - x @ basis @ basis.T
     norms = np.einsum("nd,nd->n", y, y)
     squares = np.maximum(norms[:, None] + norms - 2 * y @ y.T, 0)

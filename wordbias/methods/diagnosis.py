@@ -35,30 +35,17 @@ REMOVED = "difference-removed"
 
 @dataclass(frozen=True)
 class Components:
-    """Diagnosis of `k` components; Δ is the difference between the groups' means.
+    """Diagnosis of `k` components; Δ is the difference between the groups' means."""
 
-    Attributes
-    ----------
-    weights
-        ``a_i``, shape ``(k,)``.
-    cos_difference
-        ``cos(g_i, Δ)``, shape ``(k,)``.
-    cos_direction
-        ``cos(g_i, she − he)``, shape ``(k,)``; None where the direction is not known.
-    stability
-        Share of bootstrap samples of the words in which ``⟨g_i, Δ*⟩`` keeps its sign, ``(k,)``.
-    share
-        Share of ``‖Δ‖²`` that lies inside the span.
-    first_stability
-        Mean |cos| of the first component with that of resampled words; None where there are too
-        many words to compute it.
-    """
-
-    weights: NDArray[np.float64]
-    cos_difference: NDArray[np.float64]
+    weights: NDArray[np.float64]  # `a_i`, shape `(k,)`
+    cos_difference: NDArray[np.float64]  # `cos(g_i, Δ)`, shape `(k,)`
+    # `cos(g_i, she − he)`, shape `(k,)`; None where the direction is not known
     cos_direction: NDArray[np.float64] | None
+    # share of bootstrap samples of the words in which `⟨g_i, Δ*⟩` keeps its sign, `(k,)`
     stability: NDArray[np.float64]
-    share: float
+    share: float  # share of `‖Δ‖²` that lies inside the span
+    # mean |cos| of the first component with that of resampled words; None where there are too many
+    # words to compute it
     first_stability: float | None = None
 
 
@@ -72,11 +59,9 @@ def components(
     *,
     centre: bool = False,
 ) -> Components:
-    """Diagnose a subspace fitted on two groups of vectors, ``(n, d)`` and ``(m, d)``.
-
-    The components stay fixed while the words of each group are resampled with replacement; only
-    the first one is also fitted again, if the groups are small (`centre` as it was fitted).
-    """
+    """Diagnose a subspace fitted on two groups of vectors, ``(n, d)`` and ``(m, d)``."""
+    # The components stay fixed while the words of each group are resampled with replacement; only
+    # the first one is also fitted again, if the groups are small.
     delta = first.mean(0, np.float64) - second.mean(0, np.float64)
     inner = subspace.coordinates(delta)
     length = np.linalg.norm(delta)
@@ -103,16 +88,8 @@ def first_stability(
     *,
     centre: bool,
 ) -> float | None:
-    """Return the mean |cos| of the first component with those fitted to resampled words.
-
-    Parameters
-    ----------
-    component
-        Shape ``(d,)``.
-    first, second
-        Vectors that it was fitted to, shapes ``(n, d)`` and ``(m, d)``; the result is None for more
-        than 80 words in all.
-    """
+    """Return the mean |cos| of the first component with those fitted to resampled words."""
+    # None for more than 80 words in all.
     n, m = len(first), len(second)
     if n + m > _SMALL:
         return None
@@ -149,16 +126,8 @@ def diagnose(
     attribute: Attribute | WordGroups,
     settings: dict[str, Any],
 ) -> Fitted:
-    """Return MISP or MHD as a fitted method whose rows say what its components describe.
-
-    Parameters
-    ----------
-    projection
-        Fitted on the embedding and the attribute's groups.
-    settings
-        Settings of the fit; ``centre`` among them. The components are those weighted by variance,
-        whatever weights are removed.
-    """
+    """Return MISP or MHD as a fitted method whose rows say what its components describe."""
+    # The components are those weighted by variance, whatever weights are removed.
     centre = bool(settings["centre"] or settings.get("as_published"))
     settings = {**settings, "dims": projection.subspace.dims, "centre": centre}
     if isinstance(attribute, WordGroups):
@@ -178,29 +147,14 @@ def diagnose(
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """The subspace of the differences between two groups, and what its components describe.
-
-    Attributes
-    ----------
-    subject
-        Name of the embedding.
-    attribute, groups
-        The attribute, and the words of its two groups as the embedding has them.
-    vectors
-        Vectors of both groups, shapes ``(n, d)`` and ``(m, d)``.
-    subspace
-        Components with their shares of variance as weights.
-    components
-        Direction and stability of each component.
-    centre
-        Whether the differences were centred.
-    """
+    """The subspace of the differences between two groups, and what its components describe."""
 
     subject: str
     attribute: Attribute
     groups: tuple[Resolved[str], Resolved[str]]
+    # vectors of both groups, shapes `(n, d)` and `(m, d)`
     vectors: tuple[NDArray[np.float32], NDArray[np.float32]]
-    subspace: Subspace
+    subspace: Subspace  # components with their shares of variance as weights
     components: Components
     centre: bool
 
@@ -214,13 +168,7 @@ class Diagnosis:
         centre: bool = False,
         seed: int = 0,
     ) -> Diagnosis:
-        """Fit the subspace to the groups' words and diagnose it.
-
-        Raises
-        ------
-        WordbiasError
-            If fewer than two words of a group are found, or `dims` does not fit.
-        """
+        """Fit the subspace to the groups' words and diagnose it."""
         first, second = resolve_groups(embedding, attribute)
         check_dims(dims, embedding.dim)
         vectors = embedding.take(first.found), embedding.take(second.found)
@@ -230,10 +178,8 @@ class Diagnosis:
         return cls(embedding.name, attribute, (first, second), vectors, subspace, found, centre)
 
     def component_rows(self, projection: Projection | None = None) -> list[Row]:
-        """Return a row for each component, and the share of the groups' difference in their span.
-
-        `projection` says how much of each component is removed, if it is.
-        """
+        """Return a row for each component, and the groups' difference's share in their span."""
+        # `projection` says how much of each component is removed, if it is.
         sizes = {
             "n": sum(map(len, self.vectors)),
             "setting": "centred" if self.centre else "not centred",
@@ -257,11 +203,9 @@ class Diagnosis:
         return [*rows, Row(self.subject, "difference-in-span", found.share, in_span)]
 
     def removed_row(self, projection: Projection) -> Row:
-        """Return how much of the groups' difference a fit removes, and the published fit.
-
-        The value is the share of the squared distance of their means; see `nearer`. The published
-        fit has shares of variance as weights, so that none is given for other weights.
-        """
+        """Return how much of the groups' difference a fit removes, and the published fit."""
+        # The value is the share of the squared distance of their means; see `nearer`. The published
+        # fit has shares of variance as weights: none is given for other weights.
         details: dict[str, Any] = {"centred": self.centre, "n": sum(map(len, self.vectors))}
         share = difference_removed(projection, *self.vectors)
         if share is None:
@@ -319,10 +263,7 @@ def removed_shares(projection: Projection) -> list[float]:
 def difference_removed(
     projection: Projection, first: NDArray[np.float32], second: NDArray[np.float32]
 ) -> float | None:
-    """Share of ``‖Δ‖²``, the squared difference of the groups' means, that a projection removes.
-
-    None where the groups do not differ.
-    """
+    """Share of ``‖Δ‖²``, the squared difference of the groups' means, that a projection removes."""
     delta = first.mean(0, np.float64) - second.mean(0, np.float64)
     left = projection(delta)
     return float(1 - left @ left / (delta @ delta)) if delta.any() else None

@@ -51,40 +51,19 @@ def fit(
     Of the principal components ``p_k`` of the whole centred vocabulary, one carries frequency and
     hides bias from the projection that is to remove it. Each candidate is tried:
 
-    .. math:: w' = w - \langle p_k, w \rangle p_k - \mu, \quad
-              \hat w = w' - \langle g_k, w' \rangle g_k
+    .. math:: w' = w - \langle p_k, w \rangle p_k - \mu, \quad \hat w = w' - \langle g_k, w' \rangle
+    g_k
 
     where ``g_k`` is the first principal component of the definitional pairs *after* ``p_k`` is
     gone. The candidate is chosen after which 2-means recovers the groups of the most biased words
-    least; of equals the first. Every word is mapped: there are no exempt words, no equalised
-    pairs, and lengths stay as they come out.
-
-    Parameters
-    ----------
-    embedding
-        Vectors to fit to; all of them give the components and their mean.
-    attribute
-        Definitional pairs and axis; by default gender.
-    candidates
-        Number of components to try, from the first on; the rows count them from 0.
-    per_side
-        Number of words of each side to cluster; fewer where fewer lean to a side, but at least
-        `FEWEST` unless a smaller number is given.
-
-    Raises
-    ------
-    WordbiasError
-        If the attribute has no pairs or axis, too few words lean to a side, the vectors vary along
-        fewer components, or one is not finite.
-
-    Notes
-    -----
-    As in the released code, ``p_k`` is subtracted from the vector itself, not from the centred one.
-    Two things differ. Bias of a word is its cosine with the axis, as everywhere here; there it is
-    the difference of the cosines with the axis' two words. And `two_means` has one start, which is
-    not random: on real vectors a single random start misjudges a candidate by a tenth and changes
-    the choice, and many random starts agree with this one.
+    least; of equals the first. Every word is mapped: there are no exempt words, no equalised pairs,
+    and lengths stay as they come out.
     """
+    # As in the released code, p_k is subtracted from the vector itself, not from the centred one.
+    # Two things differ. Bias of a word is its cosine with the axis, as everywhere here; there it is
+    # the difference of the cosines with the axis' two words. And `two_means` has one start, which
+    # is not random: on real vectors a single random start misjudges a candidate by a tenth and
+    # changes the choice, and many random starts agree with this one.
     check_embedding(embedding)
     attribute = as_attribute(attribute)
     pairs = pair_vectors(embedding, attribute, attribute.pairs, "double-hard")
@@ -162,10 +141,8 @@ class Candidate(NamedTuple):
 
 
 def try_component(component: Subspace, pairs: Pairs, leaning: Leaning) -> Candidate:
-    """Remove a component, then the direction that the pairs have left, and cluster.
-
-    The mean is not subtracted: neither differences nor clusters depend on it.
-    """
+    """Remove a component, then the direction that the pairs have left, and cluster."""
+    # The mean is not subtracted: neither differences nor clusters depend on it.
     first, second, x = (
         component.remove(part.astype(float), hard=True)
         for part in (pairs.first, pairs.second, leaning.vectors)
@@ -177,11 +154,9 @@ def try_component(component: Subspace, pairs: Pairs, leaning: Leaning) -> Candid
 
 
 def two_means(x: Float) -> NDArray[np.bool_]:
-    """Split vectors, shape ``(n, d)``, into two clusters; return the members of one, ``(n,)``.
-
-    Lloyd's algorithm from one start, the split by the sign of the first principal component, where
-    the relaxed problem has its optimum (Ding and He 2004, theorem 2.2). Deterministic.
-    """
+    """Split vectors, shape ``(n, d)``, into two clusters; return the members of one, ``(n,)``."""
+    # Lloyd's algorithm from one start, the split by the sign of the first principal component,
+    # where the relaxed problem has its optimum (Ding and He 2004, theorem 2.2). Deterministic.
     x = x - x.mean(0)
     inside: NDArray[np.bool_] = x @ np.linalg.eigh(x.T @ x)[1][:, -1] > 0
     for _ in range(_ROUNDS):

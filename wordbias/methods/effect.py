@@ -1,7 +1,4 @@
-"""Effect of debiasing: bias before and after, how far words moved, which neighbours they kept.
-
-`effect` compares any two embeddings of the same words; `study` is one run of MISP as a whole.
-"""
+"""Effect of debiasing: bias before and after, how far words moved, which neighbours they kept."""
 
 from __future__ import annotations
 
@@ -53,18 +50,10 @@ MOST_MOVED = 10
 
 @dataclass(frozen=True)
 class Effect:
-    """Change of an embedding.
-
-    Attributes
-    ----------
-    rows
-        All values.
-    most_moved
-        The rows among them of the ten words that moved furthest.
-    """
+    """Change of an embedding."""
 
     rows: list[Row]
-    most_moved: list[Row]
+    most_moved: list[Row]  # the rows among them of the ten words that moved furthest
 
 
 def effect(
@@ -78,29 +67,10 @@ def effect(
     seed: int = 0,
     along: tuple[BiasDirections, BiasDirections] | None = None,
 ) -> Effect:
-    """Compare an embedding before and after debiasing.
-
-    Parameters
-    ----------
-    before, after
-        The same words; at least the vocabulary and the attribute's words.
-    vocabulary
-        V_t, the words that should be neutral; not empty.
-    attribute
-        Groups to measure bias of; None measures only what debiasing cost.
-    dims, centre
-        Components of the subspace that MIDB is measured along; see `wordbias.methods.misp.fit`.
-    seed
-        Seed of the words whose neighbours are compared.
-    along
-        Directions before and after, in place of those fitted to the attribute.
-
-    Returns
-    -------
-    Effect
-        Rows with ``reference="before"`` are measured along the directions fitted before; those
-        with ``reference="self"``, as in the papers' tables, along directions fitted anew.
-    """
+    """Compare an embedding before and after debiasing, over the words that should be neutral."""
+    # Without an attribute only the cost is measured. Rows with reference="before" are measured
+    # along the directions fitted before; those with reference="self", as in the papers' tables,
+    # along directions fitted anew.
     options: dict[str, Any] = {"dims": dims, "centre": centre, "seed": seed, "along": along}
     return next(effects(before, [after], vocabulary, attribute, **options))
 
@@ -185,11 +155,9 @@ def _neighbour_row(subject: str, k: int, kept: Float | None) -> Row:
 
 
 def changes(rows: Sequence[Row]) -> dict[Change, float]:
-    """Return after less before of each defined measure of `effect`, by measure and reference.
-
-    Displacement and the neighbours kept have no value before: they are less their neutral value,
-    that of no change.
-    """
+    """Return after less before of each defined measure of `effect`, by measure and reference."""
+    # Displacement and the neighbours kept have no value before: they are less their neutral value,
+    # that of no change.
     found: dict[Change, float] = {}
     before = {row.measure: row.value for row in rows if row.details.get("stage") == "before"}
     for row in rows:
@@ -218,15 +186,8 @@ def effect_beside_null(
     centre: bool = False,
     seed: int = 0,
 ) -> Effect:
-    """Measure what a chain of methods changes, and what random removals in its place change.
-
-    Parameters
-    ----------
-    part
-        At least the vocabulary and the `listed_words`.
-    removals
-        See `wordbias.methods.beside_null.random_removals`; without any it is `effect`.
-    """
+    """Measure what a chain of methods changes, and what random removals in its place change."""
+    # `part` has at least the vocabulary and the `listed_words`.
     results = (one(part) for one in (chain, *removals.every))
     measured = effects(part, results, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     own = next(measured)
@@ -249,27 +210,11 @@ def over_lists(
     centre: bool = False,
     seed: int = 0,
 ) -> dict[Stage, Float]:
-    """Repeat fit and measurement with redrawn word lists.
-
-    A redraw takes the place of the lists throughout: the removal is fitted to its names, and bias
-    is measured before and after along its names and pairs. MIDB is also measured along the names
-    that it leaves out, which the removal has not seen.
-
-    Parameters
-    ----------
-    before
-        At least the vocabulary and the `listed_words`.
-    removal
-        Makes the removal of a redraw from its subspace.
-    draws
-        Number of redraws; see `wordbias.measures.word_lists.redraws`.
-
-    Returns
-    -------
-    dict
-        Values of `effect`, shape ``(draws,)``, nan where undefined. Those along the names left out
-        have the reference left-out, before and after.
-    """
+    """Repeat fit and measurement with redrawn word lists: values of `effect`, ``(draws,)``."""
+    # A redraw takes the place of the lists throughout: the removal is fitted to its names, and bias
+    # is measured before and after along its names and pairs. MIDB is also measured along the names
+    # that it leaves out, which the removal has not seen. `before` has at least the vocabulary and
+    # the `listed_words`.
     panel = Panel(before, before, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     drawn = redraws(attribute, draws, seed)
     found: dict[Stage, Float] = {}
@@ -300,25 +245,10 @@ def _stage_of(row: Row) -> Stage | None:
 
 
 def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float], items: str) -> list[Row]:
-    """Add intervals over word lists to the rows of `effect`.
-
-    Parameters
-    ----------
-    lists
-        See `over_lists`.
-    items
-        See `wordbias.measures.word_lists.items_of_lists`.
-
-    Returns
-    -------
-    list of Row
-        With the keys of `wordbias.measures.word_lists.with_redraws`; after the removal also with
-        the `change`, and the middle 95 % of the changes, `change_lists_low` and
-        `change_lists_high`. MIDB along the directions fitted before is also measured along the
-        names that each redraw leaves out. `unseen_before` is the mean over the redraws of its value
-        before, and `unseen_change` of its change; `unseen_low` and `unseen_high` are the middle 95
-        % of the changes.
-    """
+    """Add intervals over word lists to the rows of `effect`."""
+    # MIDB along the directions fitted before is also measured along the names that each redraw
+    # leaves out: `unseen_before` is the mean over the redraws of its value before, and
+    # `unseen_change` of its change, with the middle 95 % of the changes.
     known = with_redraws(rows, lists, items, _stage_of)
     starts = {row.measure: row for row in known if row.details["stage"] == "before"}
     made = []
@@ -353,26 +283,14 @@ def _unseen(start: Float, change: Float) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A run of MISP: what was fitted, on which words, and what it changed.
-
-    Attributes
-    ----------
-    projection
-        The removal.
-    vocabulary
-        Words to average over.
-    diagnosis
-        The subspace before its weights were replaced.
-    measured
-        Change of the embedding, with those by random removals and over redrawn word lists.
-    components
-        Rows of the components, and of the share of the groups' difference in their span.
-    """
+    """A run of MISP: what was fitted, on which words, and what it changed."""
 
     projection: Projection
     vocabulary: Sequence[str]
-    diagnosis: Diagnosis
+    diagnosis: Diagnosis  # the subspace before its weights were replaced
+    # change of the embedding, with those by random removals and over redrawn word lists
     measured: Effect
+    # rows of the components, and of the share of the groups' difference in their span
     components: list[Row]
 
     @cached_property
@@ -433,28 +351,9 @@ def study(
     null: int = 0,
     lists: int = 0,
 ) -> Study:
-    """Fit MISP on an embedding and compare it with what the removal leaves.
-
-    Parameters
-    ----------
-    embedding
-        At least the vocabulary and the `listed_words`; other words are not looked at.
-    vocabulary
-        V_t, the words to average over.
-    attribute
-        The groups.
-    dims, centre, hard, weights
-        See `wordbias.methods.misp.fit`. MIDB is measured along the weights of the variance,
-        whatever weights are removed.
-    seed
-        Seed of the bootstrap, and of the words whose neighbours are compared.
-    chance
-        Values by chance; see `chance_levels`.
-    null
-        Number of random removals of each kind.
-    lists
-        Number of redraws of the word lists.
-    """
+    """Fit MISP on an embedding and compare it with what the removal leaves."""
+    # The embedding has at least the vocabulary and the `listed_words`; other words are not looked
+    # at. MIDB is measured along the weights of the variance, whatever weights are removed.
     part = embedding.subset([*vocabulary, *sorted(listed_words(attribute))])
     diagnosis = Diagnosis.of(part, attribute, dims, centre=centre, seed=seed)
     options: dict[str, Any] = {"dims": dims, "centre": centre, "seed": seed}
@@ -484,9 +383,7 @@ def chance_levels(
     centre: bool = False,
     seed: int = 0,
 ) -> Values:
-    """Measure bias along directions that do not mean the attribute, before anything is removed.
-
-    The words of the embedding are in the order of frequency.
-    """
+    """Measure bias along directions that do not mean the attribute, before anything is removed."""
+    # The words of the embedding are in the order of frequency.
     panel = Panel(embedding, embedding, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     return chance_values(panel, ("midb", "direct-bias"))

@@ -49,36 +49,20 @@ class Replaced:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Fitted method.
-
-    Parameters
-    ----------
-    name
-        Name of the method.
-    steps
-        Map of rows, in order. A method without steps only replaces.
-    exempt
-        Words, as the vocabulary spells them, that the steps do not change.
-    exempt_steps
-        Steps for exempt words, such as bringing them to length one.
-    replaced
-        Words that get vectors of their own, whatever the steps; exempt words may be among them.
-    found
-        Results of fitting: accuracies, losses, candidates.
-    settings
-        Arguments of the fit, as JSON can hold them.
-    warnings
-        Sentences on the limits of this fit.
-    """
+    """Fitted method."""
 
     name: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step, ...] = ()  # map of rows, in order. A method without steps only replaces.
+    # words, as the vocabulary spells them, that the steps do not change
     exempt: frozenset[str] = frozenset()
+    # steps for exempt words, such as bringing them to length one
     exempt_steps: tuple[Step, ...] = ()
+    # words that get vectors of their own, whatever the steps; exempt words may be among them
     replaced: Replaced = field(default_factory=Replaced)
-    found: tuple[Row, ...] = ()
+    found: tuple[Row, ...] = ()  # results of fitting: accuracies, losses, candidates
+    # arguments of the fit, as JSON can hold them
     settings: Mapping[str, Any] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # sentences on the limits of this fit
 
     def __call__(self, x: Any) -> Any:
         """Map rows as those of words that are not exempt, or an `Embedding` word by word."""

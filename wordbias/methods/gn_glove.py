@@ -1,9 +1,8 @@
 """GN-GloVe vectors, split into a neutral and a gendered part (Zhao et al. 2018).
 
-GN-GloVe is trained so that the last coordinate holds the groups' difference,
-:math:`w = (w_a, w_g)`, and :math:`w_a`, all coordinates but the last, is the debiased vector. This
-module splits vectors that were trained elsewhere. In other vectors the last coordinate has no
-special meaning, and removing it debiases nothing: they are refused.
+GN-GloVe is trained to hold the groups' difference in the last coordinate, :math:`w = (w_a, w_g)`;
+:math:`w_a`, all coordinates but the last, is the debiased vector. In other vectors the last
+coordinate has no special meaning, and removing it debiases nothing: they are refused.
 """
 
 from __future__ import annotations
@@ -38,27 +37,7 @@ def fit(
     drop_last: bool = False,
     check: bool = True,
 ) -> Fitted:
-    """Fit the removal of w_g from GN-GloVe vectors.
-
-    Parameters
-    ----------
-    embedding
-        GN-GloVe vectors.
-    attribute
-        Definitional and equalising pairs, which should differ in the last coordinate; by default
-        gender.
-    drop_last
-        Drop the last coordinate; a vector then has one value less, as w_a in the paper. By default
-        it is set to zero, which gives the same lengths and cosines.
-    check
-        Check that the last coordinate tells the pairs' words apart.
-
-    Raises
-    ------
-    WordbiasError
-        If there is one coordinate only, or a value is not finite; if checked, also if fewer than
-        eight pairs are found or the last coordinate does not tell them apart.
-    """
+    """Fit the removal of w_g from GN-GloVe vectors; setting it to zero gives the same cosines."""
     check_embedding(embedding)
     attribute = as_attribute(attribute)
     step = LastCoordinate(drop_last, embedding.dim)
@@ -85,20 +64,7 @@ def split(embedding: Embedding) -> tuple[Embedding, NDArray[np.float32]]:
 
 @dataclass(frozen=True)
 class LastCoordinate:
-    """Removal of the last of `d` coordinates, which is set to zero or dropped.
-
-    Parameters
-    ----------
-    drop
-        Drop it, ``(…, d)`` to ``(…, d − 1)``; otherwise set it to zero.
-    d
-        Number of values in a row.
-
-    Raises
-    ------
-    WordbiasError
-        If there is only one coordinate.
-    """
+    """Removal of the last of `d` coordinates, which is set to zero or dropped."""
 
     kind: ClassVar[str] = "last-coordinate"
     drop: bool
@@ -121,13 +87,7 @@ class LastCoordinate:
 
 
 def gendered_share(embedding: Embedding) -> Row:
-    """Share of the last coordinate in the squared length of the most frequent words.
-
-    Raises
-    ------
-    WordbiasError
-        If a value is not finite or all are zero.
-    """
+    """Share of the last coordinate in the squared length of the most frequent words."""
     gendered = whole = 0.0
     frequent = embedding.subset(embedding.words[:SIZE])
     for x in finite_blocks(frequent):
@@ -158,18 +118,7 @@ def _group_rows(embedding: Embedding, attribute: Attribute) -> Iterator[Row]:
 
 
 def separation(first: NDArray[Any], second: NDArray[Any]) -> float:
-    r"""Area under the ROC curve, :math:`P(a > b) + P(a = b) / 2`, or one minus it if that is more.
-
-    Parameters
-    ----------
-    first, second
-        Values of two groups, shapes ``(n,)`` and ``(m,)``.
-
-    Returns
-    -------
-    float
-        1 if a threshold separates the groups, whichever is above it; .5 by chance.
-    """
+    """Area under the ROC curve, P(a > b) + P(a = b) / 2, or one minus it if that is more."""
     above = first[:, None] > second
     equal = first[:, None] == second
     area = float(above.mean() + equal.mean() / 2)

@@ -35,29 +35,10 @@ def fit(
     vector is regressed on them with a ridge penalty, and what they predict is subtracted:
 
     .. math:: n \mapsto n - G (G^\top G + \alpha I)^{-1} G^\top n
-
-    Parameters
-    ----------
-    embedding
-        Vectors to fit to.
-    attribute
-        Specific words, which in every capitalisation that the embedding has are ``G`` and are not
-        changed. By default gender.
-    alpha
-        Ridge penalty; 60 in the released code, for vectors that are not normalised. It is weaker
-        the longer the vectors are.
-
-    Raises
-    ------
-    WordbiasError
-        If no specific word is found, one's vector is not finite, all are zero, or `alpha` is not
-        positive or so large that nothing would change.
-
-    Notes
-    -----
-    Like the released code and WEFE's this has no intercept: vectors are not centred. Theirs hold a
-    matrix of ``m`` weights for every word; here it is one soft projection, see `regression`.
     """
+    # Like the released code and WEFE's this has no intercept, and α = 60 is for vectors that are
+    # not normalised. Theirs hold a matrix of m weights for every word; here it is one soft
+    # projection.
     check_embedding(embedding)
     attribute = as_attribute(attribute)
     exempt = spellings(attribute.specific)
@@ -88,23 +69,10 @@ def fit(
 def regression(definition: ArrayLike, alpha: float = ALPHA) -> Subspace:
     r"""Return the subspace whose soft removal leaves the residuals of a ridge regression.
 
-    With the singular values `s` and left singular vectors `u` of ``G``,
+    With the singular values `s` and left singular vectors `u` of ``G``, whose columns are the rows
+    of `definition`, shape ``(m, d)``,
 
-    .. math:: G (G^\top G + \alpha I)^{-1} G^\top
-              = \sum_i \frac{s_i^2}{s_i^2 + \alpha} u_i u_i^\top
-
-    Parameters
-    ----------
-    definition
-        The columns of ``G`` as rows, shape ``(m, d)``.
-    alpha
-        Ridge penalty. Towards 0 this is the projection that removes the span of ``G`` whole.
-
-    Raises
-    ------
-    WordbiasError
-        If `alpha` is not positive, all vectors are zero, or no weight reaches the precision of
-        float32.
+    .. math:: G (G^\top G + \alpha I)^{-1} G^\top = \sum_i \frac{s_i^2}{s_i^2 + \alpha} u_i u_i^\top
     """
     rows = matrix(definition)
     if not (alpha > 0 and np.isfinite(alpha)):

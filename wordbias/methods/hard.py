@@ -38,38 +38,12 @@ def fit(
     equalise: bool = True,
     as_published: bool = False,
 ) -> Fitted:
-    """Fit hard debiasing.
-
-    All vectors are brought to length one; every word but the attribute's specific ones loses its
-    component along the direction and is brought to length one again; pairs are equalised.
-
-    Specific words are the words that the attribute lists as specific, and the words of its
-    definitional and equalising pairs, listed or not, in all capitalisations. Mary, who defines the
-    direction, is not neutral to it. Our list for gender has all words of its pairs; the published
-    one lacks Mary and John (definitional) and Catholic_priest (equalising).
-
-    Parameters
-    ----------
-    embedding
-        Vectors to fit to.
-    attribute
-        Definitional pairs, equalising pairs and specific words; by default gender.
-    direction
-        ``pca``, as in the paper: the first principal component of the definitional pairs, on
-        unit length. See `wordbias.measures.direction.find_direction` for the others.
-    equalise
-        Equalise the pairs, in the order of the list; see `cased`.
-    as_published
-        Only the listed words are specific, as they are spelled, as in the released code. Mother
-        then loses its gender, and so does a word of a definitional pair that is not listed. Pairs
-        are equalised in the order of the list all the same.
-
-    Raises
-    ------
-    WordbiasError
-        If the direction is undefined for lack of words or of a difference; with `as_published` if
-        the attribute lists no word of its definitional pairs as specific.
-    """
+    """Fit hard debiasing: neutralise all but the specific words, at length one; equalise pairs."""
+    # Specific words are those that the attribute lists as specific, and the words of its
+    # definitional and equalising pairs, listed or not, in all capitalisations. Mary, who defines
+    # the direction, is not neutral to it. As published only the listed words are specific, as they
+    # are spelled: Mother loses its gender. The published list lacks Mary and John (definitional)
+    # and Catholic_priest (equalising).
     check_embedding(embedding)
     attribute = as_attribute(attribute)
     part = on_unit_length(embedding, listed_words(attribute))
@@ -81,11 +55,9 @@ def fit(
 
 
 def fit_moments(moments: Sequence[Moments], settings: Mapping[str, Any]) -> tuple[Step, ...]:
-    """Fit to the labels of some rows: the span of the differences between the means of each.
-
-    Rows that were brought to length one are so again afterwards; those inside a model, whose layers
-    read their lengths, are not.
-    """
+    """Fit to the labels of some rows: the span of the differences between the means of each."""
+    # Rows that were brought to length one are so again afterwards; those inside a model, whose
+    # layers read their lengths, are not.
     direction = settings.get("direction", "means")
     if direction not in ("pca", "means"):
         raise WordbiasError(f"Hard: the direction {direction!r} is for words; rows take only means")
@@ -119,10 +91,7 @@ def neutralise(
     exempt: Iterable[str],
     settings: dict[str, Any],
 ) -> Fitted:
-    """Fit a method that neutralises all but the exempt words along a subspace, and equalises sets.
-
-    The subspace may have any number of dimensions.
-    """
+    """Fit a method that neutralises all but the exempt words along a subspace; equalise sets."""
     projection = removal(g)
     whole = projection.subspace
     fitted = Fitted(
@@ -147,13 +116,7 @@ def neutralise(
 
 
 def on_unit_length(embedding: Embedding, words: Iterable[str]) -> Embedding:
-    """Return the part of an embedding with the given words, at length one.
-
-    Raises
-    ------
-    WordbiasError
-        If it has none of them.
-    """
+    """Return the part of an embedding with the given words, at length one."""
     part = embedding.subset(sorted(words))
     if not len(part):
         raise WordbiasError(
@@ -167,12 +130,10 @@ def on_unit_length(embedding: Embedding, words: Iterable[str]) -> Embedding:
 
 
 def cased(sets: Iterable[Sequence[str]], vocabulary: Container[str]) -> list[Words]:
-    """Return sets in lower case, Title Case and UPPER CASE, as the published code does.
-
-    A form counts if all of its words are in the vocabulary. The order is that of the list, which
-    matters for a word in several sets. The published code iterates over a Python set, and its
-    result there depends on hash values.
-    """
+    """Return sets in lower case, Title Case and UPPER CASE, as the published code does."""
+    # A form counts if all of its words are in the vocabulary. The order is that of the list, which
+    # matters for a word in several sets. The published code iterates over a Python set, and its
+    # result there depends on hash values.
     forms = (
         tuple(form(word) for word in words)
         for words in sets
@@ -205,20 +166,9 @@ def equalise(x: Float, g: Subspace) -> Float:
 
     with :math:`\mu` the mean of the set and :math:`B` the part inside the subspace. Every word
     gets length one and the same distance to anything without a component in the subspace.
-
-    Parameters
-    ----------
-    x
-        Vectors of the set, shape ``(n, d)``, n ≥ 2, of length one.
-    g
-        Subspace; its weights are ignored.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(n, d)``; `x` itself if a word does not differ from the mean of the set inside the
-        subspace, so that its side is undefined.
     """
+    # `x` has shape (n, d), n ≥ 2; it is returned if a word does not differ from the mean of the set
+    # inside the subspace: its side is undefined. The weights of `g` are ignored.
     mu = x.mean(0)
     nu = g.remove(mu, hard=True)
     inside = g.coordinates(x - mu) @ g.basis

@@ -60,51 +60,13 @@ def fit(
     as_published: bool = False,
     seed: int = 0,
 ) -> Fitted:
-    """Fit INLP.
-
-    Parameters
-    ----------
-    embedding
-        Vectors whose words are labelled; see `labelled_words`.
-    attribute
-        Two groups or more, or a file with them; by default gender.
-    classes
-        As many as groups: the words that lean most to each, one direction a round for two groups
-        and up to `k` for more. One more: neutral words as well, and a direction more. By default 3
-        for two groups, as published, and `k` for more.
-    rounds
-        Number of rounds at most; 35 in the published code.
-    per_class
-        Number of words in each class; by default 5 % of the candidates, 7,500 at most.
-    weights
-        ``hard`` removes all directions whole. ``information`` removes those of a round by its
-        `information_weight`, as Dawkins (2021, section 5) proposes; for later rounds the earlier
-        directions are removed whole all the same.
-    classifier
-        ``svm``, as published, or ``logistic``; neither has an intercept.
-    as_published
-        Train on the vectors as they are, and do all rounds in which there is a direction. By
-        default the vectors are centred on the mean of the training words. The rounds end at the
-        first classifier whose held-out balanced accuracy is at most a point above chance; its
-        directions are not removed. Centring replaces the intercept. A hyperplane through the origin
-        may be at chance because all words are on one side of it, while a shifted one tells them
-        apart.
-    seed
-        Seed of the neutral words and of the split into training, development and test words.
-
-    Returns
-    -------
-    Fitted
-        One `Projection`. Its rows are ``inlp-accuracy``, one a round, and ``probe-accuracy`` of
-        fresh classifiers before and after, on the three sets that `linear_classifiers.probe`
-        names. It is fitted on the training words; the development words only end the rounds.
-
-    Raises
-    ------
-    WordbiasError
-        If an argument is unknown, the attribute has no axis, a class has too few words, the first
-        classifier is at chance already, or the rounds use up all dimensions.
-    """
+    """Fit INLP; the development words only end the rounds."""
+    # As published, all rounds in which there is a direction are done, on the vectors as they are.
+    # By default they are centred on the mean of the training words, which replaces the intercept: a
+    # hyperplane through the origin may be at chance because all words are on one side of it, while
+    # a shifted one tells them apart. The rounds end at the first classifier whose held-out balanced
+    # accuracy is at most a point above chance. With `information` (Dawkins 2021, section 5) the
+    # directions of a round have its weight; for later rounds they are removed whole all the same.
     check_embedding(embedding)
     attribute = as_groups(attribute)
     classes = default_classes(attribute) if classes is None else classes
@@ -140,10 +102,8 @@ def fit(
 def fit_rows(
     x: NDArray[np.floating[Any]], labels: Sequence[Integers], settings: Mapping[str, Any]
 ) -> tuple[tuple[Projection, ...], tuple[str, ...]]:
-    """Fit INLP to each label of some rows, after those before it; return the steps and warnings.
-
-    Of each class `HELD_OUT` is held out, to end the rounds.
-    """
+    """Fit INLP to each label of some rows, after those before it; return the steps and warnings."""
+    # Of each class `HELD_OUT` is held out, to end the rounds.
     left, steps, warnings = x.astype(np.float64), list[Projection](), list[str]()
     removed = 0
     most = settings.get("rounds", ROUNDS)
@@ -201,30 +161,8 @@ def fit_vectors(
     as_published: bool = False,
     at_least: int = 0,
 ) -> tuple[Projection | None, Rounds]:
-    """Fit INLP on vectors and their classes.
-
-    Parameters
-    ----------
-    x, labels
-        Vectors and their classes, 0 to K − 1, shapes ``(n, d)`` and ``(n,)``.
-    train, dev
-        Indices of training vectors, and of development vectors of two classes or more, whose
-        accuracy ends the rounds.
-    rounds, weights, classifier, as_published
-        See `fit`.
-    at_least
-        Number of dimensions that are kept; by default removing all is an error.
-
-    Returns
-    -------
-    projection, trained
-        The removal (None if no classifier is better than chance), and what the rounds found.
-
-    Raises
-    ------
-    WordbiasError
-        If an argument is unknown, or the rounds use up all dimensions.
-    """
+    """Fit INLP on vectors (n, d) and their classes (n,), 0 to K − 1; None at chance at once."""
+    # `at_least` is the number of dimensions that are kept; by default removing all is an error.
     if rounds < 1:
         raise WordbiasError(f"rounds: expected at least 1, got {rounds}")
     if weights not in WEIGHTS:
@@ -258,17 +196,10 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """Directions and accuracies of all rounds.
+    """Directions and accuracies of all rounds."""
 
-    Attributes
-    ----------
-    basis
-        Orthonormal rows, those of the first round first, shape ``(k, d)``.
-    rounds
-        Rounds in order; the last gave no direction if its classifier was at chance.
-    """
-
-    basis: Matrix
+    basis: Matrix  # orthonormal rows, those of the first round first, shape `(k, d)`
+    # rounds in order; the last gave no direction if its classifier was at chance
     rounds: tuple[Round, ...]
 
     @property
@@ -296,33 +227,12 @@ def learn(
 ) -> Rounds:
     """Find the directions that the classifiers of all rounds use.
 
-    The published recipe sums the projections of all rounds and takes the row space of the sum,
-    ``P = I − P_R(Σ P_R(W_i))``. The row space of a sum of projections is the span of theirs, so one
+    The published recipe sums the projections of all rounds and takes the row space of the sum, ``P
+    = I − P_R(Σ P_R(W_i))``. The row space of a sum of projections is the span of theirs: one
     orthonormal basis that every round extends gives the same `P`, and keeps it a projection.
-
-    Parameters
-    ----------
-    x, labels
-        Vectors of words and their classes, shapes ``(n, d)`` and ``(n,)``.
-    train, dev
-        Indices of the words to train on, and of those to measure balanced accuracy on.
-    rounds
-        Number of rounds at most.
-    classifier
-        ``svm`` or ``logistic``, without an intercept.
-    centre
-        Train on the vectors less the mean of the training words.
-    stop_at
-        Accuracy at or below which a classifier ends the rounds; its directions are not removed.
-        By default only a classifier that is zero up to rounding ends them.
-    at_least
-        Number of dimensions that are kept.
-
-    Raises
-    ------
-    WordbiasError
-        If no dimension is left.
     """
+    # Accuracy at or below `stop_at` ends the rounds; by default only a classifier that is zero up
+    # to rounding does.
     x = x - x[train].mean(0) if centre else x
     solve = _solver(classifier, x[train], labels[train])
     silent = _SILENT / max(float(np.linalg.norm(x[train], axis=1).max()), 1.0)
@@ -368,27 +278,12 @@ def information_weight(accuracy: float, classes: int) -> float:
     for a classifier that is better than chance, and would add what it should remove. What is meant
     is ``2 acc_i − 1``: 0 at chance and 1 for a classifier that is always right. This is its form
     for any number of classes.
-
-    Parameters
-    ----------
-    accuracy
-        Balanced accuracy on held-out words.
-    classes
-        Number of classes `K`.
     """
     return float(np.clip((classes * accuracy - 1) / (classes - 1), 0, 1))
 
 
 def row_space(w: Matrix, silent: float = 0.0) -> Matrix:
-    """Return orthonormal rows, shape ``(r, d)``, that span the rows of `w`.
-
-    Parameters
-    ----------
-    w
-        Shape ``(K, d)``, of any rank.
-    silent
-        Length up to which a direction counts as none.
-    """
+    """Return orthonormal rows, (r, d), that span the rows of `w` longer than `silent`."""
     _, s, vt = np.linalg.svd(w, full_matrices=False)
     spanned: Matrix = vt[s > max(silent, s[0] * max(w.shape) * _EPS)]
     return spanned

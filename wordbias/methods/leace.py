@@ -52,36 +52,7 @@ def fit(
     method: str = "leace",
     shrinkage: bool = True,
 ) -> Fitted:
-    """Fit LEACE on labelled words.
-
-    Parameters
-    ----------
-    embedding
-        Vectors whose words are labelled; see `labelled_words`.
-    attribute
-        Two groups or more, or a file with them; by default gender.
-    classes
-        As many as groups, the default: the words that lean most to each. One more: neutral words as
-        well.
-    per_class
-        Number of words in each class; by default 5 % of the candidates, 7,500 at most.
-    seed
-        Seed of the neutral words and of the held-out words.
-    method, shrinkage
-        See `erase`.
-
-    Returns
-    -------
-    Fitted
-        One `Erasure`, fitted on all words but the 30 % held out. Its rows are ``probe-accuracy`` of
-        fresh classifiers before and after, on the three sets that `linear_classifiers.probe` names.
-
-    Raises
-    ------
-    WordbiasError
-        If the attribute has no axis, a class has too few words, or the classes do not differ in
-        their means.
-    """
+    """Fit LEACE on labelled words, all but the 30 % held out."""
     check_embedding(embedding)
     attribute = as_groups(attribute)
     classes = len(attribute.groups) if classes is None else classes
@@ -96,20 +67,12 @@ def fit(
 
 @dataclass(frozen=True, eq=False)
 class Erasure(Arrays):
-    """Affine map that moves rows along a few directions: ``x − L R (x − b)``, `L R` low-rank.
-
-    Attributes
-    ----------
-    left, right
-        `L` and `R`, shapes ``(d, k)`` and ``(k, d)``.
-    bias
-        Row that is not changed, shape ``(d,)``.
-    """
+    """Affine map that moves rows along a few directions: ``x − L R (x − b)``, `L R` low-rank."""
 
     kind: ClassVar[str] = "erasure"
-    left: Any
+    left: Any  # `L` and `R`, shapes `(d, k)` and `(k, d)`
     right: Any
-    bias: Any
+    bias: Any  # row that is not changed, shape `(d,)`
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -137,43 +100,17 @@ def fit_moments(moments: Sequence[Moments], settings: Mapping[str, Any]) -> tupl
 def fit_erasure(
     x: Matrix, labels: NDArray[np.intp], method: str = "leace", shrinkage: bool = True
 ) -> Erasure:
-    """Fit the eraser of classes on vectors; see `erase`.
-
-    Parameters
-    ----------
-    x, labels
-        Vectors and their classes, 0 to K − 1, shapes ``(n, d)`` and ``(n,)``.
-    method, shrinkage
-        See `erase`.
-    """
+    """Fit the eraser of classes, 0 to K − 1, on vectors (n, d); see `erase`."""
     return erase([Moments.of_codes(x, labels, numbered(labels))], method, shrinkage)
 
 
 def erase(moments: Sequence[Moments], method: str = "leace", shrinkage: bool = True) -> Erasure:
-    """Return the eraser of one label or several, by the moments of the same vectors by each.
-
-    The classes' means become equal however the covariance is estimated; the estimate only decides
-    how little else moves. It is shrunk, see `shrunk_covariance`: vectors that are fewer than their
-    dimensions, or constant in some of them, are then no special case. Of several labels the one-hot
-    columns of all are erased: the means become equal of the classes of each.
-
-    Parameters
-    ----------
-    moments
-        Moments by each label.
-    method
-        ``leace``, or ``orth``: the orthogonal projection that makes the classes' means equal.
-    shrinkage
-        Shrink the covariance, as the paper's authors do by default. Without, the map is the one
-        that moves the vectors it is fitted on least. With it they move further, the more so the
-        more their variances differ.
-
-    Raises
-    ------
-    WordbiasError
-        If `method` is unknown, there is only one class, the vectors have no length, the means do
-        not differ, or rounding keeps them apart.
-    """
+    """Return the eraser of one label or several, by the moments of the same vectors by each."""
+    # The classes' means become equal however the covariance is estimated; the estimate only decides
+    # how little else moves. It is shrunk by default, as the paper's authors do: vectors that are
+    # fewer than their dimensions, or constant in some of them, are then no special case. Without,
+    # the map is the one that moves the vectors it is fitted on least. Of several labels the one-hot
+    # columns of all are erased. `orth` is the orthogonal projection that makes the means equal.
     if method not in METHODS:
         raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
     first = moments[0]
@@ -200,10 +137,8 @@ def erase(moments: Sequence[Moments], method: str = "leace", shrinkage: bool = T
 
 
 def _without_rounding(left: Matrix, right: Matrix, moments: Moments) -> tuple[Matrix, ...]:
-    """Return an eraser that leaves constant coordinates alone; those of rounding become zero.
-
-    Some of all-MiniLM-L6-v2 are 1e-33, and tell the label to whom scales them.
-    """
+    """Return an eraser that leaves constant coordinates alone; those of rounding become zero."""
+    # Some of all-MiniLM-L6-v2 are 1e-33, and tell the label to whom scales them.
     constant, variance = constant_coordinates(moments), np.diag(moments.covariance())
     left, right, bias = left.copy(), right.copy(), moments.mean.copy()
     left[constant], right[:, constant] = 0, 0
@@ -239,13 +174,6 @@ def shrunk_covariance(s: Matrix, n: int) -> Matrix:
 
     The mean variance `m` is not robust. A single vector that is far longer than all others sets it,
     and `α`. The directions in which the others vary are then shrunk to nearly one variance.
-
-    Parameters
-    ----------
-    s
-        Covariance of the vectors, shape ``(d, d)``.
-    n
-        Number of vectors.
     """
     d = len(s)
     level = float(np.trace(s)) / d

@@ -44,27 +44,11 @@ def probe_rows(
 def probe(
     classifier: str, x: Matrix, labels: Integers, fitted: Integers, test: Integers
 ) -> dict[str, tuple[float, int]]:
-    """Return balanced accuracy and number of words on three sets of words.
-
-    Parameters
-    ----------
-    classifier
-        One of `CLASSIFIERS`.
-    x, labels
-        Vectors of words and their classes, shapes ``(n, d)`` and ``(n,)``.
-    fitted
-        Indices of the words that a method was fitted on.
-    test
-        Indices of the held-out words.
-
-    Returns
-    -------
-    dict
-        ``fitted``: trained and tested on the fitted words. ``test``: trained on the fitted words,
-        tested on the held-out words. ``unseen``: trained on held-out words too, in five-fold
-        cross-validation. That is the hardest of the three: a method may remove what a classifier
-        learns from in the words it is fitted on, and leave it in others.
-    """
+    """Return balanced accuracy and number of words on three sets of words."""
+    # `fitted`: trained and tested on the fitted words. `test`: tested on the held-out words.
+    # `unseen`: trained on held-out words too, in five-fold cross-validation. That is the hardest of
+    # the three: a method may remove what a classifier learns from in the words it is fitted on, and
+    # leave it in others.
     found = _classified(classifier, x[fitted], labels[fitted], x[np.concatenate([fitted, test])])
     on_fitted, on_test = found[: len(fitted)], found[len(fitted) :]
     return {
@@ -86,18 +70,9 @@ def _cross_validated(classifier: str, x: Matrix, labels: Integers) -> float:
 
 
 def scores(classifier: str, x: Matrix, labels: Integers, tested: Matrix) -> Matrix:
-    """Train a classifier with an intercept and return its scores, shape ``(m, 1 or K)``.
-
-    Parameters
-    ----------
-    classifier
-        ``svm``: the optimum of sklearn's ``LinearSVC(dual=False)``; ``logistic``: sklearn's
-        ``LogisticRegression()``.
-    x, labels
-        Training vectors and their classes, shapes ``(n, d)`` and ``(n,)``.
-    tested
-        Vectors to score, shape ``(m, d)``.
-    """
+    """Train a classifier with an intercept and return its scores, shape ``(m, 1 or K)``."""
+    # `svm` is the optimum of sklearn's LinearSVC(dual=False), `logistic` sklearn's
+    # LogisticRegression().
     if classifier == "svm":
         normals = LinearSvm(_with_one(x), labels).solve()
         scored: Matrix = _with_one(tested) @ normals.T
@@ -139,25 +114,11 @@ class LinearSvm:
     .. math:: \min_w \; \tfrac12 \|w\|^2 + C \sum_i \max(0,\, 1 - y_i \langle w, x_i\rangle)^2
 
     is what sklearn's ``LinearSVC(fit_intercept=False, dual=False)`` minimises. The function is
-    convex, and quadratic wherever the words within the margin (the active ones) stay the same, so
-    that Newton's method with an exact line search ends after a few steps (Keerthi and DeCoste 2005,
-    *A Modified Finite Newton Method for Fast Solution of Large Scale Linear SVMs*). Its Hessian
-    ``I + 2C Σ_active x xᵀ`` is not summed anew each time: words that enter or leave the active set
-    are added or taken away, and for a subspace it is projected.
-
-    Parameters
-    ----------
-    x
-        Vectors, shape ``(n, d)``.
-    labels
-        Classes of the words, 0 to K − 1, shape ``(n,)``.
-    cost
-        Cost `C` of a word within the margin.
-
-    Raises
-    ------
-    WordbiasError
-        If there is only one class, or a vector is not finite.
+    convex, and quadratic wherever the words within the margin (the active ones) stay the same:
+    Newton's method with an exact line search ends after a few steps (Keerthi and DeCoste 2005, *A
+    Modified Finite Newton Method for Fast Solution of Large Scale Linear SVMs*). Its Hessian ``I +
+    2C Σ_active x xᵀ`` is not summed anew each time: words that enter or leave the active set are
+    added or taken away, and for a subspace it is projected.
     """
 
     signs: Matrix
@@ -174,20 +135,9 @@ class LinearSvm:
         self._accuracy = _PRECISION * 2 * cost * float(np.linalg.norm(x, axis=1).sum())
 
     def solve(self, within: Matrix | None = None) -> Matrix:
-        """Return the normal vectors of the best hyperplanes, shape ``(1 or K, d)``.
-
-        Starts from the words that were active when the last subspace was solved.
-
-        Parameters
-        ----------
-        within
-            Orthonormal rows, shape ``(m, d)``, that span the subspace. By default the whole space.
-
-        Raises
-        ------
-        WordbiasError
-            If the optimum is not reached.
-        """
+        """Return the normal vectors of the best hyperplanes, shape ``(1 or K, d)``."""
+        # Starts from the words that were active when the last subspace was solved. `within` has
+        # orthonormal rows, (m, d), that span the subspace.
         basis = np.eye(self.x.shape[1]) if within is None else within
         w = np.stack([self._optimum_of_the_active(k, basis) for k in range(len(self.signs))])
         f = self.signs * (w @ self.x.T)
@@ -238,10 +188,8 @@ class LinearSvm:
 
 
 def one_against_the_rest(labels: NDArray[np.intp]) -> Matrix:
-    """Return +1 for the words of a class and −1 for the others, shape ``(K, n)``.
-
-    For two classes the shape is ``(1, n)``, with +1 for the second, as in sklearn.
-    """
+    """Return +1 for the words of a class and −1 for the others, shape ``(K, n)``."""
+    # For two classes the shape is (1, n), with +1 for the second, as in sklearn.
     classes = np.unique(labels)
     if len(classes) < 2:
         raise WordbiasError(f"expected words of at least two classes, got {len(classes)}")
@@ -252,20 +200,9 @@ def one_against_the_rest(labels: NDArray[np.intp]) -> Matrix:
 def best_step(slack: Matrix, along: Matrix, slope: float, curve: float, cost: float) -> float:
     """Return the exact minimum `t` along a descending line.
 
-    The derivative by `t` of the objective at ``w + t p`` is
-    ``⟨w, p⟩ + t⟨p, p⟩ − 2C Σ a_i max(0, s_i − t a_i)``. It grows, and it is linear between the
-    places ``s_i / a_i`` where a word crosses the margin.
-
-    Parameters
-    ----------
-    slack
-        ``s_i = 1 − y_i⟨w, x_i⟩``, shape ``(n,)``.
-    along
-        ``a_i = y_i⟨p, x_i⟩``, shape ``(n,)``.
-    slope, curve
-        ``⟨w, p⟩`` and ``⟨p, p⟩``.
-    cost
-        `C`.
+    The derivative by `t` of the objective at ``w + t p`` is ``⟨w, p⟩ + t⟨p, p⟩ − 2C Σ a_i max(0,
+    s_i − t a_i)``, with ``s_i = 1 − y_i⟨w, x_i⟩`` and ``a_i = y_i⟨p, x_i⟩``. It grows, and it is
+    linear between the places ``s_i / a_i`` where a word crosses the margin.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         place = slack / along

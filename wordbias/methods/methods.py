@@ -59,30 +59,7 @@ def fit_methods(
     seed: int = 0,
     device: str | None = None,
 ) -> tuple[Chain, Embedding]:
-    """Fit methods one after the other, each on the result of the ones before it.
-
-    Parameters
-    ----------
-    methods
-        Methods in the order in which they are applied.
-    embedding
-        Vectors that the first method is fitted on.
-    attribute
-        The groups; by default gender, for multi-hard its own sets. Only misp, mhd, multi-hard,
-        inlp, leace and conceptor take more than two.
-    seed, device
-        Seed and device of the methods that take one and have none of their own.
-
-    Returns
-    -------
-    chain, debiased
-        The fitted methods, and the embedding after them.
-
-    Raises
-    ------
-    WordbiasError
-        If a method cannot be fitted, or changes nothing.
-    """
+    """Fit methods one after the other, each on the result of the ones before it."""
     if not methods:
         raise UsageError(f"methods: name at least one of {', '.join(METHODS)}")
     refuse_mixed_centring({_is_centred(one) for one in methods})
@@ -152,13 +129,7 @@ def defaults_of(name: str) -> dict[str, Any]:
 
 
 def parse_columns(methods: ChainsLike) -> dict[str, list[Configured]]:
-    """Return chains by their texts: ``misp hard,misp inlp:rounds=10``; ``none`` for none.
-
-    Raises
-    ------
-    UsageError
-        See `wordbias.settings.read_chain`; also if ``none`` is one of several.
-    """
+    """Return chains by their texts: ``misp hard,misp inlp:rounds=10``; ``none`` for none."""
     listed = as_listed(methods)
     words = [word for one in listed if isinstance(one, str) for word in one.lower().split()]
     if listed and not words and all(isinstance(one, str) for one in listed):

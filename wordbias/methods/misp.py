@@ -39,35 +39,12 @@ def fit(
     weights: str | Sequence[float] = "variance",
     as_published: bool = False,
 ) -> Projection:
-    """Fit MISP; the result maps vectors, or a whole embedding.
-
-    Parameters
-    ----------
-    embedding
-        Vectors of the groups' words.
-    attribute
-        The groups, or a file with them; by default gender, 100 + 100 common first names. More than
-        two give the subspace of their means, see `Subspace.from_means`. Apart from it, the paper's
-        pairwise differences hold only variation within the groups, and more of it with more groups.
-    dims
-        Components to remove. By default 4, as in the paper, where they were chosen on the test
-        correlation itself; of k > 2 groups all k − 1.
-    centre
-        Centre the differences f − m, as the paper's PCA of one side does. The difference between
-        the groups then drops out, and hardly any of it is removed; see `Subspace.from_groups`. By
-        default it is among the components. Not for more than two groups, whose means are compared.
-    hard
-        Project the components out whole: MHD, the paper's control.
-    weights
-        See `wordbias.subspace.reweighted`.
-    as_published
-        All settings of the paper, which are these defaults but for `centre`.
-
-    Raises
-    ------
-    WordbiasError
-        If too few words of a group are found, or `dims` or `weights` do not fit.
-    """
+    """Fit MISP; the result maps vectors, or a whole embedding."""
+    # The default of 4 components is the paper's, chosen there on the test correlation itself.
+    # Centred, as the paper's PCA of one side is, the difference between the groups drops out, and
+    # hardly any of it is removed; see `Subspace.from_groups`. More than two groups give the
+    # subspace of their means: the paper's pairwise differences hold, apart from it, only variation
+    # within the groups.
     groups = as_groups(attribute)
     subspace = fit_groups(embedding, groups, dims, centre=centre or as_published)
     return Projection(reweighted(subspace, weights), hard)
@@ -87,10 +64,8 @@ def fit_groups(
 def fit_vectors(
     groups: Sequence[NDArray[np.floating[Any]]], dims: int | None = None, *, centre: bool = False
 ) -> Subspace:
-    """Fit the subspace to vectors of two groups or more, each ``(n_j, d)``; see `fit_groups`.
-
-    But for rounding it is `subspace_of` their moments.
-    """
+    """Fit the subspace to vectors of two groups or more, each ``(n_j, d)``; see `fit_groups`."""
+    # But for rounding it is `subspace_of` their moments.
     first, second, *others = groups
     if dims is not None:
         check_dims(dims, first.shape[1])
@@ -124,16 +99,9 @@ def fit_moments(
 
 
 def subspace_of(moments: Moments, dims: int | None = None, *, centre: bool = False) -> Subspace:
-    """Fit the subspace of MISP: differences of the rows of two classes, means of more classes.
-
-    Parameters
-    ----------
-    dims
-        Number of components; by default 4 for two classes and K − 1 for more, or all if there are
-        fewer. One dimension of two or more is kept.
-    centre
-        See `Subspace.from_groups`.
-    """
+    """Fit the subspace of MISP: differences of the rows of two classes, means of more classes."""
+    # By default 4 components for two classes and K − 1 for more, or all if there are fewer. One
+    # dimension of two or more is kept.
     means, counts = moments.means, moments.counts
     if len(means) > 2:
         if centre:
@@ -152,13 +120,8 @@ def subspace_of(moments: Moments, dims: int | None = None, *, centre: bool = Fal
 
 
 def components_of_means(moments: Sequence[Moments], dims: int | None = None) -> Subspace:
-    """Return the components of the differences between the means of each label of some rows.
-
-    Parameters
-    ----------
-    dims
-        Number of components; by default all of them, but of two dimensions or more one is kept.
-    """
+    """Return the components of the differences between the means of each label of some rows."""
+    # Of two dimensions or more one is kept.
     rows = np.concatenate([one.means - one.means.mean(0) for one in moments])
     most = sum(len(one.classes) - 1 for one in moments)
     what = f"the means of {' and '.join(str(len(one.classes)) for one in moments)} groups"
@@ -196,13 +159,7 @@ def _root(c: Floats) -> Floats:
 def group_vectors(
     embedding: Embedding, attribute: Attribute | WordGroups
 ) -> list[NDArray[np.float32]]:
-    """Return the vectors of each group's words, an array for each group.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than two words, or ten first names, of a group are found.
-    """
+    """Return the vectors of each group's words, an array for each group."""
     return [embedding.take(found.found) for found in resolve_groups(embedding, attribute)]
 
 

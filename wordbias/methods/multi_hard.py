@@ -23,35 +23,12 @@ def fit(
     equalise: bool = True,
     means: bool = False,
 ) -> Fitted:
-    """Fit hard debiasing over the groups of sets of words, such as three religions.
-
-    The subspace is spanned by the principal components of the definitional sets, each centred on
-    its own mean, on unit length. With sets of two it is `wordbias.methods.hard`; as there, the
-    words of all sets and their capitalisations are kept, listed as specific or not.
-
-    Parameters
-    ----------
-    embedding
-        Vectors to fit to.
-    attribute
-        Pairs of an attribute, or sets of groups, instead of `sets`.
-    sets
-        The sets, or a file with them; by default religion, three groups.
-    dims
-        Number of components; by default one less than the words of the largest set, the most that
-        groups can differ in.
-    equalise
-        Equalise the sets that say so.
-    means
-        Span the subspace by what the means of the attribute's groups differ in, on unit length
-        (`Subspace.from_means`), in place of the sets: for groups without them, such as first
-        names. The default of `dims` is then one less than groups.
-
-    Raises
-    ------
-    WordbiasError
-        If no definitional set is found with all its words, or the sets span fewer components.
-    """
+    """Fit hard debiasing over the groups of sets of words, such as three religions."""
+    # The subspace is spanned by the principal components of the definitional sets, each centred on
+    # its own mean, on unit length. With sets of two it is `wordbias.methods.hard`. `means` spans it
+    # by what the means of the attribute's groups differ in (`Subspace.from_means`): for groups
+    # without sets, such as first names. Groups can differ in one component less than the words of
+    # the largest set.
     check_embedding(embedding)
     groups = None if attribute is None else as_groups(attribute)
     if means and (groups is None or sets is not None):

@@ -40,11 +40,9 @@ _DRAWS, _AS_FAR, _BY_COVARIANCE = 1, 2, 3
 
 
 def random_step(step: Projection | Erasure, rng: np.random.Generator) -> Projection | Erasure:
-    """Return the removal of random directions, the number that a fitted removal has.
-
-    A projection keeps its weights. An affine map, such as that of LEACE, becomes the orthogonal
-    projection along random directions; it leaves the same row where it is.
-    """
+    """Return the removal of random directions, the number that a fitted removal has."""
+    # A projection keeps its weights. An affine map, such as that of LEACE, becomes the orthogonal
+    # projection along random directions; it leaves the same row where it is.
     k, d = (step.subspace.basis if isinstance(step, Projection) else step.right).shape
     directions = random_frame(k, d, rng)
     if isinstance(step, Projection):
@@ -53,17 +51,9 @@ def random_step(step: Projection | Erasure, rng: np.random.Generator) -> Project
 
 
 def subspace_as_far(moved: Float, x: Float, rng: np.random.Generator) -> Subspace:
-    """Draw orthonormal directions whose removal moves rows as far, in the mean square.
-
-    They are removed whole, the last one in part, by their weights.
-
-    Parameters
-    ----------
-    moved
-        What a removal adds to each row, shape ``(n, d)``.
-    x
-        The rows, less the row that the removal leaves where it is, shape ``(n, d)``.
-    """
+    """Draw orthonormal directions whose removal moves rows (n, d) as far, in the mean square."""
+    # They are removed whole, the last one in part. The rows are less the one that the removal
+    # leaves where it is; `moved` is what the removal adds to each.
     d = x.shape[1]
     frame = random_frame(d, d, rng)
     far = np.einsum("nd,nd->", moved, moved) / len(x)
@@ -82,16 +72,9 @@ def erasure_as_far(moved: Float, x: Float, bias: Float, rng: np.random.Generator
 
 
 def random_chains(chain: Chain, draws: Iterable[int], *, seed: int = 0) -> Iterator[Chain]:
-    """Yield draws of chains with random orthonormal directions in every removal, by their numbers.
-
-    Words that a method leaves as they are stay so; for a removal see `random_step`. A draw has
-    random numbers of its own, others than the axes of chance levels have.
-
-    Raises
-    ------
-    WordbiasError
-        If a method is not made of projections, or gives words new vectors.
-    """
+    """Yield draws of chains with random orthonormal directions in every removal."""
+    # Words that a method leaves as they are stay so; for a removal see `random_step`. A draw has
+    # random numbers of its own, others than the axes of chance levels have.
     _check(chain)
     for draw in draws:
         rng = np.random.default_rng((seed, draw, _DRAWS))
@@ -114,29 +97,11 @@ def chains_as_far(
     r"""Draw chains with one removal of random directions, which moves words as far.
 
     It stands in place of the last removal of `chain`; all others are left out. Its weights are 1,
-    for the number of directions that is needed, and less for the last; the displacement is then
-    that of `chain`. Displacement is the mean of :math:`\|w' / \|w'\| - w / \|w\|\|` over the words,
-    where w is the word after the chain without its removals. A step that only scales or shifts
-    vectors, as in `hard` and `double-hard`, is no removal, and both sides do it.
-
-    Parameters
-    ----------
-    embedding, words
-        The words that displacement is counted over.
-    by_covariance
-        Draw directions from the normal distribution with the covariance of the words: the words
-        then have as much of them as of the words' own differences. By default they are uniform.
-
-    Returns
-    -------
-    list of Chain, ndarray
-        The chains, and the number of directions of each, its weights added up, shape ``(draws,)``.
-
-    Raises
-    ------
-    WordbiasError
-        If a method is not made of projections, or gives words new vectors; or if the removal of all
-        directions but one does not move the words as far.
+    for the number of directions that is needed, and less for the last. Displacement is the mean of
+    :math:`\|w' / \|w'\| - w / \|w\|\|` over the words, where w is the word after the chain without
+    its removals. A step that only scales or shifts vectors is no removal, and both sides do it.
+    Directions are drawn uniformly, or from the normal distribution with the covariance of the
+    words: the words then have as much of these directions as of their own differences.
     """
     _check(chain)
     part = embedding.subset(words)
@@ -178,10 +143,8 @@ def chains_as_far(
 def _weights_as_far(
     x: Float, bias: Float, frame: Float, target: float
 ) -> tuple[Float | None, float]:
-    """Return the weights, of the first rows of a frame, that turn rows by `target` in sum.
-
-    None, and the largest sum, where all directions but one do not turn them as far.
-    """
+    """Return the weights, of the first rows of a frame, that turn rows by `target` in sum."""
+    # None, and the largest sum, where all directions but one do not turn them as far.
     from scipy.optimize import brentq
 
     along = frame @ x.T

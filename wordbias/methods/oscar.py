@@ -38,35 +38,11 @@ def fit(
     concept: Concept = None,
     direction: str = "she-he",
 ) -> Fitted:
-    """Fit OSCaR: rotate a concept that is associated with the attribute to 90° from it.
-
-    Unlike a projection it removes nothing; it disentangles the two.
-
-    Parameters
-    ----------
-    embedding
-        Vectors to fit to.
-    attribute
-        Axis, or the words that `direction` needs, for ``v1``; by default gender.
-    concept
-        Words of the second concept, or a file with one a line; by default occupations. Of their
-        first two principal components the one nearer to ``v1`` is ``v2``.
-    direction
-        See `wordbias.measures.direction.find_direction`; of several directions the one
-        nearest to the concept is taken.
-
-    Raises
-    ------
-    WordbiasError
-        If the direction is undefined, too few words of the concept are found or they do not vary,
-        a vector is not finite, or the two are orthogonal already.
-
-    Notes
-    -----
-    Dev et al. (2021) say little about how the concept's directions are made; the released script
-    for encoders centres, as sklearn's PCA does, and so does this. For GloVe it ships two directions
-    and takes, by mistake, the last pair of directions for the nearest.
-    """
+    """Fit OSCaR: rotate a concept that is associated with the attribute to 90° from it."""
+    # Dev et al. (2021) say little about how the concept's directions are made; the released script
+    # for encoders centres, as sklearn's PCA does, and so does this. Of the concept's first two
+    # components the one nearer to v1 is v2. For GloVe it ships two directions and takes, by
+    # mistake, the last pair of directions for the nearest.
     check_embedding(embedding)
     attribute = as_attribute(attribute)
     finite_vectors(embedding, sorted(listed_words(attribute).intersection(embedding.index)))
@@ -95,13 +71,7 @@ def concept_words(concept: Concept = None) -> tuple[str, ...]:
 
 
 def concept_directions(vectors: ArrayLike) -> Float:
-    """Return the first two principal components of vectors ``(n, d)``, or the only one.
-
-    Raises
-    ------
-    WordbiasError
-        If the vectors do not vary.
-    """
+    """Return the first two principal components of vectors ``(n, d)``, or the only one."""
     x = matrix(vectors)
     _, s, vt = np.linalg.svd(x - x.mean(0), full_matrices=False)
     kept: Float = vt[s > max(rounding(vectors), s[0] * max(x.shape) * np.finfo(float).eps)]
@@ -122,10 +92,8 @@ class Chosen(NamedTuple):
 
 
 def nearest_directions(first: Float, second: Float) -> Chosen:
-    """Return the two of ``(k, d)`` and ``(m, d)`` unit directions with the largest ``|cosine|``.
-
-    The second is reversed, if necessary, so that the cosine is positive.
-    """
+    """Return the two of ``(k, d)`` and ``(m, d)`` unit directions with the largest ``|cosine|``."""
+    # The second is reversed, if necessary, to make the cosine positive.
     cosine = first @ second.T
     i, j = np.unravel_index(int(np.abs(cosine).argmax()), cosine.shape)
     return Chosen(first[i], second[j] * (-1 if cosine[i, j] < 0 else 1), int(j) + 1)

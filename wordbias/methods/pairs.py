@@ -78,11 +78,9 @@ def removed(name: str, settings: Mapping[str, Any]) -> tuple[int, bool]:
 def subspace_of_pairs(
     first: Vectors, second: Vectors, dims: int, one_sided: bool = False
 ) -> Subspace:
-    """Fit a subspace to the differences of pairs, both of shape ``(n, d)``.
-
-    Each pair counts as ± half its difference, as in Bolukbasi et al. (2016); `one_sided` centres
-    the differences instead.
-    """
+    """Fit a subspace to the differences of pairs, both of shape ``(n, d)``."""
+    # Each pair counts as ± half its difference, as in Bolukbasi et al. (2016); `one_sided` centres
+    # the differences instead.
     if not one_sided:
         return Subspace.from_pairs(first, second, dims)
     differences = first.astype(float) - second.astype(float)

@@ -46,19 +46,11 @@ that of all, with which no map makes it that of the others."""
 
 @dataclass(frozen=True, eq=False)
 class Transport(Arrays):
-    """Affine map of the rows of each class; it cannot be called without their classes.
-
-    Attributes
-    ----------
-    mean
-        Mean of all classes afterwards, shape ``(d,)``.
-    means, maps
-        Mean and matrix of each class, shapes ``(K, d)`` and ``(K, d, d)``.
-    """
+    """Affine map of the rows of each class; it cannot be called without their classes."""
 
     kind: ClassVar[str] = "transport"
-    mean: Any
-    means: Any
+    mean: Any  # mean of all classes afterwards, shape `(d,)`
+    means: Any  # mean and matrix of each class, shapes `(K, d)` and `(K, d, d)`
     maps: Any
 
     def __call__(self, x: Any) -> Any:
@@ -76,13 +68,7 @@ class Transport(Arrays):
 def fit_rows(
     x: NDArray[np.floating[Any]], labels: Sequence[Integers], settings: Mapping[str, Any]
 ) -> tuple[Transport]:
-    """Fit the map of each class to rows and their classes; see `fit_classes`.
-
-    Raises
-    ------
-    WordbiasError
-        See `fit_classes`; also for several labels.
-    """
+    """Fit the map of each class to rows and their classes; see `fit_classes`."""
     if len(labels) > 1:
         raise WordbiasError(f"qleace: maps rows by one label, found {len(labels)}")
     (codes,) = labels
@@ -94,22 +80,9 @@ def fit_rows(
 
 
 def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Transport:
-    """Return the optimal transport of each class to the barycentre of all.
-
-    Parameters
-    ----------
-    of_classes
-        Moments of the rows of each class.
-    shrinkage
-        Shrink the covariance of each class, as the authors do. The covariances are then nearly
-        equal afterwards, not exactly.
-
-    Raises
-    ------
-    WordbiasError
-        If nothing varies within the classes, or a class does not vary in a direction in which
-        others do: it has too few rows, or a constant column.
-    """
+    """Return the optimal transport of each class to the barycentre of all."""
+    # The covariances are shrunk, as the authors do; they are then nearly equal afterwards, not
+    # exactly.
     counts = np.array([one.n for one in of_classes], float)
     means, weights = np.concatenate([one.means for one in of_classes]), counts / counts.sum()
     covariances = np.stack([one.covariance() for one in of_classes])
@@ -141,16 +114,9 @@ def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Tr
 
 
 def barycentre(covariances: Matrix, weights: Matrix) -> Matrix:
-    """Return the covariance of the Wasserstein barycentre of centred Gaussians.
-
-    It begins with the barycentres of two, which are closed, and goes on by the fixed-point
-    iteration of Álvarez-Esteban et al. (2016, equation 7).
-
-    Parameters
-    ----------
-    covariances, weights
-        Shapes ``(K, d, d)`` and ``(K,)``; the weights add up to one.
-    """
+    """Return the covariance of the Wasserstein barycentre of centred Gaussians, (K, d, d)."""
+    # It begins with the barycentres of two, which are closed, and goes on by the fixed-point
+    # iteration of Álvarez-Esteban et al. (2016, equation 7).
     found: Matrix = covariances[0]
     total = weights[0]
     for one, weight in zip(covariances[1:], weights[1:], strict=True):

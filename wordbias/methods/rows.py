@@ -1,12 +1,10 @@
 """Fits of methods to labelled rows: LEACE, MISP, MHD and Hard by moments, others by rows.
 
-The mathematics of each is in the module of its name. Every place that fits one to labels, such as
-an estimator, `wordbias.erase`, `wordbias.project` and the audit of a model, comes through here.
-
-Several labels, such as gender and race, are erased together. LEACE makes the means equal of the
-classes of each. Hard removes the span of the differences between the means of each. The others are
-fitted to one after the other, in the order given, each to what the one before left; QLEACE takes
-one. Of MISP, MHD and INLP a label of which nothing is left is passed over.
+Every place that fits a method to labels comes through here. Several labels, such as gender and
+race, are erased together. LEACE makes the means equal of the classes of each. Hard removes the span
+of the differences between the means of each. The others are fitted to one after the other, in the
+order given, each to what the one before left; QLEACE takes one. Of MISP, MHD and INLP a label of
+which nothing is left is passed over.
 """
 
 from __future__ import annotations
@@ -50,26 +48,9 @@ def fit_moments(
     *,
     inside: bool = False,
 ) -> Fitted:
-    """Fit a method to the moments of rows.
-
-    Parameters
-    ----------
-    name
-        ``leace``, ``misp``, ``mhd`` or ``hard``.
-    moments
-        Moments of the rows by their labels; several of the same rows by several labels.
-    settings
-        Settings of the method, as its function ``fit`` has them; others are ignored.
-    inside
-        The rows are of a site inside a model, where vectors keep their lengths: ``hard`` brings
-        them to length one elsewhere, before and after.
-
-    Raises
-    ------
-    WordbiasError
-        If the method needs the rows, the moments are of other rows or of one class, or nothing
-        differs.
-    """
+    """Fit a method to the moments of rows, by one label or several."""
+    # Rows `inside` a model keep their lengths: `hard` brings them to length one elsewhere, before
+    # and after.
     listed = [moments] if isinstance(moments, Moments) else list(moments)
     given = dict(settings or {})
     _check(name, listed, unit=name == "hard" and not inside)
@@ -85,24 +66,7 @@ def fit_rows(
     *,
     inside: bool = False,
 ) -> Fitted:
-    """Fit a method to rows and their classes.
-
-    Parameters
-    ----------
-    name
-        One of `ERASERS`.
-    x
-        Rows, shape ``(n, d)``.
-    labels
-        Class of each row, 0 to K − 1, shape ``(n,)``; several for several labels.
-    settings, inside
-        See `fit_moments`.
-
-    Raises
-    ------
-    WordbiasError
-        See `fit_moments`; for INLP also if fewer than two classes have two rows.
-    """
+    """Fit a method to rows (n, d) and the class of each, 0 to K − 1, by one label or several."""
     listed = [labels] if isinstance(labels, np.ndarray) else list(labels)
     given = dict(settings or {})
     kept = {key: plain(value) for key, value in given.items()}
@@ -123,18 +87,7 @@ def fit_labelled(
     *,
     inside: bool = False,
 ) -> Fitted:
-    """Fit a method to rows with their labels, of any number: by their moments, or in memory.
-
-    Parameters
-    ----------
-    name, settings, inside
-        See `fit_moments` and `fit_rows`.
-
-    Raises
-    ------
-    WordbiasError
-        See these; also if there are no vectors, or no labels.
-    """
+    """Fit a method to rows with their labels, of any number: by their moments, or in memory."""
     if rows.rows is None or not rows.labels:
         lacking = "vectors" if rows.rows is None else "labels"
         raise WordbiasError(f"{name}: {rows.name} has no {lacking}; give them to Labelled first")

@@ -1,8 +1,4 @@
-"""Fitted methods on disk, with what they were fitted on: one safetensors file, no pickle.
-
-The settings stand as JSON in its header. What a file holds is checked before it is applied, and
-`Origin` recognises the vectors that it was fitted on, so that no others are transformed unawares.
-"""
+"""Fitted methods on disk, with what they were fitted on: one safetensors file, no pickle."""
 
 from __future__ import annotations
 
@@ -42,13 +38,7 @@ KINDS = {
 
 
 def save_chain(path: str | os.PathLike[str], chain: Chain, origin: Origin) -> None:
-    """Write fitted methods and their origin.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be written.
-    """
+    """Write fitted methods and their origin."""
     tensors: Tensors = {"origin": origin.vectors.astype(np.float32)}
     about = {key: getattr(origin, key) for key in ("name", "sha256", "size", "dim", "words")}
     parts = [_pack(part, f"{i}", tensors) for i, part in enumerate(chain.parts)]
@@ -57,14 +47,7 @@ def save_chain(path: str | os.PathLike[str], chain: Chain, origin: Origin) -> No
 
 
 def load_chain(path: str | os.PathLike[str]) -> tuple[Chain, Origin]:
-    """Read what `save_chain` wrote, from a path or an address on the hub.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such file, or it holds something else or is damaged; if an address cannot be
-        fetched.
-    """
+    """Read what `save_chain` wrote, from a path or an address on the hub."""
     with (
         local(os.fspath(path), wanted=METHOD_FILE) as file,
         reading(file, TRANSFORM) as (tensors, stored),
@@ -80,13 +63,7 @@ def load_chain(path: str | os.PathLike[str]) -> tuple[Chain, Origin]:
 
 
 def check_chain(chain: Chain, origin: Origin) -> None:
-    """Refuse a chain that could not have been fitted on the origin.
-
-    Raises
-    ------
-    WordbiasError
-        If rows of its dimensions cannot be mapped, get more values, or values that are not finite.
-    """
+    """Refuse a chain that could not have been fitted on the origin."""
     if not isinstance(origin.size, int) or not all(
         isinstance(text, str) for text in (origin.name, origin.sha256, *origin.words)
     ):
@@ -198,20 +175,13 @@ _ALIKE = 0.99
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """The embedding that a saved transform was fitted on.
-
-    Attributes
-    ----------
-    name, sha256, size, dim
-        Name, hash of the file where that is known, number of words and of dimensions.
-    words, vectors
-        A few words with their vectors, shape ``(n, d)``, by which it is recognised.
-    """
+    """The embedding that a saved transform was fitted on."""
 
     name: str
     sha256: str
     size: int
     dim: int
+    # a few words with their vectors, shape `(n, d)`, by which it is recognised
     words: tuple[str, ...] = dataclass_field(repr=False)
     vectors: Any = dataclass_field(repr=False)
 
@@ -245,24 +215,9 @@ class Origin:
     def check(
         self, embedding: Embedding, what: str, *, by_length: bool = True, force: bool = False
     ) -> None:
-        """Refuse vectors of other dimensions, and others that have the same words.
-
-        Parameters
-        ----------
-        embedding
-            Embedding to be transformed, or a part of it with `words`.
-        what
-            Name of the transform, for the message.
-        by_length
-            Also refuse the same directions at other lengths.
-        force
-            Compare dimensions only.
-
-        Raises
-        ------
-        WordbiasError
-            If the transform does not belong to these vectors, or they share no word to tell by.
-        """
+        """Refuse vectors of other dimensions, and others that have the same words."""
+        # `by_length` also refuses the same directions at other lengths; `force` compares dimensions
+        # only.
         if embedding.dim != self.dim:
             raise WordbiasError(
                 f"{what}: fitted on {self.name}, whose vectors have {self.dim} dimensions; "

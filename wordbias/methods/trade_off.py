@@ -45,26 +45,13 @@ Values = Mapping[tuple[str, str], float | None]
 
 
 def trade_off_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return a row ``bias-left`` for each column of each embedding in the rows of an audit.
-
-    Parameters
-    ----------
-    rows
-        Rows with a ``stage``; those of a column have ``column`` too. Other rows are left out, and
-        of a model those of other layers than the last.
-
-    Returns
-    -------
-    list of Row
-        Their value is the largest share that is left, see `share_left`, of the main measures that
-        are beyond chance before. That means beyond their chance level. For WEAT, which has a test
-        of its own, it means p < .05 and an interval without the neutral value. MIDB is not among
-        them: misp, mhd and leace lower it by construction. ``of`` has the share of each, and
-        ``unmeasured`` those among them that have no value after. ``kept`` is the smallest share
-        kept of similarity, analogies and neighbours, of a model of `COSTS`; ``costs`` has each.
-        ``pareto`` is true if neither another column nor the original embedding is better in bias
-        left or quality kept and at least equal in the other. For a control it is false.
-    """
+    """Return a row ``bias-left`` for each column of each embedding in the rows of an audit."""
+    # The largest share that is left of the main measures that are beyond chance before: beyond
+    # their chance level, or for WEAT p < .05 and an interval without the neutral value. MIDB is not
+    # among them: misp, mhd and leace lower it by construction. `kept` is the smallest share kept of
+    # similarity, analogies and neighbours, of a model of `COSTS`. `pareto` is true if neither
+    # another column nor the original is better in one of the two and at least equal in the other. A
+    # control never is.
     subjects = dict.fromkeys(row.subject for row in rows)
     return [
         row
@@ -80,29 +67,15 @@ def share_left(before: float, after: float, chance: float, better: str, neutral:
 
     `D` is the distance from neutral the worse way, and `C` that of the chance mean. The share is 0
     where the value after is at chance or better, and above 1 where it is worse than before.
-
-    Parameters
-    ----------
-    before, after, chance
-        Values of one measure; `before` must be worse than `chance`.
-    better
-        Better values: ``lower``, ``higher`` or ``neutral``.
-    neutral
-        Neutral value, used only where `better` is ``neutral``.
     """
     old, new, level = (badness(value, better, neutral) for value in (before, after, chance))
     return max(0.0, (new - level) / (old - level))
 
 
 def efficient(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Return for each point whether no other point dominates it.
-
-    Parameters
-    ----------
-    points
-        Bias left and quality kept. A point dominates another if it leaves no more bias and keeps
-        no less quality, and is better in one of the two; equal points do not dominate each other.
-    """
+    """Return for each point whether no other point dominates it."""
+    # A point dominates another if it leaves no more bias and keeps no less quality, and is better
+    # in one of the two; equal points do not dominate each other.
     return [not any(_dominates(other, point) for other in points) for point in points]
 
 
@@ -239,11 +212,9 @@ def _reason(unmeasured: Sequence[str]) -> str:
 
 
 def shares_kept(before: Values, after: Values) -> dict[str, float]:
-    """Return the share that is kept of each kind of quality, and of what is a share itself.
-
-    That of similarity is its sum over the test sets after divided by that before, and that of
-    analogies alike.
-    """
+    """Return the share that is kept of each kind of quality, and of what is a share itself."""
+    # That of similarity is its sum over the test sets after divided by that before, and that of
+    # analogies alike.
     found = {}
     for measure in QUALITY:
         both = [

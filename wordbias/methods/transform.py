@@ -1,7 +1,4 @@
-"""Transforms of vectors: how they are applied, and the steps that fitted methods are made of.
-
-A step maps rows without knowing their words. It is stored by its kind and its fields.
-"""
+"""Transforms of vectors: how they are applied, and the steps that fitted methods are made of."""
 
 from __future__ import annotations
 
@@ -127,11 +124,10 @@ def check_width(x: Any, d: int) -> None:
 
 @dataclass(frozen=True)
 class Projection:
-    """Removal of a subspace: soft by its weights (MISP), or hard (MHD).
+    """Removal of a subspace: soft by its weights (MISP), or hard (MHD)."""
 
-    Works on numpy arrays and torch tensors of any float type; the result has the type, device
-    and shape of its argument.
-    """
+    # Works on numpy arrays and torch tensors of any float type; the result has the type, device and
+    # shape of its argument.
 
     kind: ClassVar[str] = "projection"
     subspace: Subspace
@@ -210,31 +206,17 @@ class GradedRotation(Arrays):
     In the plane, let ``α`` be the angle of a vector from ``v1`` on the side of ``v2``, and ``Θ``
     that of ``v2``. A vector turns by
 
-    .. math:: r(\alpha) = (\pi/2 - \Theta)
-              \min\left(\frac{\alpha}{\Theta}, \frac{\pi - \alpha}{\pi - \Theta}\right),
-              \quad 0 \le \alpha \le \pi
+    .. math:: r(\alpha) = (\pi/2 - \Theta) \min\left(\frac{\alpha}{\Theta}, \frac{\pi - \alpha}{\pi
+    - \Theta}\right), \quad 0 \le \alpha \le \pi
 
-    and the image of ``-x`` is minus that of ``x``. So the circle is stretched evenly on both sides
-    of ``v2``: the map is continuous and one-to-one, keeps lengths, ``v1`` and all that is
-    orthogonal to the plane, and takes ``v2`` to 90°, exactly. It depends only on the two lines,
-    not on the signs of their directions.
+    and the image of ``-x`` is minus that of ``x``. The circle is stretched evenly on both sides of
+    ``v2``: the map is continuous and one-to-one, keeps lengths, ``v1`` and all that is orthogonal
+    to the plane, and takes ``v2`` to 90°, exactly. It depends only on the two lines, not on the
+    signs of their directions.
 
-    Parameters
-    ----------
-    v1, v2
-        Shape ``(d,)``, of any length but zero.
-
-    Raises
-    ------
-    WordbiasError
-        If they have different shapes, one is zero or not finite, or they are parallel or already
-        orthogonal (within what changes a float32 vector).
-
-    Notes
-    -----
-    Dev et al. (2021) give the four cases of this formula. Their released code swaps Θ and
-    ``π/2 − Θ`` in them, which takes 30° to 45° and 72° to 120°; AllenNLP's, in addition, has a
-    Gram-Schmidt that does not orthogonalise. Neither is offered.
+    Dev et al. (2021) give the four cases of this formula. Their released code swaps Θ and ``π/2 −
+    Θ`` in them, which takes 30° to 45° and 72° to 120°; AllenNLP's, in addition, has a Gram-Schmidt
+    that does not orthogonalise. Neither is offered.
     """
 
     kind: ClassVar[str] = "graded-rotation"

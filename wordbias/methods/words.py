@@ -20,13 +20,7 @@ from wordbias.wordlists.groups import more_than_two
 
 
 def as_attribute(attribute: Attribute | WordGroups | str | Path | None) -> Attribute:
-    """Return an attribute of two groups, by name or from a file; by default gender.
-
-    Raises
-    ------
-    WordbiasError
-        If it is no attribute, or has more than two groups.
-    """
+    """Return an attribute of two groups, by name or from a file; by default gender."""
     groups = as_groups(attribute)
     if isinstance(groups, WordGroups):
         raise more_than_two(groups)
@@ -84,24 +78,7 @@ class Moments(NamedTuple):
 def pair_vectors(
     embedding: Embedding, attribute: Attribute, pairs: Iterable[tuple[str, str]], what: str
 ) -> Pairs:
-    """Return the vectors of the pairs with both words in the embedding.
-
-    Parameters
-    ----------
-    embedding
-        Vectors of the words.
-    attribute
-        Owner of the pairs, for messages.
-    pairs
-        Pairs as the attribute lists them.
-    what
-        Name of the method, for messages.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no pair, none is found, a vector is not finite, or no pair differs.
-    """
+    """Return the vectors of the pairs with both words in the embedding."""
     pairs = tuple(pairs)
     if not pairs:
         raise WordbiasError(
@@ -119,17 +96,10 @@ def pair_vectors(
 
 
 def moments(embedding: Embedding) -> Moments:
-    """Compute mean and covariance block by block, without a copy of the matrix.
-
-    Every block is centred on its own mean. The covariance of the whole is the mean of the blocks'
-    covariances plus the covariance of their means. Nothing cancels then, however far from zero the
-    vectors lie.
-
-    Raises
-    ------
-    WordbiasError
-        If a vector is not finite; the message names the word.
-    """
+    """Compute mean and covariance block by block, without a copy of the matrix."""
+    # Every block is centred on its own mean. The covariance of the whole is the mean of the blocks'
+    # covariances plus the covariance of their means. Nothing cancels then, however far from zero
+    # the vectors lie.
     x = embedding.vectors
 
     def work(start: int) -> tuple[int, Float, Float]:
@@ -176,13 +146,7 @@ def finite_blocks(embedding: Embedding) -> Iterator[NDArray[np.float64]]:
 
 
 def refuse_infinite(embedding: Embedding, words: Sequence[str], x: NDArray[Any]) -> None:
-    """Refuse the vectors of words, shape ``(len(words), d)``, that are not finite.
-
-    Raises
-    ------
-    WordbiasError
-        If a value is not finite; the message names the word.
-    """
+    """Refuse the vectors of words, shape ``(len(words), d)``, that are not finite."""
     finite = np.isfinite(x).all(axis=1)
     if not finite.all():
         raise WordbiasError(

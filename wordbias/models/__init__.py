@@ -1,8 +1,4 @@
-"""What loads, tokenises, encodes and hooks models: encoders, decoders, sentence-transformers.
-
-``with adapter.on(model, setting):`` removes what ``wordbias project`` fitted. The names below are
-imported when they are first used.
-"""
+"""What loads, tokenises, encodes and hooks models: encoders, decoders, sentence-transformers."""
 
 from typing import TYPE_CHECKING, Any
 

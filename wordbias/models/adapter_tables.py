@@ -27,14 +27,10 @@ STAGES = ("before", "after")
 
 
 def adapter_rows(adapter: Adapter, subject: str) -> list[Row]:
-    """Return the rows of an adapter.
-
-    `explained-variance` is a component's share of the variance of the differences; at query, key
-    and value its median over the heads, with the lowest and the highest. It describes, it does not
-    judge: the first of `n` pairs in `d` dimensions has at least ``1 / min(n, d)``, and 1 if all
-    pairs differ in one direction. `direction-stability` is the mean cosine of the first component
-    with that of resampled pairs.
-    """
+    """Return the rows of an adapter: explained variance, median over heads, and stability."""
+    # The share of variance describes, it does not judge: the first of n pairs in d dimensions has
+    # at least 1 / min(n, d), and 1 if all pairs differ in one direction. `direction-stability` is
+    # the mean cosine of the first component with that of resampled pairs.
     rows = []
     for site, subspace in adapter.subspaces.items():
         fitted = adapter.facts["sites"][str(site)]

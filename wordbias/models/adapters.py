@@ -398,19 +398,7 @@ class Adapter:
 
 
 def read_adapter(path: str | os.PathLike[str]) -> Adapter:
-    """Read a file that `save` or ``wordbias project`` wrote; no code in it is run.
-
-    Parameters
-    ----------
-    path
-        The file, or its place on the hub: ``hf://owner/name``, or ``owner/name`` where no such
-        path exists.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such file or it holds something else, or it cannot be fetched.
-    """
+    """Read a file that `save` or ``wordbias project`` wrote, or one on the hub; no code is run."""
     with (
         local(named(os.fspath(path)), wanted=ADAPTER_FILE) as file,
         reading(file, ADAPTER) as (tensors, about),
@@ -467,11 +455,9 @@ def _step(name: str, about: Mapping[str, Any], tensors: Mapping[str, Any]) -> Pr
 def _divided(
     model: Any, interventions: Sequence[Intervention]
 ) -> tuple[list[Intervention], list[Intervention]]:
-    """Divide removals into those in the transformer, and those after a model's pooling.
-
-    Only a ``SentenceTransformer`` has the latter; for others they are left with the former, which
-    are refused with the reason.
-    """
+    """Divide removals into those in the transformer, and those after a model's pooling."""
+    # Only a `SentenceTransformer` has the latter; for others they are left with the former, which
+    # are refused with the reason.
     if not is_sentence_transformer(model):
         return list(interventions), []
     behind = [one for one in interventions if one.site == EMBEDDING]
@@ -479,11 +465,9 @@ def _divided(
 
 
 def part_of_sequence(adapter: Adapter, setting: str | None = None) -> str:
-    """Say what a setting leaves on of removals that were fitted one after another.
-
-    Empty if it removes all of them, or all up to its last site, each of which was fitted on what
-    those before it left.
-    """
+    """Say what a setting leaves on of removals that were fitted one after another."""
+    # Empty if it removes all of them, or all up to its last site, each fitted on what those before
+    # it left.
     setting = adapter.chosen if setting is None else setting
     if not adapter.steps or setting is None or not adapter.facts.get("sequential"):
         return ""
@@ -499,13 +483,7 @@ def part_of_sequence(adapter: Adapter, setting: str | None = None) -> str:
 
 
 def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:
-    """Return the sites of a setting in a model of `layers` layers, the earliest first.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such setting, or the model has too few layers for it.
-    """
+    """Return the sites of a setting in a model of `layers` layers, the earliest first."""
     if setting == SENT_DEBIAS:
         return (SENTENCE,)
     if names_sites(setting):
@@ -533,20 +511,7 @@ def depth(site: Site) -> tuple[float, int]:
 def load_adapter(
     model: Any, path: str | os.PathLike[str] | Adapter, *, force: bool = False
 ) -> Adapter:
-    """Load an adapter for a model.
-
-    Parameters
-    ----------
-    path
-        File of the adapter; or the adapter itself, which is only compared with the model.
-    force
-        Accept an adapter that was fitted on another model with the same sites and dimensions.
-
-    Raises
-    ------
-    WordbiasError
-        If it was fitted on another model; the message names the difference.
-    """
+    """Load an adapter for a model."""
     adapter = path if isinstance(path, Adapter) else read_adapter(path)
     with python_messages("force"):
         adapter.check(model, force=force, name="adapter" if adapter is path else str(path))

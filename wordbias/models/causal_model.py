@@ -65,20 +65,11 @@ class Tokens(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Likelihoods:
-    """Log-likelihoods of texts.
+    """Log-likelihoods of texts."""
 
-    Attributes
-    ----------
-    total
-        Natural logarithm of each probability, shape ``(n,)``.
-    tokens
-        Number of tokens that were scored, shape ``(n,)``.
-    cut
-        Number of texts whose context was cut at its beginning to what the model can read.
-    """
-
-    total: Float
-    tokens: NDArray[np.int64]
+    total: Float  # natural logarithm of each probability, shape `(n,)`
+    tokens: NDArray[np.int64]  # number of tokens that were scored, shape `(n,)`
+    # number of texts whose context was cut at its beginning to what the model can read
     cut: int = 0
 
     @property
@@ -94,25 +85,15 @@ class Likelihoods:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CausalModel(LoadedModel):
-    """A decoder with its tokenizer.
+    """A decoder with its tokenizer."""
 
-    Attributes
-    ----------
-    front
-        Special tokens that the tokenizer puts in front of a text.
-    limit
-        Maximum length of a text in tokens; None if nothing limits it.
-    bos
-        Let a text without a context follow the BOS token. If not, it stands as the tokenizer writes
-        it, and a first token that follows nothing is not scored.
-    kept
-        Log-likelihoods of a run that was interrupted; they are not computed again.
-    """
-
-    front: tuple[int, ...] = ()
-    limit: int | None = None
+    front: tuple[int, ...] = ()  # special tokens that the tokenizer puts in front of a text
+    limit: int | None = None  # maximum length of a text in tokens; None if nothing limits it
+    # let a text without a context follow the BOS token. If not, it stands as the tokenizer writes
+    # it, and a first token that follows nothing is not scored.
     bos: bool = True
     keeps: str = field(default="", repr=False)  # argument of `forward` for the positions of logits
+    # log-likelihoods of a run that was interrupted; they are not computed again
     kept: Kept | None = field(default=None, repr=False)
 
     @classmethod
@@ -125,19 +106,7 @@ class CausalModel(LoadedModel):
         max_length: int | None = None,
         bos: bool = True,
     ) -> Self:
-        """Load a decoder; one that the caller has loaded stays as it is.
-
-        Parameters
-        ----------
-        max_length
-            Limit of tokens below that of the model.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such model or device, it is an encoder or has no trained head, or its
-            tokenizer has no token that could stand before the first.
-        """
+        """Load a decoder; one that the caller has loaded stays as it is."""
         loaded = load_pretrained("AutoModelForCausalLM", source, "a decoder (a causal model)")
         _check_causal(loaded)
         if loaded.missing:
@@ -164,13 +133,7 @@ class CausalModel(LoadedModel):
 
     @property
     def start(self) -> int:
-        """Token before a text without a context: BOS, or EOS if there is none.
-
-        Raises
-        ------
-        WordbiasError
-            If the tokenizer has neither.
-        """
+        """Token before a text without a context: BOS, or EOS if there is none."""
         for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
             if token is not None:
                 return int(token)
@@ -187,13 +150,7 @@ class CausalModel(LoadedModel):
         return self._ids([text])[0]
 
     def texts(self, texts: Sequence[str]) -> list[Tokens]:
-        """Tokenise texts without a context.
-
-        Raises
-        ------
-        WordbiasError
-            If one has no token to score.
-        """
+        """Tokenise texts without a context."""
         return [self._alone(ids, text) for ids, text in zip(self._ids(texts), texts, strict=True)]
 
     def _alone(self, ids: tuple[int, ...], text: str) -> Tokens:
@@ -209,13 +166,7 @@ class CausalModel(LoadedModel):
         return made
 
     def continuations(self, pairs: Sequence[tuple[str, str]]) -> list[Tokens]:
-        """Tokenise contexts with continuations; an empty context is none.
-
-        Raises
-        ------
-        WordbiasError
-            If a continuation has no token of its own.
-        """
+        """Tokenise contexts with continuations; an empty context is none."""
         moved = [_without_spaces(context, more) for context, more in pairs]
         whole = self._ids([context + more for context, more in moved])
         contexts = list(dict.fromkeys(context for context, _ in moved))
@@ -255,14 +206,7 @@ class CausalModel(LoadedModel):
         return self.score(self.continuations(pairs), what)
 
     def score(self, tokens: Sequence[Tokens], what: str = "texts") -> Likelihoods:
-        """Return the log-likelihoods of tokens; equal ones are computed once.
-
-        Raises
-        ------
-        WordbiasError
-            If what is to be scored is longer than the model can read, or the model predicts what is
-            no number.
-        """
+        """Return the log-likelihoods of tokens; equal ones are computed once."""
         fitting = [self._fitting(one) for one in tokens]
         distinct = {one: i for i, one in enumerate(dict.fromkeys(fitting))}
         requests = list(distinct)
@@ -364,10 +308,8 @@ class CausalModel(LoadedModel):
         torch: Any,
         bar: Bar,
     ) -> list[int]:
-        """Score continuations into `found`; return those that the model cannot continue.
-
-        Contexts of a batch have one length, so that none is padded.
-        """
+        """Score continuations into `found`; return those that the model cannot continue."""
+        # Contexts of a batch have one length: none is padded.
         budget = max(1, 4 * min(BUDGET, _LOGITS // self._vocabulary))
         lengths = np.array([len(ids) for ids, _ in shared])
         sizes = np.array([sum(len(ids) + len(requests[i].ids) for i in of) for ids, of in shared])
@@ -388,10 +330,8 @@ class CausalModel(LoadedModel):
     def _continue(
         self, contexts: Sequence[tuple[int, ...]], batch: Sequence[tuple[int, Tokens]], torch: Any
     ) -> Float | None:
-        """Score continuations of contexts of one length, each with the number of its context.
-
-        None if the model keeps no keys and values that can be continued.
-        """
+        """Score continuations of contexts of one length, each with the number of its context."""
+        # None if the model keeps no keys and values that can be continued.
         last = {self.keeps: 1} if self.keeps else {}
         ids = torch.tensor(contexts, device=self.device)
         out = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=True, **last)
@@ -452,10 +392,8 @@ def _summed(logits: Any, targets: Any, torch: Any) -> Float:
 
 
 def _alike(rows: Places, lengths: Places) -> Iterator[Places]:
-    """Divide a batch, longest text first, where padding costs more than a batch of its own.
-
-    A processor is filled by `_ENOUGH` tokens; beyond that it computes padding in vain.
-    """
+    """Divide a batch, longest text first, where padding costs more than a batch of its own."""
+    # A processor is filled by `_ENOUGH` tokens; beyond that it computes padding in vain.
     start = 0
     for i in range(1, len(rows) + 1):
         longest = lengths[rows[start]]
@@ -483,11 +421,9 @@ def _front(tokenizer: Any) -> tuple[int, ...]:
 
 
 def _check_causal(loaded: LoadedModel) -> None:
-    """Refuse a model that reads the words after the one that it predicts.
-
-    The logits of the first of two tokens must not depend on the second. Configs do not say so
-    reliably, and transformers loads BERT as a causal model.
-    """
+    """Refuse a model that reads the words after the one that it predicts."""
+    # The logits of the first of two tokens must not depend on the second. Configs do not say so
+    # reliably, and transformers loads BERT as a causal model.
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     ids = torch.tensor([[0, 0], [0, 1]], dtype=torch.long, device=loaded.model.device)
     try:

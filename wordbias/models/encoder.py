@@ -45,34 +45,19 @@ _NO_LIMIT = 1 << 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Encoder(LoadedModel):
-    """Model that gives a vector for every token in every layer.
+    """Model that gives a vector for every token in every layer."""
 
-    Attributes
-    ----------
-    layers
-        Number of the last layer, L; layer 0 is the input embeddings.
-    dim
-        Dimensions of a vector, the same in all layers.
-    limit
-        Tokens that its table of positions allows, special ones included, or that a causal model was
-        made for; None if it has no table.
-    random_init
-        Seed of its weights, if they are random.
-    causal
-        A token attends only to those before it, as in GPT-2 and Llama; the first only to itself.
-    sentence
-        Modules of a sentence-transformers folder; None in other folders.
-    notes
-        Notes for the user on how it was loaded.
-    """
-
-    layers: int
+    layers: int  # number of the last layer, L; layer 0 is the input embeddings
     dim: int
+    # tokens that its table of positions allows, special ones included, or that a causal model was
+    # made for; None if it has no table
     limit: int | None
-    random_init: int | None = None
+    random_init: int | None = None  # seed of its weights, if they are random
+    # a token attends only to those before it, as in GPT-2 and Llama; the first only to itself
     causal: bool = False
+    # modules of a sentence-transformers folder; None in other folders
     sentence: SentenceModules | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # notes for the user on how it was loaded
 
     @classmethod
     def load(
@@ -83,34 +68,12 @@ class Encoder(LoadedModel):
         precision: str | None = None,
         random_init: int | None = None,
     ) -> Self:
-        """Load an encoder (extra `contextual`), or use a loaded model as it is.
-
-        The body is taken of a model with a head. The modules of a sentence-transformers model are
-        read too, and texts are lower-cased if its folder says so.
-
-        Parameters
-        ----------
-        source
-            A folder, a name on the hub, or a loaded model with its tokenizer.
-        device
-            Device; by default the first of cuda, mps and cpu that is there. A loaded model stays
-            on its device.
-        precision
-            One of `PRECISIONS`, by default float32; vectors are float32 in any case. A loaded model
-            keeps its precision.
-        random_init
-            Draw random weights with this seed, as the model's own initialisation does: a baseline
-            that separates what the layers have learned from what any network of this shape lets
-            through.
-
-        Raises
-        ------
-        WordbiasError
-            If transformers is missing, there is no such model or device, or a weight that the
-            layers need is in no file. Also if a module of a sentence-transformers folder is not
-            understood, or a loaded model would have to be changed. A pooler or a head may be
-            missing: no layer needs it.
-        """
+        """Load an encoder (extra `contextual`), or use a loaded model as it is."""
+        # The body is taken of a model with a head; a pooler or a head may be missing, for no layer
+        # needs it. The modules of a sentence-transformers model are read too, and texts are
+        # lower-cased if its folder says so. Vectors are float32 in any precision. `random_init`
+        # draws random weights with this seed: a baseline that separates what the layers have
+        # learned from what any network of this shape lets through.
         need_transformers()
         notes: list[str] = []
         if isinstance(source, (str, os.PathLike)):
@@ -163,13 +126,7 @@ class Encoder(LoadedModel):
         return min(known, self.limit or known, _NO_LIMIT)
 
     def choose_layers(self, layers: Sequence[int] | None) -> tuple[int, ...]:
-        """Return layers, all of them by default, each once.
-
-        Raises
-        ------
-        WordbiasError
-            If one does not exist.
-        """
+        """Return layers, all of them by default, each once."""
         chosen = tuple(dict.fromkeys(range(self.layers + 1) if layers is None else layers))
         if bad := [layer for layer in chosen if not 0 <= layer <= self.layers]:
             raise WordbiasError(
@@ -181,13 +138,7 @@ class Encoder(LoadedModel):
         return chosen
 
     def hidden_states(self, inputs: dict[str, NDArray[np.int64]]) -> Sequence[Any]:
-        """Return the hidden states of a padded batch, shape ``(B, T, d)`` for each layer from 0.
-
-        Parameters
-        ----------
-        inputs
-            Arguments of the model by name, each of shape ``(B, T)``.
-        """
+        """Return the hidden states of a padded batch, shape ``(B, T, d)`` for each layer from 0."""
         with self.predicting() as torch:
             given: dict[str, Any] = {
                 key: torch.from_numpy(value).to(self.device) for key, value in inputs.items()
@@ -202,10 +153,8 @@ class Encoder(LoadedModel):
         return states
 
     def sha256(self) -> str:
-        """Return a hash of the weights that vectors depend on.
-
-        The pooler does not belong to them: where a folder lacks it, it is random each time.
-        """
+        """Return a hash of the weights that vectors depend on."""
+        # The pooler does not belong to them: where a folder lacks it, it is random each time.
         found = weights_sha256(self.model, without=_UNUSED)
         return found if self.sentence is None else self.sentence.weights_sha256(found)
 
@@ -232,11 +181,9 @@ def _from_name(
 
 
 def _shape(model: Any, name: str) -> tuple[int, int, bool]:
-    """Return the number of layers, their width, and whether the model is causal.
-
-    It encodes two texts of two tokens, and is causal if the first token's vector is the same
-    whatever the second is. Configs do not say so reliably: some decoders were made bidirectional.
-    """
+    """Return the number of layers, their width, and whether the model is causal."""
+    # It encodes two texts of two tokens, and is causal if the first token's vector is the same
+    # whatever the second is. Configs do not say so reliably: some decoders were made bidirectional.
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     ids = torch.tensor([[0, 0], [0, 1]], dtype=torch.long, device=model.device)
     try:

@@ -22,13 +22,7 @@ _POOLINGS = (FIRST, MEAN, LAST)
 
 
 class EncoderWithHead(nn.Module):
-    """Encoder, the modules of its sentence-transformers folder, and a linear head.
-
-    Attributes
-    ----------
-    own_head
-        Where the head reads, for `wordbias.models.families.head_of`.
-    """
+    """Encoder, the modules of its sentence-transformers folder, and a linear head."""
 
     base_model_prefix: str = "encoder"
     encoder: Any
@@ -36,7 +30,7 @@ class EncoderWithHead(nn.Module):
     config: Any
     name_or_path: str
     modules_behind: SentenceModules | None
-    own_head: Head
+    own_head: Head  # where the head reads, for `wordbias.models.families.head_of`
 
     def __init__(
         self, encoder: Any, modules: SentenceModules | None, reads: str, classifier: nn.Linear
@@ -72,16 +66,8 @@ def _vectors_behind(model: Any, x: Tensor) -> Tensor:
 
 
 def load_with_head(source: ModelLike, head: Any, device: str | None) -> LoadedModel:
-    """Put a linear head, such as a `LogisticRegression`, on the vectors of an encoder.
-
-    They are those of its sentence-transformers folder; of another folder the means of all tokens.
-
-    Raises
-    ------
-    WordbiasError
-        If the encoder cannot be loaded, its vectors are pooled in several ways or its texts begin
-        with a prompt, or the head is fitted to other vectors.
-    """
+    """Put a linear head, such as a `LogisticRegression`, on the vectors of an encoder."""
+    # They are those of its sentence-transformers folder; of another folder the means of all tokens.
     encoder = Encoder.load(source, device=device)
     modules, name = encoder.sentence, encoder.name
     pooling = (MEAN,) if modules is None else modules.pooling
@@ -116,10 +102,8 @@ def load_with_head(source: ModelLike, head: Any, device: str | None) -> LoadedMo
 
 
 def _weights(head: Any) -> tuple[Any, Any, list[str]]:
-    """Return the weights of a linear head, shape ``(classes, d)``, its bias and its classes.
-
-    A regressor of one number, such as `Ridge`, has one output without a class.
-    """
+    """Return the weights of a linear head, shape ``(classes, d)``, its bias and its classes."""
+    # A regressor of one number, such as `Ridge`, has one output without a class.
     parts: Mapping[str, Any] = {
         name: getattr(head, name, None) for name in ("coef_", "intercept_", "classes_")
     }

@@ -47,14 +47,7 @@ def encode(
     *,
     batch_tokens: int = BATCH_TOKENS,
 ) -> Float32:
-    """Return the vectors of texts in memory, shape ``(L, n, d)``.
-
-    Raises
-    ------
-    WordbiasError
-        If a layer does not exist, there is no text, a span has no tokens, or a vector is not
-        finite.
-    """
+    """Return the vectors of texts in memory, shape ``(L, n, d)``."""
     return EncodingJob.of(encoder, texts, spans, settings).vectors(batch_tokens)
 
 
@@ -68,27 +61,9 @@ def encode_spans(
     special_tokens: bool = True,
     max_length: int | None = None,
 ) -> Float32:
-    """Return the vectors of the words at spans of texts, shape ``(L, n, d)``.
-
-    Parameters
-    ----------
-    spans
-        Characters of the word in each text, from the first up to but without the second.
-    layers
-        Numbers of the layers, 0 being the input embeddings; by default all.
-    subword
-        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``. By
-        default the last of a causal model, the mean of another.
-    special_tokens
-        Let the model see [CLS], [SEP] and the like.
-    max_length
-        Tokens that a text is cut to, special ones included.
-
-    Raises
-    ------
-    WordbiasError
-        As `encode` does.
-    """
+    """Return the vectors of the words at spans of texts, shape ``(L, n, d)``."""
+    # Layer 0 are the input embeddings. The vector of a word of several tokens is by default that of
+    # the last of a causal model, the mean of another. A span excludes its end.
     chosen = None if layers is None else tuple(layers)
     special = "seen" if special_tokens else "none"
     return encode(encoder, texts, spans, Settings(chosen, "word", subword, special, max_length))
@@ -99,50 +74,34 @@ def encode_spans(
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the vector of a text.
+    """Settings of the vector of a text."""
 
-    Attributes
-    ----------
-    layers
-        Numbers of the layers, 0 being the input embeddings; None is all, or only the last where
-        the modules of a sentence-transformers folder make its vectors longer or shorter.
-    pooling
-        The ``first`` token, the ``mean`` over the text's tokens, the ``last`` token, or the
-        ``word`` at its span. By default that of a sentence-transformers folder; else the last
-        token of a causal model, and the first of another.
-    subword
-        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``. By
-        default the last of a causal model, whose other tokens have not read the whole word, and
-        the mean of another.
-    special_tokens
-        [CLS], [SEP] and the like are ``seen`` by the model but not in the mean; ``counted`` in the
-        mean as well; or there are ``none``, as in the released code of CEAT. By default seen, and
-        counted where a sentence-transformers folder is followed. The same holds for the tokens of a
-        template.
-    max_length
-        Tokens that a text is cut to; by default that of a sentence-transformers folder, else what
-        the model allows, at most 512.
-    template
-        Text with one ``{}``, in the place of which each text is encoded, or ``chat``, the chat
-        template of the tokenizer; empty without one. `resolved` writes it out.
-    chat
-        The template is a chat template, which writes special tokens itself; filled in by
-        `resolved`.
-    prompt
-        Prompt before every text; filled in by `resolved`.
-    modules
-        Names of the modules of a sentence-transformers folder that is followed; filled in by
-        `resolved`.
-    """
-
+    # numbers of the layers, 0 being the input embeddings; None is all, or only the last where the
+    # modules of a sentence-transformers folder make its vectors longer or shorter
     layers: tuple[int, ...] | None = None
+    # the `first` token, the `mean` over the text's tokens, the `last` token, or the `word` at its
+    # span. By default that of a sentence-transformers folder; else the last token of a causal
+    # model, and the first of another.
     pooling: str | None = None
+    # vector of a word of several tokens: their `mean`, the `first` or the `last`. By default the
+    # last of a causal model, whose other tokens have not read the whole word, and the mean of
+    # another.
     subword: str | None = None
+    # [CLS], [SEP] and the like are `seen` by the model but not in the mean; `counted` in the mean
+    # as well; or there are `none`, as in the released code of CEAT. By default seen, and counted
+    # where a sentence-transformers folder is followed. The same holds for the tokens of a template.
     special_tokens: str | None = None
+    # tokens that a text is cut to; by default that of a sentence-transformers folder, else what the
+    # model allows, at most 512
     max_length: int | None = None
-    prompt: str = ""
+    prompt: str = ""  # prompt before every text; filled in by `resolved`
+    # names of the modules of a sentence-transformers folder that is followed; filled in by
+    # `resolved`
     modules: tuple[str, ...] = ()
+    # text with one `{}`, which each text replaces, or `chat`, the chat template of the tokenizer;
+    # empty without one. `resolved` writes it out.
     template: str = ""
+    # the template is a chat template, which writes special tokens itself; filled in by `resolved`
     chat: bool = False
 
     def __post_init__(self) -> None:
@@ -157,18 +116,10 @@ class Settings:
             raise WordbiasError(f"{name} {value!r}: expected one of {', '.join(known)}")
 
     def resolved(self, encoder: Encoder) -> Settings:
-        """Fill in the defaults of an encoder.
-
-        A sentence-transformers folder is followed unless other settings are given: its pooling over
-        all tokens, its prompt, and after the last layer its other modules. A word's vector goes
-        through those modules too, if they take vectors of that length.
-
-        Raises
-        ------
-        WordbiasError
-            If a layer does not exist, the vector would be the first token of a causal model, or
-            the vectors of the layers have different lengths.
-        """
+        """Fill in the defaults of an encoder."""
+        # A sentence-transformers folder is followed unless other settings are given: its pooling
+        # over all tokens, its prompt, and after the last layer its other modules. A word's vector
+        # goes through those modules too, if they take vectors of that length.
         longest = encoder.max_length if self.max_length is None else self.max_length
         of_word = self.pooling == "word" and encoder.causal
         subword = self.subword or ("last" if of_word else "mean")
@@ -269,46 +220,23 @@ def _layers(settings: Settings, encoder: Encoder) -> tuple[int, ...]:
 
 
 class Batch(NamedTuple):
-    """Batch of encoded texts.
+    """Batch of encoded texts."""
 
-    Attributes
-    ----------
-    places
-        Places of the texts, shape ``(m,)``.
-    vectors
-        Vectors of the texts, shape ``(L, m, d)``.
-    distinct
-        Number of distinct texts.
-    """
-
-    places: Places
-    vectors: Float32
-    distinct: int
+    places: Places  # places of the texts, shape `(m,)`
+    vectors: Float32  # vectors of the texts, shape `(L, m, d)`
+    distinct: int  # number of distinct texts
 
 
 @dataclass(frozen=True, eq=False)
 class EncodingJob:
-    """Tokenised texts in the order of encoding: equal ones once, the longest first.
-
-    Attributes
-    ----------
-    encoder, settings
-        Encoder and resolved settings.
-    tokens
-        Tokens of the distinct texts.
-    order
-        Places of the distinct texts, longest first, shape ``(u,)``.
-    texts
-        Place of each text among the distinct ones, shape ``(n,)``.
-    prompt
-        Tokens at the beginning of each text that are not pooled, by the encoder's folder.
-    """
+    """Tokenised texts in the order of encoding: equal ones once, the longest first."""
 
     encoder: Encoder
     settings: Settings
-    tokens: Tokens
-    order: Places
-    texts: Places
+    tokens: Tokens  # tokens of the distinct texts
+    order: Places  # places of the distinct texts, longest first, shape `(u,)`
+    texts: Places  # place of each text among the distinct ones, shape `(n,)`
+    # tokens at the beginning of each text that are not pooled, by the encoder's folder
     prompt: int = 0
 
     @classmethod
@@ -319,13 +247,7 @@ class EncodingJob:
         spans: Sequence[Span] | None = None,
         settings: Settings | None = None,
     ) -> EncodingJob:
-        """Tokenise texts.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no text, a layer does not exist, or `tokenise` refuses.
-        """
+        """Tokenise texts."""
         settings = (settings or Settings()).resolved(encoder)
         if not len(texts):
             raise WordbiasError("there is no text to encode")
@@ -375,20 +297,7 @@ class EncodingJob:
         return {i: reasons[j] for i, j in enumerate(self.texts.tolist()) if j in reasons}
 
     def batches(self, done: int = 0, batch_tokens: int = BATCH_TOKENS) -> Iterator[Batch]:
-        """Encode batch after batch.
-
-        Parameters
-        ----------
-        done
-            Number of distinct texts of `order` to leave out, because they were encoded before.
-        batch_tokens
-            Maximum of tokens in a batch, padding included, if it has more than one text.
-
-        Raises
-        ------
-        WordbiasError
-            If a vector is not finite, or interventions in the model change none.
-        """
+        """Encode batch after batch of at most `batch_tokens` with padding, but for `done` texts."""
         if self.tokens.lost:
             place, reason = next(iter(self.lost().items()))
             raise WordbiasError(f"text {place + 1}: its word {reason}")
@@ -487,15 +396,8 @@ class EncodingJob:
 
 
 def pooled_tokens(tokens: Tokens, place: int, settings: Settings) -> NDArray[np.bool_]:
-    """Return a mask of the tokens whose mean is the vector of a text, shape ``(tokens,)``.
-
-    A text that has none but special tokens, such as an empty one, has the mean of those.
-
-    Parameters
-    ----------
-    place
-        Place of the text.
-    """
+    """Return a mask of the tokens whose mean is the vector of a text, shape ``(tokens,)``."""
+    # A text that has none but special tokens, such as an empty one, has the mean of those.
     special = tokens.special[tokens.starts[place] : tokens.starts[place + 1]]
     chosen = np.zeros(len(special), bool)
     if settings.pooling == "first":
@@ -516,16 +418,9 @@ def pooled_tokens(tokens: Tokens, place: int, settings: Settings) -> NDArray[np.
 
 
 def token_weights(tokens: Tokens, place: int, settings: Settings, prompt: int = 0) -> Float32:
-    """Return the weight of each token in its text's vector, shape ``(ways, tokens)``.
-
-    Parameters
-    ----------
-    place
-        Place of the text.
-    prompt
-        Number of tokens at the beginning that are not pooled, where a sentence-transformers folder
-        says so. With ``max`` the weights are a mask of the tokens.
-    """
+    """Return the weight of each token in its text's vector, shape ``(ways, tokens)``."""
+    # `prompt` tokens at the beginning are not pooled, where a sentence-transformers folder says so.
+    # With `max` the weights are a mask of the tokens.
     if not settings.modules or settings.pooling == "word":
         chosen = pooled_tokens(tokens, place, settings)
         share: Float32 = (chosen / chosen.sum()).astype(np.float32)

@@ -41,15 +41,9 @@ Float32 = NDArray[np.float32]
 
 
 class AgainError(Exception):
-    """A failure that may pass: the request can be repeated.
+    """A failure that may pass: the request can be repeated."""
 
-    Attributes
-    ----------
-    wait
-        Seconds that the server asks to wait; None if it does not say.
-    """
-
-    wait: float | None
+    wait: float | None  # seconds that the server asks to wait; None if it does not say
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -58,21 +52,11 @@ class AgainError(Exception):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A model behind an address.
+    """A model behind an address."""
 
-    Attributes
-    ----------
-    url
-        Address, with or without ``/embeddings`` at its end.
-    model
-        Name of the model there.
-    key_variable
-        Environment variable of the key.
-    """
-
-    url: str
-    model: str
-    key_variable: str
+    url: str  # address, with or without `/embeddings` at its end
+    model: str  # name of the model there
+    key_variable: str  # environment variable of the key
 
     def __post_init__(self) -> None:
         """Refuse an address that cannot be one, or to which no key may be sent."""
@@ -116,15 +100,7 @@ class Endpoint:
         return urlsplit(self.shown).netloc
 
     def ask(self, texts: Sequence[str]) -> Float32:
-        """Return the vectors of texts, shape ``(n, d)``.
-
-        Raises
-        ------
-        AgainError
-            If the server is busy, fails, or breaks off.
-        WordbiasError
-            If it refuses, or its answer is none.
-        """
+        """Return the vectors of texts, shape ``(n, d)``; raise `AgainError` at what may pass."""
         body = self._post({"model": self.model, "input": list(texts)}, len(texts))
         try:
             found = json.loads(body)

@@ -1,11 +1,4 @@
-"""The table of families of encoders and decoders: their layers, linear maps and heads.
-
-`FAMILIES` has all that differs between families; a new family is one entry. What a loaded model
-says itself is not in the table: its numbers of layers and heads, and the number of tokens it reads
-(`wordbias.models.encoder`).
-
-The file is long because a family has one place: its entry, and the functions that the entry names.
-"""
+"""The table of families of encoders and decoders: their layers, linear maps and heads."""
 
 from __future__ import annotations
 
@@ -32,106 +25,64 @@ RestOfLayer = Callable[[Any, "Tensor", "Tensor"], "Tensor"]
 
 @dataclass(frozen=True)
 class Head:
-    """A classification head, by module names from the model's root.
+    """A classification head, by module names from the model's root."""
 
-    Attributes
-    ----------
-    final
-        The last linear layer; its input is the vector of the site `sentence`.
-    dense
-        The first linear layer, which reads the last layer.
-    only_reader
-        False if something else reads the last layer too, such as a second head.
-    sentence
-        Function that computes the input of `final`, without dropout; None if the head is no
-        classifier of texts.
-    dropout
-        The dropout between `sentence` and `final`; empty if there is none.
-    reads
-        What it reads of the last layer: `FIRST`, `LAST`, `MEAN` or `LATE`.
-    poolings
-        The same for each `classifier_pooling` of a config, where the config says it.
-    """
-
-    final: str
-    dense: str
+    final: str  # the last linear layer; its input is the vector of the site `sentence`
+    dense: str  # the first linear layer, which reads the last layer
+    # False if something else reads the last layer too, such as a second head
     only_reader: bool = True
+    # function that computes the input of `final`, without dropout; None if the head is no
+    # classifier of texts
     sentence: SentenceVector | None = None
-    dropout: str = ""
-    reads: str = FIRST
+    dropout: str = ""  # the dropout between `sentence` and `final`; empty if there is none
+    reads: str = FIRST  # what it reads of the last layer: `FIRST`, `LAST`, `MEAN` or `LATE`
+    # the same for each `classifier_pooling` of a config, where the config says it
     poolings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Family:
-    """A family of encoders or decoders, by the names of its modules.
+    """A family of encoders or decoders, by the names of its modules."""
 
-    Attributes
-    ----------
-    layers
-        The list of layers, from the base model.
-    parts
-        The linear maps of query, key and value, from a layer; three times the same name if one map
-        computes all three, one after another.
-    heads
-        Heads by kind of model, as the class is named (``ForSequenceClassification``); a decoder's
-        language-modelling head is found by transformers.
-    causal
-        Set if it is a family of decoders, whose tokens read only those before them.
-    interleaved
-        Set if one map computes query, key and value of the first head, then of the second, and so
-        on.
-    outputs
-        The modules, from a layer, whose outputs are added to the residual stream: those of the
-        attention and of the MLP. Empty where they are no sites.
-    written_by
-        For each of `outputs` the linear map that computes it; empty if a norm follows that map.
-    embeddings
-        The tables, from the base model, whose rows are added up and enter the first layer; that of
-        positions is the last.
-    scaled
-        Set if rows of `embeddings` are multiplied by the root of the dimension.
-    pooled
-        The module of the base model that returns the sentence's vector, for models without a head;
-        empty if there is none.
-    pooler
-        Substring of the names of a pooler's parameters.
-    mixed
-        The module, from the base model, whose output replaces that of layer 1, if the model has it.
-    last
-        The module, from the base model, whose output is that of the last layer, such as a norm
-        after it; empty if it is the layer itself.
-    shared
-        Set if the layers are groups that are called several times: the list of layers in a group.
-    finish
-        Function that computes the rest of a layer after its attention, so that the last layer can
-        be computed at position 0 only; None if a layer has to be run whole.
-    bias
-        The argument of a layer that is added to the attention scores, shape ``(B, heads, T, T)``;
-        empty if there is none.
-    whole
-        Reason why a layer has to be run whole, without `finish`.
-    comes_with
-        The head that trained weights come with, by the head that their config names.
-    """
-
-    layers: str
+    layers: str  # the list of layers, from the base model
+    # the linear maps of query, key and value, from a layer; three times the same name if one map
+    # computes all three, one after another
     parts: tuple[str, str, str]
+    # heads by kind of model, as the class is named (`ForSequenceClassification`); a decoder's
+    # language-modelling head is found by transformers
     heads: Mapping[str, Head] = field(default_factory=dict)
+    # set if it is a family of decoders, whose tokens read only those before them
     causal: bool = False
+    # set if one map computes query, key and value of the first head, then of the second, and so on
     interleaved: bool = False
+    # the modules, from a layer, whose outputs are added to the residual stream: those of the
+    # attention and of the MLP. Empty where they are no sites.
     outputs: tuple[str, str] = ("", "")
+    # for each of `outputs` the linear map that computes it; empty if a norm follows that map
     written_by: tuple[str, str] = ("", "")
+    # the tables, from the base model, whose rows are added up and enter the first layer; that of
+    # positions is the last
     embeddings: tuple[str, ...] = ()
-    scaled: bool = False
+    scaled: bool = False  # set if rows of `embeddings` are multiplied by the root of the dimension
+    # the module of the base model that returns the sentence's vector, for models without a head;
+    # empty if there is none
     pooled: str = ""
-    pooler: str = "pooler"
+    pooler: str = "pooler"  # substring of the names of a pooler's parameters
+    # the module, from the base model, whose output replaces that of layer 1, if the model has it
     mixed: str = ""
+    # the module, from the base model, whose output is that of the last layer, such as a norm after
+    # it; empty if it is the layer itself
     last: str = ""
+    # set if the layers are groups that are called several times: the list of layers in a group
     shared: str = ""
+    # function that computes the rest of a layer after its attention: the last layer can then be
+    # computed at position 0 only; None if a layer has to be run whole
     finish: RestOfLayer | None = None
+    # the argument of a layer that is added to the attention scores, shape `(B, heads, T, T)`; empty
+    # if there is none
     bias: str = ""
-    whole: str = ""
+    whole: str = ""  # reason why a layer has to be run whole, without `finish`
+    # the head that trained weights come with, by the head that their config names
     comes_with: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -423,13 +374,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def family_of(model: Any) -> Family:
-    """Return the family of a transformers model.
-
-    Raises
-    ------
-    WordbiasError
-        If the table has no such family.
-    """
+    """Return the family of a transformers model."""
     kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
     if kind not in FAMILIES:
         raise WordbiasError(
@@ -440,13 +385,7 @@ def family_of(model: Any) -> Family:
 
 
 def is_decoder(of: Family | str | Any) -> bool:
-    """Return whether a family, given by itself, by its name or by a model, is one of decoders.
-
-    Raises
-    ------
-    WordbiasError
-        If the table has no such family.
-    """
+    """Return whether a family, or that of a name or model, is one of decoders."""
     if isinstance(of, Family):
         return of.causal
     return (FAMILIES[of] if isinstance(of, str) and of in FAMILIES else family_of(of)).causal
@@ -525,28 +464,12 @@ def language_head_of(model: Any) -> nn.Module | None:
 
 
 def sentence_of(model: Any, x: Tensor) -> Tensor:
-    """Return the input of the final linear layer.
-
-    Parameters
-    ----------
-    model
-        A classifier of sentences, or BERT for next-sentence prediction.
-    x
-        What the head reads of the last layer, shape ``(n, d)``; see `texts_of`.
-    """
+    """Return the input of the final linear layer, from what the head reads, (n, d)."""
     return text_head_of(model)[1](model, x)
 
 
 def texts_of(model: Any, x: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
-    """Return what a model's head reads of vectors of tokens, as the model itself does, ``(B, d)``.
-
-    Parameters
-    ----------
-    x
-        Vectors of all tokens, shape ``(B, T, d)``.
-    inputs
-        Inputs of the model by name, shape ``(B, T)`` each.
-    """
+    """Return what a model's head reads of vectors of tokens, (B, T, d): (B, d)."""
     reads = read_by_head(model)
     if reads == FIRST:
         return x[:, 0]
@@ -576,13 +499,7 @@ def logits_of(model: Any, x: Tensor) -> Tensor:
 
 
 def text_head_of(model: Any) -> tuple[Head, SentenceVector]:
-    """Return a model's head and the function that computes the input of its final layer.
-
-    Raises
-    ------
-    WordbiasError
-        If it is no head that reads one vector of the text.
-    """
+    """Return a model's head and the function that computes the input of its final layer."""
     head = head_of(model)
     if head is not None and read_by_head(model) == LATE:
         raise WordbiasError(
@@ -602,13 +519,7 @@ def text_head_of(model: Any) -> tuple[Head, SentenceVector]:
 
 
 def first_token_head_of(model: Any) -> Head:
-    """Return a model's head, which reads position 0 alone.
-
-    Raises
-    ------
-    WordbiasError
-        If it reads something else.
-    """
+    """Return a model's head, which reads position 0 alone."""
     head, _ = text_head_of(model)
     if (reads := read_by_head(model)) != FIRST:
         raise WordbiasError(

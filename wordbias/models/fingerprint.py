@@ -18,34 +18,22 @@ _OTHER = "other weights in the same shape"
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Identity of a model: its class, its shape and a hash of a sample of its weights.
-
-    Attributes
-    ----------
-    weights
-        SHA-256 of the parameters' names and shapes and of at most 4,096 values of each, evenly
-        spaced and rounded to bfloat16: the same for a model in float32 and in bfloat16.
-    encoder
-        The same hash of the parameters of the encoder alone, without head and pooler, which may be
-        random where no file holds them; empty in adapters of earlier versions.
-    """
+    """Identity of a model: its class, its shape and a hash of a sample of its weights."""
 
     architecture: str
     layers: int
     width: int
     heads: int
+    # SHA-256 of the parameters' names and shapes and of at most 4,096 values of each, evenly spaced
+    # and rounded to bfloat16: the same for a model in float32 and in bfloat16
     weights: str
+    # the same hash of the parameters of the encoder alone, without head and pooler, which may be
+    # random where no file holds them; empty in adapters of earlier versions
     encoder: str = ""
 
     @classmethod
     def of(cls, model: Any) -> Fingerprint:
-        """Return the fingerprint of a model.
-
-        Raises
-        ------
-        WordbiasError
-            If weights of it are offloaded.
-        """
+        """Return the fingerprint of a model."""
         check_in_memory(model, type(model).__name__)
         return cls(
             type(model).__name__,

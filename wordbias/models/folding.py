@@ -55,35 +55,21 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """A model with interventions in its weights.
+    """A model with interventions in its weights."""
 
-    Attributes
-    ----------
-    model
-        A copy of the original model, with its adapters of PEFT, such as LoRA, merged. If a table of
-        embeddings or the language-modelling head is changed, they are no longer tied.
-    folded
-        The interventions in its weights; its logits are those with hooks. (The hidden states that
-        it returns are not changed at `cls` and behind the final norm of a decoder, only what its
-        head reads of them.)
-    left
-        The interventions that cannot be folded, with the reason for each.
-    """
-
+    # a copy of the original model, with its adapters of PEFT, such as LoRA, merged. If a table of
+    # embeddings or the language-modelling head is changed, they are no longer tied.
     model: Any = field(repr=False)
+    # the interventions in its weights; its logits are those with hooks. (The hidden states that it
+    # returns are not changed at `cls` and behind the final norm of a decoder, only what its head
+    # reads of them.)
     folded: tuple[Intervention, ...]
+    # the interventions that cannot be folded, with the reason for each
     left: tuple[tuple[Intervention, str], ...]
 
 
 def fold(model: Any, interventions: Iterable[Intervention]) -> Folded:
-    """Fold interventions into a copy of a model, as far as that is possible.
-
-    Raises
-    ------
-    WordbiasError
-        If the model lacks a site, an intervention does not fit it, or interventions are applied to
-        it.
-    """
+    """Fold interventions into a copy of a model, as far as that is possible."""
     check_plain(model, "fold")
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     wanted = list(interventions)
@@ -185,23 +171,9 @@ def _linear_of(model: Any, site: Site) -> Any:
 
 
 def reasons_against(model: Any, wanted: Sequence[Site], adds: Collection[Site] = ()) -> list[str]:
-    """Return for each site the reason why a removal there cannot be folded into the weights.
-
-    The reason is empty if it can be. It depends on the sites only, and on whether a constant is
-    added there, so that it is known before anything is fitted.
-
-    Parameters
-    ----------
-    wanted
-        Sites in the order of the removals.
-    adds
-        Those of them where a removal also adds a constant, as LEACE does.
-
-    Raises
-    ------
-    WordbiasError
-        If the model lacks a site.
-    """
+    """Return for each site the reason why a removal there cannot be folded, or an empty text."""
+    # It depends on the sites only, and on whether a constant is added there (`adds`, as LEACE
+    # does): it is known before anything is fitted.
     placed = [locate(model, site).site for site in wanted]
     constants = {locate(model, site).site for site in adds}
     return [
@@ -307,24 +279,10 @@ def export(
     source: str = "",
     whole: Any = None,
 ) -> None:
-    """Write a folder for transformers, which takes its name only when it is complete.
-
-    The file ``wordbias.json`` in it names the interventions that were folded into the weights, and
-    those that could not be.
-
-    Parameters
-    ----------
-    source
-        Folder or name of the original model. If that is a sentence-transformers folder and the
-        model has no head, the new one is such a folder too, with the same modules.
-    whole
-        The ``SentenceTransformer`` around the model, where the caller has loaded one.
-
-    Raises
-    ------
-    WordbiasError
-        If nothing was folded, there is such a folder already, or it cannot be written.
-    """
+    """Write a folder for transformers, which takes its name only when it is complete."""
+    # wordbias.json in it names the interventions that were folded into the weights, and those that
+    # could not be. If `source` is a sentence-transformers folder and the model has no head, the new
+    # one is such a folder too, with the same modules.
     if not folded.folded:
         raise nothing_folded(folder, setting, [(it.site, reason) for it, reason in folded.left])
     about = {

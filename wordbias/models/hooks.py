@@ -1,7 +1,4 @@
-"""Forward hooks that change the values at sites of a model, or record them.
-
-What is changed there is a subspace, which is removed, or an affine map, such as that of LEACE.
-"""
+"""Forward hooks that change the values at sites of a model, or record them."""
 
 from __future__ import annotations
 
@@ -34,25 +31,15 @@ Change = Callable[[Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class Intervention:
-    """The removal of a subspace at a site, by the `remove` of MISP and MHD, or an affine map there.
-
-    Attributes
-    ----------
-    site
-        Site in the model.
-    what
-        Subspace to remove, or the affine map that removes, such as that of LEACE. At query, key and
-        value a subspace spans one direction of each head, a row of the basis being zero outside its
-        head (see `of_heads`): removing the rows projects every head by itself. DeBERTa sends its
-        relative positions through the same linear maps; they are projected too, in hooks as in
-        folded weights.
-    hard
-        Take all weights of the subspace as 1. An affine map has no weights.
-    """
+    """The removal of a subspace at a site, as MISP and MHD do it, or an affine map there."""
 
     site: Site
+    # subspace to remove, or the affine map that removes, such as that of LEACE. At query, key and
+    # value a subspace spans one direction of each head, a row of the basis being zero outside its
+    # head (see `of_heads`): removing the rows projects every head alone. DeBERTa sends its relative
+    # positions through the same linear maps; they are projected too, in hooks as in folded weights.
     what: Subspace | Erasure
-    hard: bool = False
+    hard: bool = False  # take all weights of the subspace as 1. An affine map has no weights.
 
     def __str__(self) -> str:
         if isinstance(self.what, Erasure):
@@ -91,13 +78,7 @@ class Intervention:
         return self.hard or bool(self.what.weights.any())
 
     def within(self, model: Any) -> Place:
-        """Find the place in a model.
-
-        Raises
-        ------
-        WordbiasError
-            If the model lacks the site, or its vectors there have another length.
-        """
+        """Find the place in a model."""
         place = locate(model, self.site)
         if place.width != self.width:
             what = "map" if isinstance(self.what, Erasure) else "subspace"
@@ -113,11 +94,10 @@ class Intervention:
 
 
 class Removal:
-    """A removal as a function on tensors; caches its arrays by type and device.
+    """A removal as a function on tensors; caches its arrays by type and device."""
 
-    Half-precision tensors are changed in float32, so that rounding of the directions does not
-    leave a part of the component in.
-    """
+    # Half-precision tensors are changed in float32: rounding of the directions would leave a part
+    # of the component in.
 
     def __init__(self, what: Subspace | Erasure, hard: bool = False) -> None:
         self.what = what
@@ -148,29 +128,10 @@ class Removal:
 
 @contextmanager
 def applied(model: Any, interventions: Iterable[Intervention], setting: str = "") -> Iterator[None]:
-    """Apply interventions to a model for a block, also if the block ends in an exception.
-
-    Parameters
-    ----------
-    model
-        A transformers model of a family in `wordbias.models.families.FAMILIES`.
-    interventions
-        Any number; two at one site are applied in their order. All are checked before the first is
-        applied. Of nested blocks the inner one is applied first at a site.
-    setting
-        Name of the setting that they are of, for the provenance of vectors; by default the sites.
-
-    Raises
-    ------
-    WordbiasError
-        If the model lacks a site, a removal does not fit it, or all interventions together change
-        no output of the model; the message names settings that would.
-
-    Examples
-    --------
-    >>> with applied(model, adapter.interventions("L11-11101")):  # doctest: +SKIP
-    ...     model(**batch)
-    """
+    """Apply interventions to a model for a block, also if the block ends in an exception."""
+    # Two at one site are applied in their order. All are checked before the first is applied. Of
+    # nested blocks the inner one is applied first at a site. `setting` is for the provenance of
+    # vectors.
     wanted = list(interventions)
     places = [it.within(model) for it in wanted]
     check_read(model, [it.site for it in wanted if it.removes], [it.site for it in wanted])
@@ -201,18 +162,7 @@ def _unless_paused(one: Applied, removal: Removal, x: Any) -> Any:
 
 
 def check_plain(model: Any, what: str = "fit") -> None:
-    """Refuse a model to which interventions are applied.
-
-    Parameters
-    ----------
-    what
-        Verb for the message: the action that needs the unmodified model.
-
-    Raises
-    ------
-    WordbiasError
-        Inside a block of `applied`.
-    """
+    """Refuse a model to which interventions are applied."""
     if interventions_in(model):
         raise WordbiasError(
             f"{type(model).__name__}: interventions are applied to it; subspaces are of the "
@@ -221,20 +171,10 @@ def check_plain(model: Any, what: str = "fit") -> None:
 
 
 def of_heads(subspaces: Sequence[Subspace]) -> Subspace:
-    """Join the subspaces of all heads of a layer.
-
-    Parameters
-    ----------
-    subspaces
-        One for each head, of vectors of the head's size `s`, with `k` directions each.
-
-    Returns
-    -------
-    Subspace
-        Block-diagonal, of ``heads · s`` dimensions and ``heads · k`` directions: rows of different
-        heads have no coordinate in common, so they are orthonormal, and removing all of them is
-        removing each in its head.
-    """
+    """Join the subspaces of all heads of a layer, `k` directions of size `s` each."""
+    # Block-diagonal, of heads · s dimensions and heads · k directions: rows of different heads have
+    # no coordinate in common. They are orthonormal, and removing all of them is removing each in
+    # its head.
     from scipy.linalg import block_diag
 
     basis = block_diag(*(subspace.basis for subspace in subspaces))
@@ -242,13 +182,8 @@ def of_heads(subspaces: Sequence[Subspace]) -> Subspace:
 
 
 def random_subspace(subspace: Subspace, rng: np.random.Generator, kind: str = "") -> Subspace:
-    """Return a subspace of random orthonormal directions with the weights of another one.
-
-    Parameters
-    ----------
-    kind
-        Kind of site: at query, key and value each direction stays within its head.
-    """
+    """Return a subspace of random orthonormal directions with the weights of another one."""
+    # At query, key and value each direction stays within its head.
     k, d = subspace.basis.shape
     if kind in PARTS:  # one direction for each head
         frames = (random_frame(1, d // k, rng) for _ in range(k))
@@ -263,11 +198,9 @@ def random_subspace(subspace: Subspace, rng: np.random.Generator, kind: str = ""
 
 @contextmanager
 def changing(changes: Sequence[tuple[Place, Change]]) -> Iterator[None]:
-    """Replace the values at places by functions of them, for a block.
-
-    Changes at one place are applied in their order, and before every other hook there, so that
-    hidden states which transformers collects are the changed ones.
-    """
+    """Replace the values at places by functions of them, for a block."""
+    # Changes at one place are applied in their order, and before every other hook there: hidden
+    # states which transformers collects are the changed ones.
     with ExitStack() as stack:
         for place, change in reversed(changes):  # each is put before the earlier ones
             _hook(stack, place, change, prepend=True)
@@ -276,12 +209,10 @@ def changing(changes: Sequence[tuple[Place, Change]]) -> Iterator[None]:
 
 @contextmanager
 def recording(model: Any, wanted: Sequence[Site]) -> Iterator[dict[Site, Any]]:
-    """Record the values at sites; yields a dictionary that each pass fills anew.
-
-    A tensor has shape ``(batch, d)`` for the sentence and cls, ``(batch, tokens, d)`` otherwise. If
-    a linear map is applied more than once in a pass (DeBERTa's to positions too), its first
-    application is recorded: that to the tokens.
-    """
+    """Record the values at sites; yields a dictionary that each pass fills anew."""
+    # A tensor has shape (batch, d) for the sentence and cls, (batch, tokens, d) otherwise. If a
+    # linear map is applied more than once in a pass (DeBERTa's to positions too), its first
+    # application is recorded: that to the tokens.
     values: dict[Site, Any] = {}
 
     def record(site: Site, x: Any) -> None:
@@ -296,13 +227,7 @@ def recording(model: Any, wanted: Sequence[Site]) -> Iterator[dict[Site, Any]]:
 
 
 class Calls:
-    """Counter of the calls of a module in a pass.
-
-    Parameters
-    ----------
-    stack
-        Removes the hook that restarts the count, where the place has one.
-    """
+    """Counter of the calls of a module in a pass."""
 
     wanted: int | None
     made: int
@@ -385,13 +310,7 @@ def _changed(place: Place, x: Any, change: Change) -> Any:
 def applied_behind(
     model: Any, interventions: Sequence[Intervention], setting: str
 ) -> Iterator[None]:
-    """Remove subspaces from what a loaded ``SentenceTransformer`` outputs, for a block.
-
-    Raises
-    ------
-    WordbiasError
-        If a subspace is of vectors of another length.
-    """
+    """Remove subspaces from what a loaded ``SentenceTransformer`` outputs, for a block."""
     modules = [module for _, module in model.named_children()]
     last = modules[place_of_modules([type(module).__name__ for module in modules]) - 1]
     removals = [one.removal() for one in interventions]

@@ -19,24 +19,14 @@ Float = NDArray[np.float64]
 
 @dataclass(eq=False)
 class Kept:
-    """Log-likelihoods by what was scored.
+    """Log-likelihoods by what was scored."""
 
-    Attributes
-    ----------
-    store
-        Results by batch.
-    calls
-        Number of calls that have scored something.
-    """
-
-    store: Store
-    calls: int = 0
+    store: Store  # results by batch
+    calls: int = 0  # number of calls that have scored something
 
     def keys(self, name: str, requests: Sequence[object]) -> list[bytes]:
-        """Return the keys of what is scored next by a model.
-
-        They differ between calls: the same text is rounded otherwise in another batch.
-        """
+        """Return the keys of what is scored next by a model."""
+        # They differ between calls: the same text is rounded otherwise in another batch.
         self.calls += 1
         texts = (f"{self.calls}\n{name}\n{one}" for one in requests)
         return [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts]
@@ -58,23 +48,10 @@ def _batch(keys: Sequence[bytes]) -> str:
 
 @contextmanager
 def resuming(output: str | None, about: Mapping[str, Any]) -> Iterator[Kept | None]:
-    """Keep log-likelihoods beside an output while the block runs, for a call that resumes.
-
-    Batches are those of a run without interruption, so that the results are the same to the last
-    bit.
-
-    Parameters
-    ----------
-    output
-        File that the block writes; ``OUTPUT.part`` is removed at its end. None keeps nothing.
-    about
-        Model and removals: everything that log-likelihoods depend on except the texts.
-
-    Raises
-    ------
-    WordbiasError
-        If another process writes the same output, or ``OUTPUT.part`` is of another run.
-    """
+    """Keep log-likelihoods beside an output while the block runs, for a call that resumes."""
+    # Batches are those of a run without interruption: the results are the same to the last bit.
+    # OUTPUT.part is removed at the end. `about` has all that log-likelihoods depend on except the
+    # texts.
     part = Path(f"{output}.part")
     with resumable(output, part):
         if output is None:

@@ -76,42 +76,20 @@ Numbers = TypeVar("Numbers", bound=NDArray[np.floating])
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """Model of transformers with its tokenizer.
+    """Model of transformers with its tokenizer."""
 
-    A model that the caller has loaded keeps its device, its precision and its mode.
+    # A model that the caller has loaded keeps its device, its precision and its mode.
 
-    Attributes
-    ----------
-    name
-        Folder, or name on the hub; of a model that the caller has loaded its source.
-    model, tokenizer
-        Model and tokenizer of transformers.
-    missing
-        Names of parameters that no file held, which are random, sorted.
-    given
-        True if the caller has loaded it.
-    device
-        Device of the model.
-    precision
-        Type of its numbers.
-    """
-
-    name: str
+    name: str  # folder, or name on the hub; of a model that the caller has loaded its source
     model: Any = field(repr=False)
     tokenizer: Any = field(repr=False)
-    missing: tuple[str, ...] = ()
-    given: bool = False
-    device: str = "cpu"
-    precision: str = "float32"
+    missing: tuple[str, ...] = ()  # names of parameters that no file held, which are random, sorted
+    given: bool = False  # True if the caller has loaded it
+    device: str = "cpu"  # device of the model
+    precision: str = "float32"  # type of its numbers
 
     def on(self, device: str | None, precision: str | None = None) -> Self:
-        """Return the model on a device; see `to_device`.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such device, or one that a caller has loaded would have to be changed.
-        """
+        """Return the model on a device; see `to_device`."""
         if not self.given:
             model, chosen = to_device(self.model, device, precision)
             found = precision or self.precision
@@ -136,22 +114,7 @@ class LoadedModel:
     def check_lengths(
         self, lengths: NDArray[np.integer], what: str, text: Callable[[int], str]
     ) -> None:
-        """Refuse texts that are longer than the model reads.
-
-        Parameters
-        ----------
-        lengths
-            Tokens of each text, shape ``(n,)``.
-        what
-            Noun for a text in messages.
-        text
-            Function that returns a text by its place.
-
-        Raises
-        ------
-        WordbiasError
-            Naming the longest text.
-        """
+        """Refuse texts that are longer than the model reads."""
         limit = self.longest
         if limit is not None and lengths.max(initial=0) > limit:
             worst = int(lengths.argmax())
@@ -169,24 +132,16 @@ class LoadedModel:
             yield torch
 
     def finite(self, predicted: Numbers) -> Numbers:
-        """Return predictions; refuse them if a value is no number.
-
-        Raises
-        ------
-        WordbiasError
-            If a value is no number.
-        """
+        """Return predictions; refuse them if a value is no number."""
         if not np.isfinite(predicted).all():
             raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
         return predicted
 
 
 def position_limit(model: Any) -> int | None:
-    """Return the number of tokens in a model's table of positions; None if there is no such table.
-
-    RoBERTa and MPNet number positions after that of padding, so that a table of 514 rows is for
-    512 tokens; OPT numbers them from 2.
-    """
+    """Return the number of tokens in a model's table of positions; None without one."""
+    # RoBERTa and MPNet number positions after that of padding: a table of 514 rows is for 512
+    # tokens; OPT numbers them from 2.
     for name, module in model.named_modules():
         if name.endswith(POSITIONS) and hasattr(module, "num_embeddings"):
             padding = getattr(module, "padding_idx", None)
@@ -215,26 +170,7 @@ def usual_length(model: Any, tokenizer: Any) -> int:
 
 
 def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
-    """Load a model and its tokenizer; no code that comes with them is run.
-
-    See `wordbias.resources.models.model_folder` for names.
-
-    Parameters
-    ----------
-    kind
-        A class of transformers, such as ``AutoModel``.
-    source
-        A folder, a name or an address on the hub, or a loaded model of that class with its
-        tokenizer.
-    what
-        Kind of model in messages, such as "an encoder".
-
-    Raises
-    ------
-    WordbiasError
-        If torch or transformers is missing, there is no such model, or a loaded model is of
-        another class.
-    """
+    """Load a model and its tokenizer; no code that comes with them is run."""
     transformers = need_transformers()
     name = name_of(source)
     if not isinstance(source, (str, os.PathLike)):
@@ -276,15 +212,8 @@ _OF_TEXTS = ("ForSequenceClassification", "ForNextSentencePrediction")
 
 
 def is_causal(source: ModelLike) -> bool:
-    """Return whether a model predicts each word from those before it, by its config and its head.
-
-    A decoder whose head classifies texts does not.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such model.
-    """
+    """Return whether a model predicts each word from those before it, by config and head."""
+    # A decoder whose head classifies texts does not.
     transformers = need_transformers()
     if isinstance(source, (str, os.PathLike)):
         config = _from_folder(partial(_config, transformers), name_of(source), "a model")
@@ -302,15 +231,8 @@ def is_causal(source: ModelLike) -> bool:
 
 
 def load_untrained(kind: str, name: str, what: str, seed: int) -> LoadedModel:
-    """Load a model with random weights, drawn by its own initialisation, and its tokenizer.
-
-    Only the config and the tokenizer are read. The state of torch's generator does not change.
-
-    Raises
-    ------
-    WordbiasError
-        As `load_pretrained` does.
-    """
+    """Load a model with random weights, drawn by its own initialisation, and its tokenizer."""
+    # Only the config and the tokenizer are read. The state of torch's generator does not change.
     transformers = need_transformers()
     torch = need("torch", extra="contextual", purpose=PURPOSE)
 
@@ -326,10 +248,8 @@ def load_untrained(kind: str, name: str, what: str, seed: int) -> LoadedModel:
 
 
 def _check_tokens(name: str, model: Any, tokenizer: Any) -> None:
-    """Refuse tokens beyond the model's vectors, but for special ones that no text has.
-
-    Such as that for images of Gemma 3, whose models of text have no vector for it.
-    """
+    """Refuse tokens beyond the model's vectors, but for special ones that no text has."""
+    # Such as that for images of Gemma 3, whose models of text have no vector for it.
     rows = model.get_input_embeddings().weight.shape[0]
     if len(tokenizer) <= rows:
         return
@@ -377,13 +297,7 @@ def _config(transformers: Any, folder: str) -> Any:
 
 
 def gguf_file(folder: str) -> str:
-    """Return the name of the GGUF file that a folder without a config has; empty if it has none.
-
-    Raises
-    ------
-    WordbiasError
-        If there are several, or the package that reads them is missing.
-    """
+    """Return the name of the GGUF file that a folder without a config has; empty if it has none."""
     path = Path(folder)
     names = [] if (path / CONFIG).is_file() else sorted(file.name for file in path.glob("*.gguf"))
     if len(names) > 1:
@@ -406,13 +320,7 @@ def where_of(folder: str) -> dict[str, Any]:
 
 
 def check_padding(tokenizer: Any, name: str) -> None:
-    """Refuse a tokenizer without a padding token.
-
-    Raises
-    ------
-    WordbiasError
-        If it has none.
-    """
+    """Refuse a tokenizer without a padding token."""
     if tokenizer.pad_token_id is None:
         raise WordbiasError(
             f"{name}: its tokenizer has no padding token, which texts of different length need; "

@@ -33,20 +33,7 @@ def need_transformers() -> Any:
 
 
 def to_device(model: Any, device: str | None, precision: str | None = None) -> tuple[Any, str]:
-    """Move a model to a device, in evaluation mode; return it and the device.
-
-    Parameters
-    ----------
-    device
-        See `wordbias.devices.find_device`.
-    precision
-        A type of torch; by default that of the model.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such device.
-    """
+    """Move a model to a device, in evaluation mode; return it and the device."""
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     dtype = None if precision is None else getattr(torch, precision)
     chosen = find_device(device or None)
@@ -62,13 +49,7 @@ def to_float64(x: Any) -> Any:
 
 
 def check_in_memory(model: Any, name: str) -> None:
-    """Refuse a model of which weights are offloaded, so that they cannot be read.
-
-    Raises
-    ------
-    WordbiasError
-        Naming the first of them.
-    """
+    """Refuse a model with offloaded weights, which cannot be read."""
     away = [one for one, weight in model.named_parameters() if weight.is_meta]
     if away:
         raise WordbiasError(
@@ -137,15 +118,8 @@ def has_head(source: object) -> TypeGuard[tuple[Any, Any]]:
 
 
 def name_of(source: ModelLike) -> str:
-    """Return the name of a model in messages and results; of a loaded one its source.
-
-    Adapters of PEFT are named after it, as in ``all-MiniLM-L6-v2+lora``.
-
-    Raises
-    ------
-    WordbiasError
-        If it is no model.
-    """
+    """Return the name of a model in messages and results; of a loaded one its source."""
+    # Adapters of PEFT are named after it, as in all-MiniLM-L6-v2+lora.
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     if has_head(source):
@@ -155,13 +129,7 @@ def name_of(source: ModelLike) -> str:
 
 
 def model_and_tokenizer(source: object) -> tuple[Any, Any]:
-    """Return the model and the tokenizer that a caller has loaded.
-
-    Raises
-    ------
-    WordbiasError
-        If it is something else.
-    """
+    """Return the model and the tokenizer that a caller has loaded."""
     model = tokenizer = None
     if isinstance(source, (tuple, list)) and len(source) == 2:
         model, tokenizer = transformer_of(source[0]), source[1]
@@ -191,28 +159,15 @@ def held_by(model: Any) -> Any:
 
 
 def transformer_of(model: Any) -> Any:
-    """Return the model of transformers in a ``SentenceTransformer`` or a ``PeftModel``, or itself.
-
-    Raises
-    ------
-    WordbiasError
-        If it is a ``PeftModel`` with a trained prompt.
-    """
+    """Return the transformers model in a ``SentenceTransformer`` or ``PeftModel``, or itself."""
     return inside_peft(held_by(model))
 
 
 @contextmanager
 def in_folder(source: ModelLike) -> Iterator[str]:
-    """Yield the folder of a model; one that is loaded is written to a temporary folder.
-
-    Of a name on the hub it is the folder in the cache. Adapters of PEFT are merged into the
-    weights that are written.
-
-    Raises
-    ------
-    WordbiasError
-        If it is no model, or an adapter cannot be merged.
-    """
+    """Yield the folder of a model; one that is loaded is written to a temporary folder."""
+    # Of a name on the hub it is the folder in the cache. Adapters of PEFT are merged into the
+    # weights that are written.
     if isinstance(source, (str, os.PathLike)):
         yield model_folder(os.fspath(source))
         return
@@ -237,23 +192,11 @@ def in_folder(source: ModelLike) -> Iterator[str]:
 
 
 class Applied:
-    """Interventions that are applied to a model now.
-
-    Attributes
-    ----------
-    sites
-        Names of their sites.
-    setting
-        Name of the setting that they are of; by default their sites.
-    sha256
-        Hash of the sites and of what is removed there.
-    paused
-        They are switched off for the moment.
-    """
+    """Interventions that are applied to a model now."""
 
     sites: tuple[str, ...]
-    setting: str
-    sha256: str
+    setting: str  # name of the setting that they are of; by default their sites
+    sha256: str  # hash of the sites and of what is removed there
 
     def __init__(self, sites: Sequence[str], setting: str = "", sha256: str = "") -> None:
         self.sites = tuple(sites)
@@ -266,10 +209,8 @@ _ACTIVE: WeakKeyDictionary[Any, list[Applied]] = WeakKeyDictionary()
 
 
 def interventions_in(model: Any) -> list[Applied]:
-    """Return the interventions in a model, or in one that it is a part of, the outer block first.
-
-    An encoder is a part of the same model with a head.
-    """
+    """Return the interventions in a model, or in one that it is part of, the outer block first."""
+    # An encoder is a part of the same model with a head.
     return [
         one
         for whole, applied in _ACTIVE.items()

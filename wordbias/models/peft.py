@@ -1,7 +1,4 @@
-"""Models with adapters of PEFT, such as LoRA: the model inside, and one with merged weights.
-
-Nothing of PEFT is imported: its modules are known by their methods.
-"""
+"""Models with adapters of PEFT, such as LoRA: the model inside, and one with merged weights."""
 
 from __future__ import annotations
 
@@ -19,15 +16,7 @@ _CLASSES = {"CAUSAL_LM": "ForCausalLM", "SEQ_CLS": "ForSequenceClassification"}
 
 
 def inside_peft(model: Any) -> Any:
-    """Return the model of transformers in a ``PeftModel``, which computes with its adapters.
-
-    Any other model is returned as it is.
-
-    Raises
-    ------
-    WordbiasError
-        If the adapter is a prompt, which is not in the model but before its texts.
-    """
+    """Return the model of transformers in a ``PeftModel``, which computes with its adapters."""
     if not (hasattr(model, "peft_config") and hasattr(model, "get_base_model")):
         return model
     name = model.active_adapter
@@ -56,15 +45,8 @@ def has_adapters(model: Any) -> bool:
 
 
 def merged(model: Any) -> Any:
-    """Return a copy of a model whose active adapters are in its weights.
-
-    A copy of a model without adapters is a copy only. Adapters that are switched off are left out.
-
-    Raises
-    ------
-    WordbiasError
-        If an adapter cannot be merged.
-    """
+    """Return a copy of a model whose active adapters are in its weights."""
+    # Adapters that are switched off are left out.
     made = copy.deepcopy(model)
     tied = Counter(id(one) for _, one in made.named_parameters(remove_duplicate=False))
     for name, module in [*_wrappers(made)]:
@@ -97,13 +79,7 @@ def merged(model: Any) -> Any:
 
 
 def check_no_adapter(path: Path) -> None:
-    """Refuse a folder that holds an adapter without its model.
-
-    Raises
-    ------
-    WordbiasError
-        With the line of Python that writes the merged model.
-    """
+    """Refuse a folder that holds an adapter without its model."""
     file = path / "adapter_config.json"
     if not file.is_file() or any((path / name).is_file() for name in _OF_MODELS):
         return

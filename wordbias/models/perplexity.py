@@ -38,15 +38,7 @@ def windows(ids: tuple[int, ...], start: int, length: int) -> list[Tokens]:
 def perplexity_rows(
     model: CausalModel, text: str, subject: str, *, length: int = LENGTH, seed: int = 0
 ) -> list[Row]:
-    """Measure ``perplexity`` and ``bits-per-byte`` of a text.
-
-    The intervals are a bootstrap over windows; with one window there is none.
-
-    Raises
-    ------
-    WordbiasError
-        If the text has no token.
-    """
+    """Measure ``perplexity`` and ``bits-per-byte`` of a text, with a bootstrap over windows."""
     whole = ((model.start,) if model.bos else ()) + model.ids(text)
     ids = whole[1:]
     if not ids:

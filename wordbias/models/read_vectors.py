@@ -1,9 +1,4 @@
-"""Vectors of texts that were made elsewhere, from a file, as an encoder of texts.
-
-The way there and back needs no code: `write_texts` writes the texts, and a program of any kind
-makes the vectors. They are found by their text where the file has a column of texts, else taken in
-the order of the texts.
-"""
+"""Vectors of texts that were made elsewhere, from a file, as an encoder of texts."""
 
 from __future__ import annotations
 
@@ -34,13 +29,7 @@ TextVectorsLike = str | os.PathLike[str] | NDArray[Any] | Mapping[str, object] |
 
 
 def write_texts(path: str | os.PathLike[str], texts: Sequence[str]) -> None:
-    """Write texts as JSON lines with the one column `TEXT`.
-
-    Raises
-    ------
-    WordbiasError
-        If the suffix is another, or the file cannot be written.
-    """
+    """Write texts as JSON lines with the one column `TEXT`."""
     check_texts_file(path)
     with replacing(path) as file:
         for text in texts:
@@ -58,40 +47,17 @@ def check_texts_file(path: str | os.PathLike[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ReadVectors:
-    """Vectors in a file or in memory.
-
-    Attributes
-    ----------
-    name
-        Name in results.
-    path
-        The file; None in memory.
-    vectors
-        The vectors, shape ``(n, d)``.
-    texts
-        Text of each; None if there is no column of texts.
-    """
+    """Vectors in a file or in memory."""
 
     name: str
-    path: str | None
-    vectors: Float32
-    texts: Sequence[str] | None
+    path: str | None  # the file; None in memory
+    vectors: Float32  # the vectors, shape `(n, d)`
+    texts: Sequence[str] | None  # text of each; None if there is no column of texts
     notes: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, source: Any) -> ReadVectors:
-        """Read a file, an array or a table.
-
-        Parameters
-        ----------
-        source
-            A file or table as of `open_rows`, or JSON lines with one list of numbers each.
-
-        Raises
-        ------
-        WordbiasError
-            If it cannot be read, or a value is not finite.
-        """
+        """Read a file, an array or a table."""
         path = path_of(source)
         name = "vectors" if path is None else Path(path).name.partition(".")[0]
         if path is not None and kind_of(Path(path)) == "jsonl":
@@ -121,13 +87,7 @@ class ReadVectors:
         return {} if self.path is None else {"path": self.path, "sha256": sha256_of(self.path)}
 
     def encode(self, texts: Sequence[str]) -> Float32:
-        """Return the vectors of texts, shape ``(n, d)``.
-
-        Raises
-        ------
-        WordbiasError
-            If a text has no vector or two, or without a column of texts if there are more or fewer.
-        """
+        """Return the vectors of texts, shape ``(n, d)``."""
         what, distinct = self.path or self.name, list(dict.fromkeys(texts))
         again = "write the texts again with --write-texts, and encode all of them"
         if self.texts is None:

@@ -1,7 +1,4 @@
-"""Representations: vectors of texts from several layers of an encoder, with columns of labels.
-
-Their file is safetensors, mapped into memory when it is read; its header holds the provenance.
-"""
+"""Representations: vectors of texts from several layers of an encoder, with columns of labels."""
 
 from __future__ import annotations
 
@@ -188,10 +185,8 @@ class Representations:
 
 
 def save_representations(found: Representations, path: str | Path) -> None:
-    """Write representations; the file takes its name only when it is complete.
-
-    By the suffix also as rows, such as ``.parquet``: the vectors of each layer and the columns.
-    """
+    """Write representations; the file takes its name only when it is complete."""
+    # By the suffix also as rows, such as .parquet: the vectors of each layer and the columns.
     if is_row_suffix(path):
         vectors = dict(zip(row_names(found.layers), np.asarray(found.vectors), strict=True))
         write_rows(path, vectors, {name: one.cells() for name, one in found.columns.items()})
@@ -209,13 +204,7 @@ def row_names(layers: Sequence[int]) -> list[str]:
 
 
 def load_representations(path: str | Path) -> Representations:
-    """Map a file of representations into memory.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such file, it is damaged, or it holds something else.
-    """
+    """Map a file of representations into memory."""
     with reading(path, REPRESENTATIONS, "mapped") as (tensors, known):
         layers = tuple(int(layer) for layer in known["layers"])
         columns = {
@@ -253,15 +242,7 @@ def header(found: Representations) -> bytes:
 
 
 def provenance(job: EncodingJob, texts: str, sha256: str) -> dict[str, Any]:
-    """Return the provenance of encoded texts.
-
-    Parameters
-    ----------
-    texts
-        Name of the texts.
-    sha256
-        Hash of the texts.
-    """
+    """Return the provenance of encoded texts."""
     from importlib.metadata import version
 
     encoder = job.encoder
@@ -292,13 +273,7 @@ def removals_in(model: Any) -> dict[str, str]:
 
 
 def stored_provenance(path: Path) -> dict[str, Any]:
-    """Return the provenance in a file's header.
-
-    Raises
-    ------
-    WordbiasError
-        If it holds no representations: it is not overwritten.
-    """
+    """Return the provenance in a file's header."""
     try:
         return dict(read_header(path, REPRESENTATIONS)["about"])
     except (WordbiasError, ValueError, KeyError, TypeError):
@@ -308,13 +283,7 @@ def stored_provenance(path: Path) -> dict[str, Any]:
 
 
 def check_same(path: Path, wanted: Representations) -> None:
-    """Refuse a file whose header is not that of `wanted`.
-
-    Raises
-    ------
-    WordbiasError
-        Naming the difference.
-    """
+    """Refuse a file whose header is not that of `wanted`."""
     refuse_other(path, stored_provenance(path), dict(wanted.about), "run")
     head = header(wanted)
     with path.open("rb") as file:

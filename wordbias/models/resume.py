@@ -1,9 +1,8 @@
 """Encoding into a file, resumed after an interruption.
 
-The vectors are in `OUT.unfinished` until the last text is encoded; then the file takes its name.
-It has the bytes that the finished file will have, with vectors of zero where a text is still to be
-encoded; `OUT.unfinished.json` holds the number of encoded texts. Memory holds one batch, whatever
-the size of the file.
+`OUT.unfinished` has the bytes that the finished file will have, with vectors of zero where a text
+is still to be encoded; `OUT.unfinished.json` holds the number of encoded texts. Memory holds one
+batch, whatever the size of the file.
 """
 
 from __future__ import annotations
@@ -47,26 +46,9 @@ def encode_to(
     *,
     batch_tokens: int = BATCH_TOKENS,
 ) -> Written:
-    """Encode texts into a file that takes its name only when it is complete.
-
-    After an interruption the same call resumes; a complete file is not written again.
-
-    Parameters
-    ----------
-    path
-        Output file; `load_representations` reads it.
-    job
-        Texts to encode.
-    columns
-        Columns of the texts.
-    about
-        Provenance; a file with another one is not resumed.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be written, or is there and is of something else.
-    """
+    """Encode texts into a file that takes its name only when it is complete."""
+    # After an interruption the same call resumes; a complete file is not written again. A file with
+    # another provenance `about` is not resumed.
     start = time.perf_counter()
     target = check_target(path)
     zeros = np.broadcast_to(np.float32(0), job.shape)
@@ -86,17 +68,11 @@ def encode_to(
 
 
 def check_target(path: str | Path) -> Path:
-    """Return the path that will be written, with links resolved.
-
-    Raises
-    ------
-    WordbiasError
-        If it cannot be written, has a suffix of results, or is there and holds no representations.
-    """
-    if Path(path).suffix.lower() in _OF_RESULTS:
+    """Return the path that will be written, with links resolved."""
+    if (whole := Path(path)).suffix.lower() in _OF_RESULTS:
         raise WordbiasError(
-            f"{path}: --output writes vectors, and the results are printed; expected a name such as "
-            f"{Path(path).with_suffix('.safetensors').name}"
+            f"{path}: --output writes vectors, and the results are printed; expected a name such "
+            f"as {whole.with_suffix('.safetensors').name}"
         )
     check_writable(path)
     target = Path(os.path.realpath(path))
@@ -143,17 +119,10 @@ def _explaining(target: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """Unfinished file of representations.
-
-    Attributes
-    ----------
-    path
-        The file.
-    wanted
-        Content of the finished file; of the vectors only the shape matters.
-    """
+    """Unfinished file of representations."""
 
     path: Path
+    # content of the finished file; of the vectors only the shape matters
     wanted: Representations = field(repr=False)
 
     @property
@@ -162,13 +131,7 @@ class Partial:
         return self.path.with_name(f"{self.path.name}.json")
 
     def begin(self) -> int:
-        """Create the file, or return the number of texts that are encoded in it.
-
-        Raises
-        ------
-        WordbiasError
-            If there is a file of something else, or the disk is full.
-        """
+        """Create the file, or return the number of texts that are encoded in it."""
         if self.path.exists():
             check_same(self.path, self.wanted)
             noted = self._noted().get()

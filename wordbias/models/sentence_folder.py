@@ -44,18 +44,10 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """The affine map ``x Wᵀ + b`` as a module.
+    """The affine map ``x Wᵀ + b`` as a module."""
 
-    Attributes
-    ----------
-    weight
-        `W`, shape ``(d, d)``.
-    bias
-        `b`, shape ``(d,)``.
-    """
-
-    weight: Floats = field(repr=False)
-    bias: Floats = field(repr=False)
+    weight: Floats = field(repr=False)  # `W`, shape `(d, d)`
+    bias: Floats = field(repr=False)  # `b`, shape `(d,)`
 
 
 @dataclass(frozen=True)
@@ -67,15 +59,8 @@ Module = Dense | Normalize
 
 
 def modules_of(steps: Sequence[MethodStep], d: int) -> tuple[Module, ...]:
-    """Return the modules that compute the steps of a method on vectors of `d` values.
-
-    Affine steps that follow each other become one `Dense`.
-
-    Raises
-    ------
-    WordbiasError
-        If a step is neither affine nor a division by the length.
-    """
+    """Return the modules that compute the steps of a method on vectors of `d` values."""
+    # Affine steps that follow each other become one `Dense`.
     found: list[Module] = []
     weight, bias, affine = np.eye(d), np.zeros(d), False
     for step in steps:
@@ -97,30 +82,16 @@ def modules_of(steps: Sequence[MethodStep], d: int) -> tuple[Module, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SentenceVectors:
-    """A sentence model in two parts: up to a Normalize that stands last, and from there on.
+    """A sentence model in two parts: up to a Normalize that stands last, and from there on."""
 
-    A cut of the vectors, which the library does at the very end, belongs to the second part.
+    # A cut of the vectors, which the library does at the very end, belongs to the second part.
 
-    Attributes
-    ----------
-    encoder
-        Encoder with the modules of the first part.
-    last
-        The second part, which may be without modules.
-    """
-
-    encoder: Encoder
-    last: SentenceModules
+    encoder: Encoder  # encoder with the modules of the first part
+    last: SentenceModules  # the second part, which may be without modules
 
     @classmethod
     def of(cls, encoder: Encoder) -> Self:
-        """Divide a sentence-transformers model.
-
-        Raises
-        ------
-        WordbiasError
-            If the encoder is not one.
-        """
+        """Divide a sentence-transformers model."""
         sentence = encoder.sentence
         if sentence is None:
             raise WordbiasError(
@@ -153,13 +124,7 @@ class SentenceVectors:
         return sentence.width(self.encoder.dim * len(sentence.pooling))
 
     def job(self, texts: Sequence[str], prompt: str | None = None) -> EncodingJob:
-        """Tokenise texts for the first part.
-
-        Parameters
-        ----------
-        prompt
-            Prompt before every text; by default the model's own.
-        """
+        """Tokenise texts for the first part, after a prompt, by default the model's own."""
         encoder, sentence = self.encoder, self.encoder.sentence
         if prompt is not None and sentence is not None:
             encoder = replace(encoder, sentence=replace(sentence, prompt=prompt))
@@ -168,11 +133,9 @@ class SentenceVectors:
     def sides(
         self, first: Sequence[str], second: Sequence[str], batch_tokens: int = BATCH_TOKENS
     ) -> tuple[Float32, Float32]:
-        """Return the vectors of the first part of texts to compare, each of shape ``(n, d)``.
-
-        Prompts for queries and documents are used where the model has them, as by the library's
-        `encode_query` and `encode_document`.
-        """
+        """Return the vectors of the first part of texts to compare, each of shape ``(n, d)``."""
+        # Prompts for queries and documents are used where the model has them, as by the library's
+        # `encode_query` and `encode_document`.
         prompts = {} if self.encoder.sentence is None else self.encoder.sentence.prompts
         document = next((prompts[name] for name in _DOCUMENTS if name in prompts), None)
         return (
@@ -198,13 +161,7 @@ class SentenceVectors:
 
 
 def check_output(name: str, folder: str) -> None:
-    """Refuse, before work begins, a folder that exists or lies in the model's own.
-
-    Raises
-    ------
-    WordbiasError
-        If it does, or cannot be made, or a link leads out of the model's own folder.
-    """
+    """Refuse, before work begins, a folder that exists or lies in the model's own."""
     check_new(folder)
     if name.strip() and Path(name).is_dir():
         refuse_inside(folder, name)
@@ -214,19 +171,9 @@ def check_output(name: str, folder: str) -> None:
 def write_modules(
     source: Path, part: Path, modules: Sequence[Module], place: int | None = None
 ) -> None:
-    """Fill an empty folder with the files of a model and further modules.
-
-    The card of the original, which describes another model now, gets another name. A note names the
-    files that are not copied.
-
-    Parameters
-    ----------
-    source, part
-        Folder of the model, and the one to fill.
-    place
-        Number of modules before the new ones; by default these stand before a Normalize that
-        is last.
-    """
+    """Fill an empty folder with the files of a model and further modules, after `place` others."""
+    # They stand before a Normalize that is last. The card of the original, which describes another
+    # model now, gets another name. A note names the files that are not copied.
     files, others = own_files(source)
     copy_files(files, part)
     if others:
@@ -245,10 +192,8 @@ def write_modules(
 
 
 def with_modules(model: Any, modules: Sequence[Module]) -> Any:
-    """Return a copy of a loaded ``SentenceTransformer`` with further modules.
-
-    They stand before a Normalize that is last. The model itself is not changed.
-    """
+    """Return a copy of a loaded ``SentenceTransformer`` with further modules."""
+    # They stand before a Normalize that is last. The model itself is not changed.
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     library = importlib.import_module("sentence_transformers.models")
     made = copy.deepcopy(model)

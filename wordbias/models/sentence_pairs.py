@@ -37,21 +37,11 @@ SentencePairsLike = TableLike | Sequence[tuple[str, str]]
 
 
 def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair, ...]:
-    """Return the pairs of a file; without `path`, the built-in ones.
-
-    Parameters
-    ----------
-    path
-        The pairs themselves; a TOML file whose keys are lists of ``[first, second]``; a text file
-        with one pair a line and a tab between the sentences; or another table with the columns
-        first and second. Blank lines and lines that start with ``#`` are ignored, and repeated
-        pairs are dropped. A note says where the first line looks like a header of other names.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read or something in it is no pair; the message names the place.
-    """
+    """Return the pairs of a file; without `path`, the built-in ones."""
+    # A TOML file has lists of [first, second], a text file one pair a line with a tab between,
+    # another table the columns first and second. Blank lines and lines that start with # are
+    # ignored, and repeated pairs are dropped. A note says where the first line looks like a header
+    # of other names.
     where = BUILT_IN if path is None else path_of(path) or "pairs"
     found: Iterable[SentencePair]
     if where.lower().endswith(".toml"):

@@ -1,8 +1,4 @@
-"""Modules of a sentence-transformers folder, which make a text's vector.
-
-The folder lists modules: a Transformer, its Pooling, and others, such as Dense and Normalize. They
-are read here without the library, and nothing in them is run.
-"""
+"""Modules of a sentence-transformers folder, which make a text's vector."""
 
 from __future__ import annotations
 
@@ -63,62 +59,31 @@ _ACTIVATIONS = (
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Module behind the pooling.
+    """Module behind the pooling."""
 
-    Attributes
-    ----------
-    name
-        Class of the module, with its settings.
-    apply
-        Function on vectors, shape ``(n, width before)``.
-    before, width
-        Length of its input and output vectors; None is any length, and the same.
-    weights
-        Weights by name.
-    """
-
-    name: str
+    name: str  # class of the module, with its settings
+    # function on vectors, shape `(n, width before)`
     apply: Callable[[Any], Any] = field(repr=False)
+    # length of its input and output vectors; None is any length, and the same
     before: int | None = None
     width: int | None = None
-    weights: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    weights: Mapping[str, Any] = field(default_factory=dict, repr=False)  # weights by name
 
 
 @dataclass(frozen=True, eq=False)
 class SentenceModules:
-    """Modules and settings by which a sentence-transformers folder makes a text's vector.
+    """Modules and settings by which a sentence-transformers folder makes a text's vector."""
 
-    Attributes
-    ----------
-    transformer
-        Folder of the transformer, or the model's name on the hub.
-    pooling
-        Kinds of pooling, whose vectors are joined.
-    include_prompt
-        Tokens of the prompt are pooled too.
-    prompt
-        Default prompt before every text; may be empty.
-    prompts
-        All prompts by name.
-    similarity
-        Function that compares two vectors, such as ``cosine`` or ``dot``.
-    max_length
-        Tokens that a text is cut to; None leaves it to the tokenizer and the model.
-    lower_case
-        Texts are lower-cased before they are tokenised.
-    steps
-        Modules behind the pooling.
-    """
-
-    transformer: str
-    pooling: tuple[str, ...]
-    include_prompt: bool = True
-    prompt: str = ""
+    transformer: str  # folder of the transformer, or the model's name on the hub
+    pooling: tuple[str, ...]  # kinds of pooling, whose vectors are joined
+    include_prompt: bool = True  # tokens of the prompt are pooled too
+    prompt: str = ""  # default prompt before every text; may be empty
+    # tokens that a text is cut to; None leaves it to the tokenizer and the model
     max_length: int | None = None
-    lower_case: bool = False
-    steps: tuple[Step, ...] = ()
-    prompts: Mapping[str, str] = field(default_factory=dict)
-    similarity: str = "cosine"
+    lower_case: bool = False  # texts are lower-cased before they are tokenised
+    steps: tuple[Step, ...] = ()  # modules behind the pooling
+    prompts: Mapping[str, str] = field(default_factory=dict)  # all prompts by name
+    similarity: str = "cosine"  # function that compares two vectors, such as `cosine` or `dot`
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -132,13 +97,7 @@ class SentenceModules:
         return whole and self.pooling != ("last",)
 
     def width(self, pooled: int) -> int:
-        """Return the length of the vectors that `apply` makes of vectors of length `pooled`.
-
-        Raises
-        ------
-        WordbiasError
-            If a module takes vectors of another length.
-        """
+        """Return the length of the vectors that `apply` makes of vectors of length `pooled`."""
         for step in self.steps:
             if step.before not in (None, pooled):
                 raise WordbiasError(
@@ -168,18 +127,8 @@ class SentenceModules:
 
 
 def read_modules(folder: str | Path, random_init: int | None = None) -> SentenceModules | None:
-    """Read a sentence-transformers model; None if the folder is none.
-
-    Parameters
-    ----------
-    random_init
-        Draw random weights of Dense modules with this seed, and reset LayerNorm.
-
-    Raises
-    ------
-    WordbiasError
-        If a file is damaged, a module is not understood, or a link leads out of the folder.
-    """
+    """Read a sentence-transformers model; None if the folder is none."""
+    # `random_init` draws random weights of Dense modules with this seed, and resets LayerNorm.
     folder = Path(folder)
     if not (folder / MODULES).is_file():
         return None
@@ -215,15 +164,9 @@ def is_sentence_transformer(model: object) -> TypeGuard[Any]:
 
 
 def loaded_modules(model: Any) -> SentenceModules:
-    """Read a loaded ``SentenceTransformer`` as `read_modules` reads a folder.
-
-    Its modules write what is read, all but the transformer, whose tokenizer lower-cases by itself.
-
-    Raises
-    ------
-    WordbiasError
-        If a module is not understood.
-    """
+    """Read a loaded ``SentenceTransformer`` as `read_modules` reads a folder."""
+    # Its modules write what is read, all but the transformer, whose tokenizer lower-cases by
+    # itself.
     first, *rest = model
     name = str(getattr(getattr(first, "auto_model", None), "name_or_path", "") or "the model")
     keys = ("prompts", "default_prompt_name", "truncate_dim", "similarity_fn_name")
@@ -256,15 +199,8 @@ def loaded_modules(model: Any) -> SentenceModules:
 
 
 def module_files(folder: Path) -> dict[str, Path]:
-    """Return the files of the modules of a folder, by their paths in it.
-
-    Those of the transformer itself are left out. Empty if the folder holds no such model.
-
-    Raises
-    ------
-    WordbiasError
-        If a file is damaged, a module is not understood, or a link leads out of the folder.
-    """
+    """Return the files of the modules of a folder, by their paths in it."""
+    # Those of the transformer itself are left out. Empty if the folder holds no such model.
     if not (folder / MODULES).is_file():
         return {}
     _listed(folder)  # refuses modules of which nothing is known

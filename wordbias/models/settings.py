@@ -19,34 +19,20 @@ _NAME = re.compile(r"\+?(sent|l12|layer12|l11|layer11|(?:layer11\+|l11\+)?attn)[
 class Settings:
     """The projections of one of the debiased models of Dawkins et al. (2024, section 4).
 
-    Parameters
-    ----------
-    n11, c11
-        Tokens behind the last layer but one ("layer 11"); None for no intervention.
-    n12, c12
-        CLS behind the last layer ("layer 12"); None for no intervention.
-    np
-        The sentence's vector, always projected, on one component.
-    attention
-        Query, key and value of every head of the last layer but one, one component each, hard.
-
     Notes
     -----
     ``n = 0`` projects hard, ``n = 1`` weights each component by its share of the variance;
     ``c = 1`` adds the second component. Deeper levels imply the later ones. The paper's caption of
     Table 7 calls the second pair of numbers (n10, c10); its text and its numbers say (n12, c12).
-
-    Raises
-    ------
-    WordbiasError
-        If a number is neither 0 nor 1, or a level lacks a later one.
     """
 
+    # tokens behind the last layer but one ("layer 11"); None for no intervention
     n11: int | None = None
     c11: int | None = None
-    n12: int | None = None
+    n12: int | None = None  # CLS behind the last layer ("layer 12"); None for no intervention
     c12: int | None = None
-    np: int = 0
+    np: int = 0  # the sentence's vector, always projected, on one component
+    # query, key and value of every head of the last layer but one, one component each, hard
     attention: bool = False
 
     def __post_init__(self) -> None:
@@ -86,13 +72,7 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str) -> Settings:
-        """Read a name: ``L11-01110``, and also ``layer 11 (0, 1, 1, 1, 0)`` or ``+attn 11101``.
-
-        Raises
-        ------
-        WordbiasError
-            If it names no setting.
-        """
+        """Read a name: ``L11-01110``, and also ``layer 11 (0, 1, 1, 1, 0)`` or ``+attn 11101``."""
         match = _NAME.fullmatch(re.sub(r"[\s(),]", "", text).lower())
         level = _LEVEL_NAMES.get(match[1], "attn") if match else ""
         if match is None or len(match[2]) != _DIGITS[level]:

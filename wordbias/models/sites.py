@@ -42,22 +42,16 @@ _MOST = 10_000
 
 @dataclass(frozen=True, order=True)
 class Site:
-    """A position in the computation of a model, independent of the model.
+    """A position in the computation of a model, independent of the model."""
 
-    Attributes
-    ----------
-    kind
-        ``sentence`` is the input of the final linear layer. ``embedding`` is the vector that a
-        sentence-transformers model outputs. ``cls`` and ``tokens`` are the output of a layer at
-        position 0 and at all positions; for the last layer after the final norm, if there is one.
-        ``query``, ``key`` and ``value`` are those of all heads of a layer, as the linear maps
-        output them. In decoders also ``input``, the residual stream that enters a layer, and
-        ``attention-output`` and ``mlp-output``, what a layer adds to it.
-    layer
-        Number of the layer: 1 for the first, −1 for the last; None for sentence and embedding.
-    """
-
+    # `sentence` is the input of the final linear layer. `embedding` is the vector that a
+    # sentence-transformers model outputs. `cls` and `tokens` are the output of a layer at position
+    # 0 and at all positions; for the last layer after the final norm, if there is one. `query`,
+    # `key` and `value` are those of all heads of a layer, as the linear maps output them. In
+    # decoders also `input`, the residual stream that enters a layer, and `attention-output` and
+    # `mlp-output`, what a layer adds to it.
     kind: str
+    # number of the layer: 1 for the first, −1 for the last; None for sentence and embedding
     layer: int | None = None
 
     def __post_init__(self) -> None:
@@ -71,13 +65,7 @@ class Site:
 
     @classmethod
     def parse(cls, text: str) -> Site:
-        """Parse a single site, such as ``sentence``, ``cls@12`` or ``value@-2``.
-
-        Raises
-        ------
-        WordbiasError
-            If the text is no site; also for ``attention@L``, which is three (see `sites`).
-        """
+        """Parse a single site, such as ``sentence``, ``cls@12`` or ``value@-2``."""
         match = _WRITTEN.fullmatch(text.strip())
         if match is None or match[1] not in KINDS:
             raise WordbiasError(f"site {text!r}: expected one of {_expected()}")
@@ -85,13 +73,7 @@ class Site:
         return cls(match[1], layer)
 
     def within(self, model: Any) -> Site:
-        """Return the same site with its layer counted from 1.
-
-        Raises
-        ------
-        WordbiasError
-            If the model has no such layer; the message names those that it has.
-        """
+        """Return the same site with its layer counted from 1."""
         return self.counted(layer_count(model), type(model).__name__)
 
     def counted(self, layers: int, name: str = "the model") -> Site:
@@ -110,22 +92,10 @@ EMBEDDING = Site("embedding")
 
 
 def sites(text: str, layers: int | None = None) -> tuple[Site, ...]:
-    """Parse sites separated by commas.
-
-    ``attention@L`` stands for query, key and value there, ``tokens@all`` and ``tokens@3..10`` for
-    all layers and for those from 3 to 10.
-
-    Parameters
-    ----------
-    layers
-        Number of layers of the model, for ``all`` and for ranges that count from the end; all
-        layers are then counted from 1. By default single ones stay as they are.
-
-    Raises
-    ------
-    WordbiasError
-        If a part is no site, the model has no such layer, or the number of layers is needed.
-    """
+    """Parse sites separated by commas."""
+    # attention@L stands for query, key and value there, tokens@all and tokens@3..10 for all layers
+    # and for those from 3 to 10. Without `layers`, single ones stay as they are; else layers are
+    # counted from 1.
     found: list[Site] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         kind, at, where = part.partition("@")
@@ -205,10 +175,9 @@ def read_site(model: Any) -> Site:
 
 
 def first_layer(wanted: Iterable[Site], layers: int) -> int:
-    """Return the first layer that removals change, of `layers`.
-
-    The sentence counts as the last; what enters layer 1 is layer 0 of transformers' hidden states.
-    """
+    """Return the first layer that removals change, of `layers`."""
+    # The sentence counts as the last; what enters layer 1 is layer 0 of transformers' hidden
+    # states.
     found = [site.counted(layers) for site in wanted]
     numbers = [0 if site == Site("input", 1) else site.layer for site in found]
     return min((number for number in numbers if number is not None), default=layers)
@@ -227,44 +196,21 @@ def _listed(kinds: Iterable[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """The module of a site in a model, and the part of its values that belongs to the site.
+    """The module of a site in a model, and the part of its values that belongs to the site."""
 
-    Attributes
-    ----------
-    site
-        The site, its layer counted from 1.
-    module
-        Module to hook.
-    width
-        Length of the values of the site.
-    start
-        Their first place in the last axis, if a module outputs those of several sites.
-    indices
-        Their places in the last axis, a tensor, if they are not one after another.
-    entering
-        Take the module's input, not its output.
-    first
-        Take position 0 only.
-    last
-        Each token has a vector there, and the model's head reads that of the last one.
-    heads
-        Number of heads that share the last axis; 1 for whole vectors.
-    call
-        Index of the call of a module that is called several times in a pass; None for every call.
-    rewinds
-        Module whose call restarts the count of calls.
-    """
-
-    site: Site
-    module: Any = field(repr=False)
-    width: int
-    entering: bool = False
-    first: bool = False
+    site: Site  # the site, its layer counted from 1
+    module: Any = field(repr=False)  # module to hook
+    width: int  # length of the values of the site
+    entering: bool = False  # take the module's input, not its output
+    first: bool = False  # take position 0 only
+    # each token has a vector there, and the model's head reads that of the last one
     last: bool = False
-    heads: int = 1
+    heads: int = 1  # number of heads that share the last axis; 1 for whole vectors
+    # index of the call of a module that is called several times in a pass; None for every call
     call: int | None = None
-    rewinds: Any = field(default=None, repr=False)
-    start: int = 0
+    rewinds: Any = field(default=None, repr=False)  # module whose call restarts the count of calls
+    start: int = 0  # their first place in the last axis, if a module outputs those of several sites
+    # their places in the last axis, a tensor, if they are not one after another
     indices: Any = field(default=None, repr=False)
 
     @property
@@ -274,13 +220,7 @@ class Place:
 
 
 def locate(model: Any, site: Site) -> Place:
-    """Find the place of a site in a model.
-
-    Raises
-    ------
-    WordbiasError
-        If the model lacks the site; the message names the sites that it has.
-    """
+    """Find the place of a site in a model."""
     family, name = family_of(model), type(model).__name__
     if site == EMBEDDING:
         raise WordbiasError(
@@ -383,20 +323,7 @@ def _sentence(model: Any, site: Site) -> Place:
 
 
 def check_read(model: Any, wanted: Sequence[Site], named: Sequence[Site]) -> None:
-    """Refuse interventions that change no output of a model.
-
-    Parameters
-    ----------
-    wanted
-        Sites where something is removed.
-    named
-        All sites, for the message.
-
-    Raises
-    ------
-    WordbiasError
-        If no output depends on them; the message names settings that would change one.
-    """
+    """Refuse interventions that change no output of a model."""
     if not named or any(reads(model, site) for site in wanted):
         return
     at, name = ", ".join(str(site.within(model)) for site in named), type(model).__name__
@@ -416,12 +343,10 @@ def check_read(model: Any, wanted: Sequence[Site], named: Sequence[Site]) -> Non
 
 
 def reads(model: Any, site: Site) -> bool:
-    """Return whether an output of a model depends on the values at a site.
-
-    The output of a model without a head from a sentence-transformers folder is the folder's pooling
-    of the tokens of the last layer: it does not depend on the model's pooler, and on the CLS token
-    behind the last layer only if that is pooled.
-    """
+    """Return whether an output of a model depends on the values at a site."""
+    # The output of a model without a head from a sentence-transformers folder is the folder's
+    # pooling of the tokens of the last layer: it does not depend on the model's pooler, and on the
+    # CLS token behind the last layer only if that is pooled.
     site = site.within(model)
     last_cls = site.kind == "cls" and site.layer == layer_count(model)
     if not (site.kind == "sentence" or last_cls) or head_of(model) is not None:

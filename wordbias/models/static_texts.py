@@ -32,42 +32,18 @@ _LONGEST = 512
 
 @dataclass(frozen=True, eq=False)
 class StaticEncoder:
-    """Static model with its tokenizer.
-
-    Attributes
-    ----------
-    model
-        The folder.
-    tokenizer
-        Tokenizer of the library `tokenizers`.
-    unknown
-        Number of the token for what is not known, which is left out; None if it is not.
-    max_length
-        Tokens that a text is cut to; None for all.
-    normalised
-        The mean is brought to length one.
-    """
+    """Static model with its tokenizer."""
 
     model: StaticModel
-    tokenizer: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)  # tokenizer of the library `tokenizers`
+    # number of the token for what is not known, which is left out; None if it is not
     unknown: int | None
-    max_length: int | None
-    normalised: bool
+    max_length: int | None  # tokens that a text is cut to; None for all
+    normalised: bool  # the mean is brought to length one
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], max_length: int | None = None) -> StaticEncoder:
-        """Read a folder.
-
-        Parameters
-        ----------
-        max_length
-            Tokens that a text is cut to; by default as the folder's library does.
-
-        Raises
-        ------
-        WordbiasError
-            If it cannot be read, or has modules or prompts that change vectors in another way.
-        """
+        """Read a folder."""
         tokenizers = need("tokenizers", extra="contextual", purpose=PURPOSE)
         model = StaticModel.open(folder)
         file = model.folder / model.place / TOKENIZER

@@ -43,15 +43,9 @@ HEADS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Target(LoadedModel):
-    """A loaded model for interventions.
+    """A loaded model for interventions."""
 
-    Attributes
-    ----------
-    sentence
-        True if the model has a trained vector of the sentence.
-    """
-
-    sentence: bool
+    sentence: bool  # True if the model has a trained vector of the sentence
 
     def sites(self) -> tuple[Site, ...]:
         """Return the published sites of an encoder; of a decoder the output of every layer."""
@@ -66,24 +60,10 @@ class Target(LoadedModel):
 
 
 def load_target(source: ModelLike, device: str | None = None, head: str | None = None) -> Target:
-    """Load a model with its head; a subspace fitted with one head is not for another.
-
-    Parameters
-    ----------
-    source
-        A folder, a name on the hub, or a loaded model with its tokenizer.
-    head
-        One of `HEADS`, for a folder or a name. By default the head that the model's config names,
-        if it has weights: the config of a sentence encoder often names the masked-language head
-        of its training. Pre-trained BERT gets the next-sentence head that comes with its weights,
-        and a decoder its language-modelling head.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such model, its family is not known, or its folder lacks the weights of the
-        head.
-    """
+    """Load a model with its head; a subspace fitted with one head is not for another."""
+    # By default the head is the one that the model's config names, if it has weights: the config of
+    # a sentence encoder often names the masked-language head of its training. Pre-trained BERT gets
+    # the next-sentence head that comes with its weights, and a decoder its language-modelling head.
     name = name_of(source)
     if isinstance(source, (str, os.PathLike)):
         with local_model(name) as folder:

@@ -1,9 +1,4 @@
-"""Templates: a text that each text is put into before it is encoded, such as a prompt.
-
-`A text about a person: {} The profession is` makes the last token of a decoder one that has read
-both the text and what is asked about it. The chat template of an instruct model's tokenizer is a
-template, too: the text is the message of the user, and the model's answer is to begin.
-"""
+"""Templates: a text that each text is put into before it is encoded, such as a prompt."""
 
 from __future__ import annotations
 
@@ -21,18 +16,11 @@ _MARK = "TEXT-OF-THE-USER"
 
 @dataclass(frozen=True)
 class Template:
-    """What stands before and after a text.
-
-    Attributes
-    ----------
-    before, after
-        The two parts.
-    chat
-        It is a chat template, which writes special tokens itself: the tokenizer adds none.
-    """
+    """What stands before and after a text."""
 
     before: str
     after: str
+    # it is a chat template, which writes special tokens itself: the tokenizer adds none
     chat: bool = False
 
     def __str__(self) -> str:
@@ -40,13 +28,7 @@ class Template:
 
     @classmethod
     def parse(cls, given: str) -> Self:
-        """Divide a template at its one ``{}``; all other braces are as they are written.
-
-        Raises
-        ------
-        WordbiasError
-            If it has no ``{}``, or several.
-        """
+        """Divide a template at its one ``{}``; all other braces are as they are written."""
         parts = given.split(PLACE)
         if len(parts) != 2:
             raise WordbiasError(
@@ -59,20 +41,8 @@ class Template:
 
     @classmethod
     def of_chat(cls, tokenizer: Any, name: str) -> Self:
-        """Return the chat template of a tokenizer, with the text as the message of a user.
-
-        It ends where the answer of the model begins.
-
-        Parameters
-        ----------
-        name
-            Name of the model, for messages.
-
-        Raises
-        ------
-        WordbiasError
-            If the tokenizer has none, or it does not show the message as it is.
-        """
+        """Return the chat template of a tokenizer, with the text as the message of a user."""
+        # It ends where the answer of the model begins.
         if not getattr(tokenizer, "chat_template", None):
             raise WordbiasError(
                 f"{name}: its tokenizer has no chat template, as only those of instruct models "
@@ -98,12 +68,6 @@ class Template:
 
 
 def check_template(given: str | None) -> None:
-    """Refuse what is no template, before a model is loaded.
-
-    Raises
-    ------
-    WordbiasError
-        If it is neither ``chat`` nor a text with one ``{}``.
-    """
+    """Refuse what is no template, before a model is loaded."""
     if given is not None and given != CHAT:
         Template.parse(given)

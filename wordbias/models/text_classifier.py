@@ -24,21 +24,7 @@ _UNNAMED = re.compile(r"LABEL_(\d+)")
 
 
 def load_classifier(source: ModelLike, device: str | None, purpose: str) -> LoadedModel:
-    """Load a sequence classifier (extra `contextual`), or take one that is loaded.
-
-    Parameters
-    ----------
-    device
-        By default the first of cuda, mps and cpu that is there. A loaded model stays on its device
-        unless another is named.
-    purpose
-        What it should have been trained for, for the message of one without a trained head.
-
-    Raises
-    ------
-    WordbiasError
-        If transformers is missing, there is no such model or device, or it has no trained head.
-    """
+    """Load a sequence classifier (extra `contextual`), or take one that is loaded."""
     loaded = load_pretrained(
         "AutoModelForSequenceClassification", source, "a sequence-classification model"
     )
@@ -70,30 +56,13 @@ def _check_last_token(loaded: LoadedModel) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextClassifier(LoadedModel):
-    """Sequence classifier of single texts.
+    """Sequence classifier of single texts."""
 
-    Attributes
-    ----------
-    classes
-        Name of the class of each output.
-    """
-
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # name of the class of each output
 
     @classmethod
     def load(cls, source: ModelLike, *, device: str | None = None, numbers: bool = False) -> Self:
-        """Load a model; see `load_classifier`.
-
-        Parameters
-        ----------
-        numbers
-            Accept a model with one output, a number.
-
-        Raises
-        ------
-        WordbiasError
-            As that does, or if the model has one output, or two of one name.
-        """
+        """Load a model; see `load_classifier`."""
         if has_head(source):
             from wordbias.models.encoder_head import load_with_head  # imports torch
 
@@ -112,15 +81,8 @@ class TextClassifier(LoadedModel):
         return cls(**vars(loaded), classes=classes)
 
     def named_for(self, labels: Collection[str], source: str, option: str = "--labels") -> Self:
-        """Return the model with the names of the classes as a file spells them.
-
-        Outputs that transformers numbered, LABEL_0, are the numbers of the file.
-
-        Raises
-        ------
-        WordbiasError
-            If a label of the file is not a class of the model.
-        """
+        """Return the model with the names of the classes as a file spells them."""
+        # Outputs that transformers numbered, LABEL_0, are the numbers of the file.
         numbered = [_UNNAMED.fullmatch(name) for name in self.classes]
         for known in (self.classes, tuple(one[1] if one else "" for one in numbered)):
             if set(labels) <= set(known) and all(known):
@@ -132,12 +94,9 @@ class TextClassifier(LoadedModel):
         )
 
     def probabilities(self, texts: Sequence[str], what: str = "predicting") -> Float32:
-        """Return the probability of each class for texts, shape ``(n, classes)``.
-
-        Of a model with one output it is the number. Classes that do not exclude each other have
-        probabilities that do not add up to 1. Texts that are longer than the model reads are cut.
-        Equal texts are read once.
-        """
+        """Return the probability of each class for texts, shape ``(n, classes)``."""
+        # Of a model with one output it is the number. Classes that do not exclude each other have
+        # probabilities that do not add up to 1. Longer texts are cut. Equal texts are read once.
         several = getattr(self.model.config, "problem_type", None) == "multi_label_classification"
         tokenised = TokenisedTexts.of(self, [(text,) for text in texts], truncate=True)
         found = np.empty((len(tokenised.tokens), len(self.classes)), np.float32)

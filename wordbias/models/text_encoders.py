@@ -1,9 +1,4 @@
-"""Encoders of texts of any kind: what gives a vector for each text, and need not show more.
-
-A model on this machine or behind an endpoint, a function, an object of another library, or a file
-of vectors that were made elsewhere. `open_text_encoder` opens each. What reads layers or tokens
-needs `wordbias.models.encoder.Encoder`.
-"""
+"""Encoders of texts of any kind: what gives a vector for each text, and need not show more."""
 
 from __future__ import annotations
 
@@ -91,15 +86,7 @@ EncoderLike = ModelLike | Function | Mapping[str, Function]
 
 
 class TextEncoder(Protocol):
-    """Encoder of texts.
-
-    Attributes
-    ----------
-    name
-        Name in results and messages.
-    notes
-        Notes for the user on how it was opened.
-    """
+    """Encoder of texts."""
 
     @property
     def name(self) -> str:
@@ -114,35 +101,15 @@ class TextEncoder(Protocol):
         """Return what it is, for the inputs of a report."""
 
     def encode(self, texts: Sequence[str]) -> Float32:
-        """Return the vectors of texts, shape ``(n, d)``.
-
-        Raises
-        ------
-        WordbiasError
-            If a text has no vector, or a vector cannot be used.
-        """
+        """Return the vectors of texts, shape ``(n, d)``."""
 
 
 def open_text_encoder(
     source: EncoderLike, *, device: str | None = None, precision: str | None = None
 ) -> TextEncoder:
-    """Open an encoder of any kind.
-
-    Parameters
-    ----------
-    source
-        A folder, a name on the hub, (model, tokenizer), SentenceTransformer, or a static model.
-        With the setting ``endpoint`` the name of a model there. Else a function of texts, an object
-        with ``encode`` or ``embed_documents``, or a fitted transformer of scikit-learn with
-        ``transform``. The answers of a mapping of one name to it are kept under that name.
-    device, precision
-        See `Encoder.load`.
-
-    Raises
-    ------
-    WordbiasError
-        If it is none of these, or cannot be loaded.
-    """
+    """Open an encoder of any kind."""
+    # A setting `endpoint` makes the source a name of a model there. The answers of a mapping of one
+    # name to an encoder are kept under that name.
     if (found := open_output_encoder(source, device=device)) is not None:
         return found
     if isinstance(source, (str, os.PathLike)) and is_static_model(
@@ -154,13 +121,7 @@ def open_text_encoder(
 
 
 def open_output_encoder(source: object, *, device: str | None = None) -> AnsweringEncoder | None:
-    """Open an encoder that shows its output alone; None for a model whose layers can be read.
-
-    Raises
-    ------
-    WordbiasError
-        If the endpoint is no address, or a library cannot load a folder.
-    """
+    """Open an encoder that shows its output alone; None for a model whose layers can be read."""
     how = current_config()
     if isinstance(source, str) and how.endpoint is not None:
         endpoint = Endpoint(how.endpoint, source, how.key_variable)
@@ -193,10 +154,8 @@ def open_output_encoder(source: object, *, device: str | None = None) -> Answeri
 
 
 def is_output_only(source: object) -> bool:
-    """Return whether an argument is a function or an object that gives vectors of texts alone.
-
-    A ``SentenceTransformer`` is one if it has modules that are not known here.
-    """
+    """Return whether an argument is a function or an object that gives vectors of texts alone."""
+    # A `SentenceTransformer` is one if it has modules that are not known here.
     if isinstance(source, Mapping):
         return len(source) == 1 and _asking_of(next(iter(source.values()))) is not None
     if isinstance(source, (str, os.PathLike, tuple, list)) or is_table(source):
@@ -271,38 +230,17 @@ class StaticTexts:
 
 @dataclass(frozen=True, eq=False)
 class AnsweringEncoder:
-    """An encoder that is asked for the vectors of batches of texts.
-
-    Equal texts are asked for once. What fails and may pass is repeated after a wait.
-
-    Attributes
-    ----------
-    name
-        Name in results.
-    ask
-        Function of a batch of texts.
-    where
-        Name in messages: of an endpoint with its host.
-    kept
-        Name under which the cache keeps answers; None: it keeps none.
-    details
-        What it is, for the inputs of a report.
-    notes
-        Notes for the user.
-    elsewhere
-        Texts may leave this machine, or cost money: their number is said first.
-    at_once
-        Number of batches that it is asked for at the same time.
-    """
+    """An encoder that is asked for the vectors of batches of texts, of equal ones once."""
 
     name: str
-    ask: Callable[[list[str]], Any] = field(repr=False)
-    where: str
-    kept: str | None
-    details: Mapping[str, Any]
+    ask: Callable[[list[str]], Any] = field(repr=False)  # function of a batch of texts
+    where: str  # name in messages: of an endpoint with its host
+    kept: str | None  # name under which the cache keeps answers; None: it keeps none
+    details: Mapping[str, Any]  # what it is, for the inputs of a report
     notes: tuple[str, ...] = ()
+    # texts may leave this machine, or cost money: their number is said first
     elsewhere: bool = True
-    at_once: int = 1
+    at_once: int = 1  # number of batches that it is asked for at the same time
 
     @property
     def about(self) -> dict[str, Any]:
@@ -310,13 +248,7 @@ class AnsweringEncoder:
         return {"model": self.name, **self.details}
 
     def encode(self, texts: Sequence[str]) -> Float32:
-        """Return the vectors of texts, shape ``(n, d)``, those of earlier calls from the cache.
-
-        Raises
-        ------
-        WordbiasError
-            If it fails for good, or what it returns are no vectors of these texts.
-        """
+        """Return the vectors of texts, shape ``(n, d)``, those of earlier calls from the cache."""
         distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         if not distinct:
             raise WordbiasError("there is no text to encode")
@@ -369,11 +301,9 @@ class AnsweringEncoder:
         note(line)
 
     def _answers(self, batches: Sequence[list[str]]) -> Iterator[tuple[list[str], Float32]]:
-        """Ask for batches; yield each with its vectors as they arrive.
-
-        The first is asked for alone, so that a refusal costs one request, and a server that is slow
-        is not asked for several.
-        """
+        """Ask for batches; yield each with its vectors as they arrive."""
+        # The first is asked for alone: a refusal costs one request, and a server that is slow is
+        # not asked for several.
         start = time.monotonic()
         for place, batch in enumerate(batches):
             if place == 1 and self.at_once > 1 and time.monotonic() - start < SLOW:
@@ -463,10 +393,8 @@ def _kept_on_the_way(
 
 
 def _asking_of(one: object) -> tuple[str, Callable[[list[str]], Any], bool] | None:
-    """Return how an object is asked, and whether texts may leave this machine; None if it is none.
-
-    Models of transformers and arrays, which can be called too, are none.
-    """
+    """Return how an object is asked, and whether texts may leave this machine, or None."""
+    # Models of transformers and arrays, which can be called too, are none.
     for name, elsewhere in (("embed_documents", True), ("encode", False)):
         if callable(method := getattr(one, name, None)) and not isinstance(one, (str, type)):
             return name, method, elsewhere
@@ -490,10 +418,8 @@ def _name_of(source: object) -> str:
 
 
 def _by_library(name: str, device: str | None) -> AnsweringEncoder | None:
-    """Open a folder with modules that are not known here with its own library, if it is installed.
-
-    Modules of other authors are not run.
-    """
+    """Open a folder with modules that are not known here by its own library, if installed."""
+    # Modules of other authors are not run.
     modules = Path(name, MODULES)
     if not modules.is_file() or is_static_model(name) or find_spec(_LIBRARY) is None:
         return None

@@ -24,34 +24,20 @@ TextsLike = TableLike | Iterable[str]
 
 @dataclass(frozen=True)
 class Choice:
-    """Selection of rows and columns.
+    """Selection of rows and columns."""
 
-    Attributes
-    ----------
-    text
-        Column of the texts, by name or number from 1; by default `text`, else `sentence`, else the
-        only one.
-    keep
-        Columns to keep; by default all others of at most `DISTINCT` values.
-    where
-        Allowed values of columns; rows with other values are left out.
-    limit
-        Number of rows, from the first on.
-    word
-        Column of a word to be found in the text.
-    span
-        Columns of the first character of a word, from 0, and of the one behind it.
-    skip_bad
-        Drop rows that cannot be used, and count them.
-    """
-
+    # column of the texts, by name or number from 1; by default `text`, else `sentence`, else the
+    # only one
     text: str | None = None
+    # columns to keep; by default all others of at most `DISTINCT` values
     keep: tuple[str, ...] | None = None
+    # allowed values of columns; rows with other values are left out
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    limit: int | None = None
-    word: str | None = None
+    limit: int | None = None  # number of rows, from the first on
+    word: str | None = None  # column of a word to be found in the text
+    # columns of the first character of a word, from 0, and of the one behind it
     span: tuple[str, str] | None = None
-    skip_bad: bool = False
+    skip_bad: bool = False  # drop rows that cannot be used, and count them
 
 
 def kept_values(
@@ -66,35 +52,19 @@ def kept_values(
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts with their other columns.
-
-    Attributes
-    ----------
-    name
-        File of the texts, or their name in messages.
-    texts, lines
-        The texts, and the line or number of each.
-    spans
-        Span of a word in each text, for vectors of words.
-    columns
-        Other columns that are kept.
-    dropped, problem
-        Number of rows that were dropped because they cannot be used, and the first reason.
-    left_out
-        Names of columns with too many values to be kept.
-    unit
-        What `lines` count: ``line`` or ``row``.
-    """
+    """Texts with their other columns."""
 
     name: str
-    texts: Sequence[str] = field(repr=False)
+    texts: Sequence[str] = field(repr=False)  # the texts, and the line or number of each
     lines: Sequence[int] = field(repr=False)
+    # span of a word in each text, for vectors of words
     spans: Sequence[Span] | None = field(repr=False)
-    columns: Mapping[str, Column] = field(repr=False)
+    columns: Mapping[str, Column] = field(repr=False)  # other columns that are kept
+    # number of rows that were dropped because they cannot be used, and the first reason
     dropped: int = 0
     problem: str = ""
-    left_out: tuple[str, ...] = ()
-    unit: str = "line"
+    left_out: tuple[str, ...] = ()  # names of columns with too many values to be kept
+    unit: str = "line"  # what `lines` count: `line` or `row`
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -113,20 +83,7 @@ class Texts:
         return [f"{dropped} dropped, the first: {self.problem}"] * bool(self.dropped)
 
     def without(self, bad: Mapping[int, str], skip_bad: bool) -> Texts:
-        """Drop texts.
-
-        Parameters
-        ----------
-        bad
-            Reason by the place of the text.
-        skip_bad
-            Allow it.
-
-        Raises
-        ------
-        WordbiasError
-            If there are any and they are not to be dropped, or none is left.
-        """
+        """Drop texts, by their places with the reasons; refuse them unless `skip_bad`."""
         if not bad:
             return self
         rows = BadRows(self.name, None if skip_bad and len(bad) == len(self) else skip_bad)
@@ -153,14 +110,7 @@ class Texts:
 
 
 def load_texts(source: TextsLike, choice: Choice | None = None) -> Texts:
-    """Read texts from a file, which may be fetched, or memory; see `wordbias.columns.open_table`.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, a chosen column is not there, a row cannot be used (and such
-        are not to be dropped), or no row is left.
-    """
+    """Read texts from a file, which may be fetched, or memory; see `open_table`."""
     path, choice = path_of(source), choice or Choice()
     opened = open_table(source if path is None else located(path), "texts")
     bad = BadRows(opened.name, choice.skip_bad)
@@ -248,22 +198,7 @@ def _span(line: Line, text: str, choice: Choice) -> Span | None:
 
 
 def text_column(name: str, names: list[str], choice: Choice, plain: str = "") -> str:
-    """Return the name of the column of the texts.
-
-    Parameters
-    ----------
-    name
-        Name of the texts in messages.
-    names
-        Names of the columns.
-    plain
-        Reason why there is only one column; empty if there are columns.
-
-    Raises
-    ------
-    WordbiasError
-        If the column is not clear, or a chosen column is not among `names`.
-    """
+    """Return the name of the column of the texts."""
     used = (choice.text, choice.word, *(choice.span or ()), *choice.where, *(choice.keep or ()))
     if plain and any(one is not None for one in used):
         raise WordbiasError(f"{name}: {plain}")
@@ -276,13 +211,7 @@ def text_column(name: str, names: list[str], choice: Choice, plain: str = "") ->
 def kept_columns(
     text: str, cells: Mapping[str, list[str]], choice: Choice
 ) -> tuple[dict[str, Column], tuple[str, ...]]:
-    """Return the columns to keep, and the names of those left out for their many values.
-
-    Parameters
-    ----------
-    text
-        Name of the column of the texts.
-    """
+    """Return the columns to keep, and the names of those left out for their many values."""
     if choice.keep is not None:
         return {name: Column.of(cells[name]) for name in choice.keep}, ()
     made = {name: Column.of(values) for name, values in cells.items() if name != text}

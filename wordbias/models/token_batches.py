@@ -25,24 +25,12 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class TokenisedTexts:
-    """Distinct texts, or pairs of texts, tokenised and divided into batches.
+    """Distinct texts, or pairs of texts, tokenised and divided into batches."""
 
-    Attributes
-    ----------
-    tokens
-        Tokens of each distinct text or pair.
-    places
-        Index into `tokens` of each one that was passed, shape ``(n,)``.
-    batches
-        Indices into `tokens`, one array a batch, the longest texts first.
-    padding
-        Padding token.
-    """
-
-    tokens: Sequence[Tokens]
-    places: Places
-    batches: Sequence[Places]
-    padding: int
+    tokens: Sequence[Tokens]  # tokens of each distinct text or pair
+    places: Places  # index into `tokens` of each one that was passed, shape `(n,)`
+    batches: Sequence[Places]  # indices into `tokens`, one array a batch, the longest texts first
+    padding: int  # padding token
 
     @classmethod
     def of(
@@ -53,22 +41,9 @@ class TokenisedTexts:
         truncate: bool,
         budget: int = BUDGET,
     ) -> TokenisedTexts:
-        """Tokenise texts.
-
-        Parameters
-        ----------
-        texts
-            The one or two texts that the model reads together.
-        truncate
-            Cut what is longer than the model reads; otherwise it is refused.
-        budget
-            Maximal number of tokens in a batch, padding included.
-
-        Raises
-        ------
-        WordbiasError
-            If one is too long.
-        """
+        """Tokenise texts, or pairs of texts that the model reads together."""
+        # What is longer than the model reads is cut if `truncate`, else refused. `budget` counts
+        # padding.
         distinct = {one: i for i, one in enumerate(dict.fromkeys(texts))}
         limit = model.longest if truncate else None
         cut = {} if limit is None else {"truncation": True, "max_length": limit}
@@ -113,14 +88,7 @@ def _tokens_by_text(tokenized: Any, n: int) -> list[Tokens]:
 def batches(
     tokens: Sequence[Tokens], size: int, padding: int
 ) -> Iterator[tuple[list[int], dict[str, Any]]]:
-    """Yield batches of texts of like length, padded on the right.
-
-    Yields
-    ------
-    places, inputs
-        Indices of the texts, and their tensors with an `attention_mask`, shapes
-        ``(batch, tokens)``.
-    """
+    """Yield places and padded tensors, (batch, tokens), of texts of like length."""
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     lengths = [len(text["input_ids"]) for text in tokens]
     order = np.argsort(lengths, kind="stable").tolist()

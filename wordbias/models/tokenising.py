@@ -35,31 +35,19 @@ class Lost(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Tokenised texts, one after the other in a few arrays.
+    """Tokenised texts, one after the other in a few arrays."""
 
-    Attributes
-    ----------
-    ids, special, types
-        All tokens, text after text, shape ``(N,)``: number in the vocabulary, mask of special
-        tokens and those of a template, segment.
-    starts
-        Place of each text's first token, and the end, shape ``(n + 1,)``.
-    cut
-        Mask of the texts that were cut, shape ``(n,)``.
-    ranges
-        First token of each text's span and the one behind its last, shape ``(n, 2)``; without spans
-        of the whole text.
-    lost
-        Spans without tokens.
-    """
-
+    # all tokens, text after text, shape `(N,)`: number in the vocabulary, mask of special tokens
+    # and those of a template, segment
     ids: NDArray[np.int32]
     special: NDArray[np.bool_]
     types: NDArray[np.int8]
-    starts: Int
-    cut: NDArray[np.bool_]
+    starts: Int  # place of each text's first token, and the end, shape `(n + 1,)`
+    cut: NDArray[np.bool_]  # mask of the texts that were cut, shape `(n,)`
+    # first token of each text's span and the one behind its last, shape `(n, 2)`; without spans of
+    # the whole text
     ranges: Int
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[Lost] = field(default_factory=list)  # spans without tokens
 
     @property
     def lengths(self) -> Int:
@@ -96,28 +84,9 @@ def tokenise(
     prompt: str = "",
     template: Template | None = None,
 ) -> Tokens:
-    """Tokenise texts.
-
-    Parameters
-    ----------
-    spans
-        Span of a word in each text, for vectors of words; without the template.
-    max_length
-        Tokens that a text is cut to, special ones included; by default the encoder's.
-    special_tokens
-        Let the tokenizer add its special tokens, such as [CLS] and [SEP].
-    prompt
-        Prompt before every text.
-    template
-        Template that every text is put into, after the prompt. Of a text that is too long, the text
-        is cut and the template is not.
-
-    Raises
-    ------
-    WordbiasError
-        If the model cannot read texts of that length or the template alone, or spans or a template
-        are given and the tokenizer is a slow one, which does not say what characters a token is of.
-    """
+    """Tokenise texts, after a prompt and in a template if there is one."""
+    # Of a text that is too long, the text is cut and the template is not. A slow tokenizer does not
+    # say what characters a token is of: spans and a template are refused.
     if (spans is not None or template is not None) and not encoder.tokenizer.is_fast:
         raise WordbiasError(
             f"{encoder.name}: its tokenizer is a slow one, which does not say what characters a "
@@ -142,20 +111,16 @@ def tokenise(
 
 
 def prompt_tokens(encoder: Encoder, prompt: str, max_length: int | None = None) -> int:
-    """Return the number of tokens of a prompt at the beginning of a text.
-
-    A special token behind it, such as [SEP], is not counted.
-    """
+    """Return the number of tokens of a prompt at the beginning of a text."""
+    # A special token behind it, such as [SEP], is not counted.
     ids = tokenise(encoder, [prompt], max_length=max_length).ids
     return len(ids) - (int(ids[-1]) in encoder.tokenizer.all_special_ids)
 
 
 def token_range(offsets: Sequence[Span], special: Sequence[int], span: Span) -> Span | None:
-    """Return the first token that shares a character with a span and the one behind the last.
-
-    None if there is none. A token counts as a whole: in `doctors`, tokenised as one token, the span
-    of `doctor` has the vector of the whole word.
-    """
+    """Return the first token that shares a character with a span and the one behind the last."""
+    # A token counts as a whole: in "doctors", tokenised as one token, the span of "doctor" has the
+    # vector of the whole word.
     start, end = span
     found = [
         i
@@ -232,13 +197,7 @@ class _Tokeniser:
             )
 
     def _shortened(self, texts: Sequence[str]) -> list[str]:
-        """Cut texts at their end until they fit into the template, by bisection.
-
-        Raises
-        ------
-        WordbiasError
-            If the template alone leaves no room for a text.
-        """
+        """Cut texts at their end until they fit into the template, by bisection."""
 
         def lengths(some: Sequence[str]) -> list[int]:
             return [len(ids) for ids in self._call(some, None, False)["input_ids"]]
@@ -275,15 +234,8 @@ def _ranges(
     spans: Sequence[Span] | None,
     before: int,
 ) -> tuple[Int, list[Lost]]:
-    """Return the tokens of each span, shape ``(n, 2)``, and the spans without any.
-
-    Parameters
-    ----------
-    ends
-        Character behind the last of each text that is read.
-    before
-        Characters before each text.
-    """
+    """Return the tokens of each span, shape ``(n, 2)``, and the spans without any."""
+    # `ends` are the characters behind the last that is read, `before` the number before each text.
     if spans is None:
         return np.array([(0, len(ids)) for ids in found["input_ids"]], np.int64).reshape(-1, 2), []
     ranges = np.zeros((len(ends), 2), np.int64)
@@ -309,11 +261,9 @@ def _flat(values: Sequence[Sequence[int]], dtype: Any) -> NDArray[Any]:
 
 
 def find_word(text: str, word: str) -> Span | None:
-    """Return the span of the first occurrence of a word, whatever its case; None if there is none.
-
-    The characters before and behind it are no letter, digit, underscore or combining mark: `man` is
-    not found in `woman`, but is in `man's`. A word may consist of several, as `New York`.
-    """
+    """Return the span of the first occurrence of a word, whatever its case, or None."""
+    # The characters before and behind it are no letter, digit, underscore or combining mark: "man"
+    # is not found in "woman", but is in "man's".
     pattern = _pattern(" ".join(word.split()))
     return first_match(pattern, text) if pattern else None
 
@@ -330,11 +280,9 @@ def pattern_of(word: str, flags: re.RegexFlag) -> re.Pattern[str]:
 
 
 def first_match(pattern: re.Pattern[str], text: str) -> Span | None:
-    """Return the first match of a pattern without a combining mark before or behind it.
-
-    Such a mark (an accent by itself, a vowel sign of Devanagari) belongs to the word: `cafe` is not
-    in `cafe` + U+0301.
-    """
+    """Return the first match of a pattern without a combining mark before or behind it."""
+    # Such a mark (a single accent, a vowel sign of Devanagari) belongs to the word: "cafe" is not
+    # in "cafe" + U+0301.
     found = pattern.search(text)
     while found is not None:
         start, end = found.span()
@@ -345,11 +293,9 @@ def first_match(pattern: re.Pattern[str], text: str) -> Span | None:
 
 
 def _is_mark(character: str) -> bool:
-    """Return whether a character is a combining mark.
-
-    A variation selector is none: it chooses how a symbol is drawn, and a word may follow the
-    symbol.
-    """
+    """Return whether a character is a combining mark."""
+    # A variation selector is none: it chooses how a symbol is drawn, and a word may follow the
+    # symbol.
     if not character or character.isascii() or unicodedata.category(character)[0] != "M":
         return False
     return not unicodedata.name(character, "").startswith("VARIATION SELECTOR")
@@ -359,11 +305,9 @@ def _is_mark(character: str) -> bool:
 
 
 def batched(order: Places, lengths: NDArray[np.int64], budget: int) -> Iterator[Places]:
-    """Cut an order of texts, longest first, into batches of at most `budget` tokens.
-
-    Padding counts. A text that is longer than the budget is a batch of its own. The longest come
-    first, so that too little memory shows at once.
-    """
+    """Cut an order of texts, longest first, into batches of at most `budget` tokens."""
+    # Padding counts. A text that is longer than the budget is a batch of its own. The longest come
+    # first: too little memory shows at once.
     start = 0
     while start < len(order):
         size = max(1, budget // int(lengths[order[start]]))
@@ -378,12 +322,10 @@ def copies_of(texts: Places, count: int) -> list[Places]:
 
 
 def padded(tokens: Tokens, rows: Places, encoder: Encoder) -> dict[str, NDArray[np.int64]]:
-    """Return the model's arguments for some texts, padded on the right, shape ``(B, T)`` each.
-
-    A causal model does not see that padding, so that any token will do, also for a tokenizer that
-    has none or one that the model does not know. It gets no segments: GPT-2 would add the embedding
-    of a word to every token.
-    """
+    """Return the model's arguments for some texts, padded on the right, (B, T) each."""
+    # A causal model does not see that padding: any token will do, also for a tokenizer that has
+    # none or one that the model does not know. It gets no segments: GPT-2 would add the embedding
+    # of a word to every token.
     tokenizer = encoder.tokenizer
     lengths = tokens.lengths[rows]
     shape = len(rows), int(lengths.max())

@@ -34,13 +34,7 @@ LENGTHS = (
 
 
 def check_layers(folder: str, config: Any) -> None:
-    """Compare the number of layers in a config with the weights, before a model is built.
-
-    Raises
-    ------
-    WordbiasError
-        If the config has no layer, or more than the weights.
-    """
+    """Compare the number of layers in a config with the weights, before a model is built."""
     layers = getattr(config, "num_hidden_layers", None)
     if not isinstance(layers, int):
         return
@@ -72,15 +66,8 @@ _LARGEST = 1 << 20
 
 
 def check_sizes(folder: str) -> None:
-    """Compare the sizes in a config, and of an adapter beside it, with the weights' dimensions.
-
-    Labels are made for each that a config claims, before a weight is read.
-
-    Raises
-    ------
-    WordbiasError
-        If a size is larger than every dimension of the weights.
-    """
+    """Compare the sizes in a config, and of an adapter beside it, with the weights' dimensions."""
+    # Labels are made for each that a config claims, before a weight is read.
     shapes = _weight_shapes(folder)
     dimensions = [n for shape in shapes.values() for n in shape]
     largest = max(_FEW, *dimensions) if dimensions else _LARGEST
@@ -151,15 +138,8 @@ def _shapes_in(path: str) -> dict[str, Sequence[int]]:
 
 
 def of_other_layers(model: Any, unused: Iterable[str]) -> str | None:
-    """Return a weight of a layer that a model lacks, though it has others of the same kind.
-
-    A head of another task is no such layer: it may be left out.
-
-    Parameters
-    ----------
-    unused
-        Names of weights that a file holds and the model does not.
-    """
+    """Return a weight of a layer that a model lacks, though it has others of the same kind."""
+    # A head of another task is no such layer: it may be left out.
     prefix = f"{model.base_model_prefix}."
     known = {_alike(name, prefix) for name in model.state_dict()}
     numbered = (name for name in unused if _NUMBER.search(name))

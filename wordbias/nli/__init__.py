@@ -1,8 +1,4 @@
-"""Natural language inference (NLI): decomposable attention, and marked attribute bias.
-
-``wordbias.nli.DecomposableAttention`` needs torch (extra `torch`); scoring with a trained model
-does not.
-"""
+"""Natural language inference (NLI): decomposable attention, and marked attribute bias."""
 
 from typing import TYPE_CHECKING, Any
 

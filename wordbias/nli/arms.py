@@ -29,13 +29,7 @@ NAMES = {NULL: "null", LISTS: "misp-lists"}
 
 
 def together(arms: Iterable[tuple[str, Arm]]) -> dict[str, Arm]:
-    """Return arms by their names.
-
-    Raises
-    ------
-    WordbiasError
-        If two arms, or two embeddings, have the same name: models are named after them.
-    """
+    """Return arms by their names."""
     found: dict[str, Arm] = {}
     known: set[str] = set()
     for name, arm in arms:
@@ -60,13 +54,7 @@ def is_one(name: str, arm: Arm) -> bool:
 def drawn_arm(
     kind: str, base: Arm, count: int, attribute: Attribute | None = None, *, centre: bool = False
 ) -> dict[int, Embedding]:
-    """Apply to the embedding of seed s the removal of draw s mod `count`, each once.
-
-    Parameters
-    ----------
-    kind
-        ``null`` or ``lists``; see `drawn_chains`.
-    """
+    """Apply to the embedding of seed s the removal of draw s mod `count`, each once."""
     made: dict[int, Embedding] = {}
     for one in different(base):
         seeds = [seed for seed, read in base.items() if read is one]
@@ -88,21 +76,9 @@ def drawn_chains(
     seed: int = 0,
     **settings: Any,
 ) -> list[Chain]:
-    """Return removals by their numbers: a draw is the same however many are made.
-
-    Parameters
-    ----------
-    kind
-        ``null``: of MISP's weights along random orthonormal directions; ``lists``: of MISP fitted
-        to redraws of the attribute's words, as those of `misp --seed-lists`.
-    settings
-        Settings of MISP.
-
-    Raises
-    ------
-    WordbiasError
-        If MISP cannot be fitted: too few words are found, or different ones drawn.
-    """
+    """Return removals by their numbers: a draw is the same however many are made."""
+    # `null` has MISP's weights along random orthonormal directions; `lists` is MISP fitted to
+    # redraws of the attribute's words.
     if kind == NULL:
         return list(random_chains(_chain(misp.fit(one, attribute, **settings)), draws, seed=seed))
     chosen = attribute or Attribute.load()
@@ -127,13 +103,7 @@ def _chain(removal: Projection) -> Chain:
 def permuted_weights(
     name: str, base: Arm, attribute: Attribute | None = None, *, centre: bool = False
 ) -> dict[str, Arm]:
-    """Remove MISP with each of the 23 wrong weightings of appendix C; an arm for each.
-
-    Parameters
-    ----------
-    name, base
-        The first arm and its name.
-    """
+    """Remove MISP with each of the 23 wrong weightings of appendix C; an arm for each."""
     orders = ["".join(order) for order in permutations("1234")]
     made = {
         (one, order): replace(

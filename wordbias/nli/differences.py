@@ -41,53 +41,22 @@ _ABOUT = ("attribute", "set", "setting", "better")
 
 
 class Reading(NamedTuple):
-    """What the outcome of a study says of one arm.
+    """What the outcome of a study says of one arm."""
 
-    Attributes
-    ----------
-    change
-        Its difference to the first embedding.
-    against
-        Its difference to the random removals, if the study has them; of that arm itself, None.
-    said
-        What both allow to say, in a few words.
-    """
-
-    change: Row
+    change: Row  # its difference to the first embedding
+    # its difference to the random removals, if the study has them; of that arm itself, None
     against: Row | None
-    said: str
+    said: str  # what both allow to say, in a few words
 
 
 def paired_differences(
     rows: Sequence[Row], null: str = "", lists: str = "", outcome: str | None = None
 ) -> list[Row]:
-    """Compare E and d of each embedding with those of the first, seed by seed.
-
-    Parameters
-    ----------
-    rows
-        Rows of single models, with their `seed`; others are ignored.
-    null
-        Name of the arm of random removals. It is compared with the first as each embedding is;
-        each of the others is compared with it too.
-    lists
-        Name of the arm of MISP of redrawn word lists, which is compared in the same way; but not
-        with the random removals a second time.
-    outcome
-        Setting, such as ``nouns``, whose E was fixed beforehand as the study's outcome. Its rows
-        have `outcome`, and Holm's method corrects their p for each other only.
-
-    Returns
-    -------
-    list of Row
-        For E and d of each set, and each embedding but the first (its `original`): the mean
-        difference over the `n` seeds that both have, with its 95 % interval by Student's t. `sd` is
-        the standard deviation of the differences, and `p` that of the exact sign-flip test.
-        `p_holm` is corrected over the `tests` of this measure, all embeddings and sets (but the
-        outcome's). For `excluded` see `wordbias.statistics.excluded_effect`, for `detectable`
-        `wordbias.statistics.detectable_effect`. One seed has only the difference; without a common
-        seed the row has no value but a `reason`.
-    """
+    """Compare E and d of each embedding with those of the first, seed by seed."""
+    # The arm of random removals, `null`, is compared with the first as each is, and each other with
+    # it; the arm of redrawn lists is not compared with the random removals a second time. Holm's
+    # method corrects the p of the fixed `outcome` for each other only, else over all embeddings and
+    # sets of the measure. Without a common seed a row has no value but a `reason`.
     values: dict[tuple[str, str, str], dict[str, dict[int, float | None]]] = {}
     about: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in rows:
@@ -113,23 +82,10 @@ def paired_differences(
 
 
 def readings(rows: Sequence[Row], error: float) -> list[Reading]:
-    """Say of each arm what the outcome of the study shows.
-
-    Parameters
-    ----------
-    rows
-        Rows of `paired_differences` with an outcome; others are ignored.
-    error
-        E of the first embedding; excluded effects are shares of it.
-
-    Returns
-    -------
-    list of Reading
-        Of each arm with a test, by the rules of `wordbias.verdicts`: an arm lowers E if p is below
-        .05 after Holm, for the first embedding and for the random removals. Otherwise the smallest
-        effect that the data exclude is what can be said; with so few seeds that p cannot reach .05
-        it is nothing.
-    """
+    """Say of each arm what the outcome of the study shows, by the rules of `verdicts`."""
+    # An arm lowers E if p is below .05 after Holm, for the first embedding and for the random
+    # removals. Otherwise the smallest effect that the data exclude is what can be said; with so few
+    # seeds that p cannot reach .05 it is nothing.
     tested = [row for row in rows if row.details.get("outcome") and "p" in row.details]
     against = {row.subject: row for row in tested if row.measure == AGAINST_NULL["mab-error"]}
     null = next((str(row.details["original"]) for row in against.values()), "")
@@ -176,23 +132,9 @@ def fewest_seeds(tests: int) -> int:
 
 
 def about_power(changes: Sequence[Row], error: float) -> list[str]:
-    """Say in sentences which effects on E so many seeds can show.
-
-    Parameters
-    ----------
-    changes
-        Rows of `paired_differences`.
-    error
-        E of the first embedding; effects are shares of it.
-
-    Returns
-    -------
-    list of str
-        Sentences about E of the outcome, without one of the first set: whether its tests can be
-        significant, and the power. It is that of a t test at .05 divided by the number of tests,
-        as Holm's method asks of the smallest p; with so few seeds that the sign-flip test has no
-        such p it is 0.
-    """
+    """Say in sentences which effects on E so many seeds can show, as shares of E."""
+    # The power is that of a t test at .05 divided by the number of tests, as Holm's method asks of
+    # the smallest p; with so few seeds that the sign-flip test has no such p it is 0.
     tested = [row for row in changes if row.measure == CHANGES["mab-error"] and "p" in row.details]
     tested = [row for row in tested if row.details.get("outcome")] or tested
     if not tested:

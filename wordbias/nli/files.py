@@ -1,7 +1,4 @@
-"""A trained NLI model in memory and as a file: safetensors, its settings as JSON in the header.
-
-Neither torch nor pickle is needed.
-"""
+"""A trained NLI model in memory and as a file: safetensors, its settings as JSON in the header."""
 
 from __future__ import annotations
 
@@ -25,25 +22,16 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A trained model without its vectors, which are an embedding's.
+    """A trained model without its vectors, which are an embedding's."""
 
-    Attributes
-    ----------
-    weights
-        Parameters by their names in `wordbias.nli.model`, without the axis of stacked models.
-    dim, hidden, intra
-        Arguments of the architecture.
-    labels
-        Order of its probabilities; always `LABELS` here, stored for other readers of the file.
-    about
-        Recipe, embedding, data and their hashes, accuracies, conventions.
-    """
-
+    # parameters by their names in `wordbias.nli.model`, without the axis of stacked models
     weights: Weights = field(repr=False)
     dim: int
     hidden: int
     intra: bool
+    # order of its probabilities; always `LABELS` here, stored for other readers of the file
     labels: tuple[str, ...] = LABELS
+    # recipe, embedding, data and their hashes, accuracies, conventions
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -77,13 +65,7 @@ class Model:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such file, it holds something else, or its parts do not fit together.
-        """
+        """Read what `save` wrote."""
         with reading(path, NLI_MODEL) as (tensors, stored):
             weights = {}
             for name, x in tensors.items():

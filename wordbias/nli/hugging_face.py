@@ -23,14 +23,9 @@ BATCH = 64
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Classifier(LoadedModel):
-    """Sequence classifier of sentence pairs with the three labels of NLI.
+    """Sequence classifier of sentence pairs with the three labels of NLI."""
 
-    Attributes
-    ----------
-    places
-        Indices of neutral, entailment and contradiction among its outputs.
-    """
-
+    # indices of neutral, entailment and contradiction among its outputs
     places: tuple[int, int, int]
 
     @classmethod
@@ -41,18 +36,7 @@ class Classifier(LoadedModel):
         labels: Sequence[str] | None = None,
         device: str | None = None,
     ) -> Self:
-        """Load a model; see `wordbias.models.text_classifier.load_classifier`.
-
-        Parameters
-        ----------
-        labels
-            Order of its outputs; by default that of its config.
-
-        Raises
-        ------
-        WordbiasError
-            As that does, or if the order of its labels cannot be determined.
-        """
+        """Load a model; see `wordbias.models.text_classifier.load_classifier`."""
         loaded = load_classifier(source, device, "NLI")
         places = label_order(loaded.model.config.id2label, labels, loaded.name)
         return cls(**vars(loaded), places=places)
@@ -62,10 +46,8 @@ class Classifier(LoadedModel):
         return {place: label for label, place in zip(LABELS, self.places, strict=True)}
 
     def score_set(self, test: TestSet, batch: int = BATCH) -> Float32:
-        """Return (N, E, C) of each pair of a test set in its order, shape ``(n, 3)``.
-
-        No space precedes the full stop, as in the texts that such models were trained on.
-        """
+        """Return (N, E, C) of each pair of a test set in its order, shape ``(n, 3)``."""
+        # No space precedes the full stop, as in the texts that such models were trained on.
         pairs = [Pair(as_written(first), as_written(second)) for first, second in test]
         return self.probabilities(pairs, batch, f"scoring {test.name}")
 
@@ -83,10 +65,7 @@ class Classifier(LoadedModel):
         return out
 
     def accuracy(self, pairs: Sequence[Pair], labels: NDArray[np.integer]) -> float:
-        """Return the accuracy on labelled pairs, such as SNLI's.
-
-        `labels` are indices in `wordbias.nli.pairs.LABELS`, shape ``(n,)``.
-        """
+        """Return the accuracy on labelled pairs; labels are indices in `LABELS`, shape ``(n,)``."""
         found = self.probabilities(pairs, what="SNLI").argmax(1)
         return float((found == labels).mean())
 
@@ -103,22 +82,7 @@ class Classifier(LoadedModel):
 def label_order(
     id2label: Mapping[int, str], given: Sequence[str] | None, name: str
 ) -> tuple[int, int, int]:
-    """Return the indices of neutral, entailment and contradiction among a model's outputs.
-
-    Parameters
-    ----------
-    id2label
-        Labels in the model's config.
-    given
-        Order of the labels that a user gives, if any.
-    name
-        Name of the model, for messages.
-
-    Raises
-    ------
-    WordbiasError
-        If there are not three labels, or their names do not tell which is which.
-    """
+    """Return the indices of neutral, entailment and contradiction among a model's outputs."""
     own = [str(id2label[i]) for i in sorted(id2label)]
     if len(own) != len(LABELS):
         raise WordbiasError(

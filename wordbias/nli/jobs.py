@@ -38,13 +38,7 @@ class Data:
 
     @classmethod
     def of(cls, pairs: Mapping[str, Pairs]) -> Data:
-        """Encode pairs by a lexicon of all their words.
-
-        Raises
-        ------
-        WordbiasError
-            If all pairs to train on have one label: there is nothing to learn.
-        """
+        """Encode pairs by a lexicon of all their words."""
         found = np.unique(pairs["train"].labels).tolist()
         if len(found) < 2:
             raise WordbiasError(
@@ -59,30 +53,16 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One model to train.
+    """One model to train."""
 
-    Attributes
-    ----------
-    vectors
-        Vectors of the lexicon's tokens, shape ``(v, d)``.
-    seed
-        Seed of initial parameters, order of batches and dropout.
-    output
-        File for the model; its log and checkpoint lie beside it.
-    about
-        Data, vectors and settings, as stored with the model; jobs with equal ones are the same.
-    known
-        Share of the tokens of the training sentences that the embedding has.
-    wanted
-        False if what is asked of the model is stored: it is trained only with the others of a
-        checkpoint that holds it too.
-    """
-
-    vectors: NDArray[np.float32]
+    vectors: NDArray[np.float32]  # vectors of the lexicon's tokens, shape `(v, d)`
     seed: int
-    output: Path
+    output: Path  # file for the model; its log and checkpoint lie beside it
+    # data, vectors and settings, as stored with the model; jobs with equal ones are the same
     about: Mapping[str, Any]
-    known: float
+    known: float  # share of the tokens of the training sentences that the embedding has
+    # False if what is asked of the model is stored: it is trained only with the others of a
+    # checkpoint that holds it too
     wanted: bool = True
 
     @property
@@ -102,13 +82,7 @@ class Job:
         )
 
     def is_done(self) -> bool:
-        """Return whether the model is written, or not wanted.
-
-        Raises
-        ------
-        WordbiasError
-            If there is another file, or a model trained otherwise: it is not overwritten.
-        """
+        """Return whether the model is written, or not wanted."""
         if not self.wanted or not self.output.exists():
             return not self.wanted
         try:
@@ -134,22 +108,8 @@ def plan_jobs(
     half: bool = False,
     raw: bool = False,
 ) -> list[Job]:
-    """Plan one model for each embedding and seed, to be written to ``NAME.seedS.safetensors``.
-
-    Parameters
-    ----------
-    embeddings
-        Embeddings of one dimension, each with another name; only one at a time is in memory.
-    half
-        Compute matrix products in bfloat16.
-    raw
-        Leave the vectors as they are, not scaled to length one.
-
-    Raises
-    ------
-    WordbiasError
-        If two embeddings have different dimensions or one name, or one has not a single word.
-    """
+    """Plan one model for each embedding and seed, to be written to ``NAME.seedS.safetensors``."""
+    # Only one embedding at a time is in memory.
     jobs: list[Job] = []
     dims: dict[str, int] = {}
     trained_on = {name: data.pairs[name] for name in ("train", "dev")}
@@ -236,10 +196,8 @@ def vocabulary_hash(words: Iterable[str]) -> str:
 
 
 def accuracy_rows(job: Job, data: Data) -> list[Row]:
-    """Return the accuracy of a trained model on dev and, if there is one, on the test set.
-
-    The accuracy on a test set is stored in the model's file when it is first computed.
-    """
+    """Return the accuracy of a trained model on dev and, if there is one, on the test set."""
+    # The accuracy on a test set is stored in the model's file when it is first computed.
     model = Model.load(job.output)
     found = {"dev": float(model.about["dev_accuracy"])}
     if "test" in data.pairs:

@@ -27,10 +27,9 @@ _CAPITALS = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """Distinct tokens, numbered; the number 0 is the NULL token.
+    """Distinct tokens, numbered; the number 0 is the NULL token."""
 
-    It does not depend on an embedding, so that models of many share one encoding of the pairs.
-    """
+    # It does not depend on an embedding: models of many share one encoding of the pairs.
 
     tokens: tuple[str, ...]
     number: dict[str, int]
@@ -49,20 +48,10 @@ class Lexicon:
         return np.array([0, *(self.number[token] for token in sentence)], np.int32)
 
     def table(self, embedding: Embedding, *, lower: bool | None = None, raw: bool = False) -> Table:
-        """Look up every token in an embedding, and scale its vector to length one.
-
-        An unknown token gets one of 100 seeded unit vectors by a hash of its lower-case spelling,
-        the same in every embedding of that dimension and in every run; the published code draws it
-        anew for every occurrence of the word in a data set.
-
-        Parameters
-        ----------
-        lower
-            Lower-case the tokens, as in a model's training; by default if the embedding's words
-            are lower-case.
-        raw
-            Leave the vectors as they are. Those of unknown tokens have length one all the same.
-        """
+        """Look up every token in an embedding, and scale its vector to length one unless `raw`."""
+        # An unknown token gets one of 100 seeded unit vectors by a hash of its lower-case spelling,
+        # the same in every embedding of that dimension and in every run; the published code draws
+        # it anew for every occurrence of the word in a data set.
         lower = is_lower(embedding) if lower is None else lower
         spelled = [token.lower() if lower else token for token in self.tokens]
         vectors = unknown_vectors(spelled, embedding.dim)
@@ -82,11 +71,9 @@ class Table:
 
 
 def is_lower(embedding: Embedding) -> bool:
-    """Return whether the words are lower-case: capitals in less than 1 % of the most frequent ones.
-
-    A few are allowed, for special tokens such as ``UNK``; in vocabularies with capitals a large
-    part has them.
-    """
+    """Return whether the words are lower-case: few capitals among the most frequent ones."""
+    # A few are allowed, for special tokens such as UNK; in vocabularies with capitals a large part
+    # has them.
     words = embedding.words[:_LOOKED_AT]
     return sum(word != word.lower() for word in words) < _CAPITALS * len(words)
 
@@ -113,18 +100,10 @@ def _pool(dim: int) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Distinct sentences as token numbers, concatenated.
+    """Distinct sentences as token numbers, concatenated."""
 
-    Attributes
-    ----------
-    flat
-        All tokens, shape ``(t,)``.
-    start, length
-        Offset of each sentence and its number of tokens, shape ``(s,)``.
-    """
-
-    flat: NDArray[np.int32]
-    start: Ints
+    flat: NDArray[np.int32]  # all tokens, shape `(t,)`
+    start: Ints  # offset of each sentence and its number of tokens, shape `(s,)`
     length: Ints
 
     @classmethod
@@ -137,22 +116,12 @@ class Sentences:
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Pairs whose sentences are encoded once each.
-
-    Attributes
-    ----------
-    sentences
-        Distinct sentences.
-    premise, hypothesis
-        Indices of sentences, shape ``(n,)``.
-    labels
-        Indices in `wordbias.nli.pairs.LABELS`, shape ``(n,)``.
-    """
+    """Pairs whose sentences are encoded once each."""
 
     sentences: Sentences
-    premise: Ints
+    premise: Ints  # indices of sentences, shape `(n,)`
     hypothesis: Ints
-    labels: Ints
+    labels: Ints  # indices in `wordbias.nli.pairs.LABELS`, shape `(n,)`
 
     @classmethod
     def of(cls, pairs: Pairs, lexicon: Lexicon) -> Encoded:
@@ -168,11 +137,9 @@ class Encoded:
         return len(self.labels)
 
     def order(self, size: int, seed: int, epoch: int) -> list[Ints]:
-        """Return an epoch's batches: random, but of pairs of like length.
-
-        Pools of pairs are drawn without replacement and sorted by length, equal ones as drawn;
-        the batches cut from them come in random order.
-        """
+        """Return an epoch's batches: random, but of pairs of like length."""
+        # Pools of pairs are drawn without replacement and sorted by length, equal ones as drawn;
+        # the batches cut from them come in random order.
         rng = np.random.default_rng([seed, epoch])
         drawn = rng.permutation(len(self))
         pool = max(1, POOL // size) * size

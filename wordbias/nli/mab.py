@@ -40,22 +40,12 @@ _REDRAWS = 64
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the permutation test and the intervals.
-
-    Attributes
-    ----------
-    draws, strict
-        See `distance_test`.
-    seed
-        Seed of the test and the intervals.
-    lists
-        Number of redraws of the word lists; see `over_lists`.
-    """
+    """Settings of the permutation test and the intervals."""
 
     draws: int = PARTITIONS
     strict: bool = False
     seed: int = 0
-    lists: int = 0
+    lists: int = 0  # number of redraws of the word lists; see `over_lists`
 
 
 def mab_rows(
@@ -64,34 +54,9 @@ def mab_rows(
     subject: str,
     settings: Settings | None = None,
 ) -> list[Row]:
-    """Measure marked attribute bias: the numbers of Dawkins (2021), Tables 1, 2 and 4.
-
-    Nouns and pronouns are measured separately, as there.
-
-    Parameters
-    ----------
-    test
-        One of the three marked sets.
-    probabilities
-        (N, E, C) of each pair in the order of the set, shape ``(n, 3)``.
-    subject
-        Name of the system that made the predictions.
-    settings
-        Settings of the permutation test and the intervals. `low` and `high` draw the premises
-        again, with the words fixed. With redraws of the lists, `lists_draws` is their number, and
-        `lists_low` and `lists_high`, the middle 95 % of their values.
-
-    Returns
-    -------
-    list of Row
-        For each `setting` (``nouns``, …): the means of each `group` (``male`` and ``female``,
-        say), the distance between them, and the error of the means and of the pairs.
-
-    Raises
-    ------
-    WordbiasError
-        If the shape does not fit the set, or the set has more than one word in its premises.
-    """
+    """Measure marked attribute bias of (N, E, C) of each pair: Dawkins (2021), Tables 1, 2, 4."""
+    # Nouns and pronouns are measured separately, as there. `low` and `high` draw the premises
+    # again, with the words fixed.
     settings = settings or Settings()
     return [
         row
@@ -101,10 +66,7 @@ def mab_rows(
 
 
 def word_rows(test: TestSet, probabilities: NDArray[np.float32], subject: str) -> list[Row]:
-    """Measure each word of a set: mean (N, E, C), and both errors.
-
-    Parameters and errors are those of `mab_rows`.
-    """
+    """Measure each word of a set: mean (N, E, C), and both errors; see `mab_rows`."""
     rows: list[Row] = []
     for part in _parts(test, probabilities):
         for word, p in zip(part.words, part.p, strict=True):
@@ -200,39 +162,23 @@ def _means(mean: Float, about: dict[str, Any], subject: str) -> Iterator[Row]:
 
 
 class Marked(NamedTuple):
-    """Bias between two groups of words.
+    """Bias between two groups of words."""
 
-    Attributes
-    ----------
-    first, second
-        Mean probability vector of each group, shape ``(3,)``; male and female words in the paper.
-    distance
-        ``‖mean_M − mean_F‖``: what all printed tables show; eq. (2) of the paper is a quarter of
-        it. Neutral: 0.
-    error
-        ``½ Σ ‖(1, 0, 0) − mean‖`` over the two groups: what the printed tables show. Neutral: 0.
-    error_per_pair
-        Mean of ``‖(1, 0, 0) − p‖`` over the pairs, as eq. (1) says; never below `error`, for the
-        norm is convex. Neutral: 0.
-    """
-
+    # mean probability vector of each group, shape `(3,)`; male and female words in the paper
     first: Float
     second: Float
+    # `‖mean_M − mean_F‖`: what all printed tables show; eq. (2) of the paper is a quarter of it.
+    # Neutral: 0.
     distance: float
+    # `½ Σ ‖(1, 0, 0) − mean‖` over the two groups: what the printed tables show. Neutral: 0.
     error: float
+    # mean of `‖(1, 0, 0) − p‖` over the pairs, as eq. (1) says; never below `error`, for the norm
+    # is convex. Neutral: 0.
     error_per_pair: float
 
 
 def marked(first: Float, second: Float, ideals: Float = _BOTH) -> Marked:
-    """Compare two groups of words.
-
-    Parameters
-    ----------
-    first, second
-        Probabilities of each word with each template, shapes ``(m, t, 3)`` and ``(f, t, 3)``.
-    ideals
-        Ideal vector of each group, shape ``(2, 3)``; by default (1, 0, 0) of both.
-    """
+    """Compare two groups of words, (m, t, 3) and (f, t, 3), with the ideal of each, (2, 3)."""
     m, f = first.mean((0, 1)), second.mean((0, 1))
     error = (distance_to_ideal(m, ideals[0]) + distance_to_ideal(f, ideals[1])) / 2
     both = zip((first, second), ideals, strict=True)
@@ -256,11 +202,9 @@ class Resampled(NamedTuple):
 def resampled(
     first: Float, second: Float, rng: np.random.Generator, ideals: Float = _BOTH
 ) -> Resampled:
-    """Bootstrap over templates: the words are fixed, the sentences a sample.
-
-    A distance is never negative and its interval never holds 0; whether groups of words differ at
-    all is tested by `distance_test`.
-    """
+    """Bootstrap over templates: the words are fixed, the sentences a sample."""
+    # A distance is never negative and its interval never holds 0; whether groups of words differ at
+    # all is tested by `distance_test`.
     m, f = first.mean(0), second.mean(0)  # (t, 3)
     both = zip((first, second), ideals, strict=True)
     norms = [distance_to_ideal(p, one).mean(0)[:, None] for p, one in both]
@@ -278,23 +222,10 @@ def over_lists(
     rng: np.random.Generator,
     ideals: Float = _BOTH,
 ) -> Resampled:
-    """Bootstrap over all word lists: both groups' words, the verbs and the objects.
-
-    Each list is drawn again at its length, with replacement. The sentences are those of the drawn
-    words, as often as their words are drawn: weights on sentences that have been scored.
-
-    Parameters
-    ----------
-    first, second
-        As in `marked`.
-    templates
-        Verb and object of each template, ``t`` of them.
-
-    Returns
-    -------
-    Resampled
-        nan where none of the sentences has a drawn verb and a drawn object.
-    """
+    """Bootstrap over all word lists: both groups' words, the verbs and the objects."""
+    # Each list is drawn again at its length, with replacement. The sentences are those of the drawn
+    # words, weighted by how often their words are drawn; nan where none has a drawn verb and a
+    # drawn object.
     verbs, objects = (
         np.unique(column, return_inverse=True)[1]
         for column in ([one.verb for one in templates], [one.thing for one in templates])
@@ -331,23 +262,9 @@ def distance_test(
     """Test whether words grouped at random are as distant as the two groups are.
 
     If there are at most `draws` partitions into groups of the same sizes, all of them are counted
-    and p = #{d* ≥ d} / N, the observed one among them. Otherwise `draws` of them are drawn and
-    p = (1 + #{d* ≥ d}) / (1 + N). The words are sorted first, so that p does not
-    depend on their order in a group.
-
-    Parameters
-    ----------
-    words
-        Mean probability vector of each word, shape ``(n, 3)``, those of one group first.
-    first
-        Number of words of that group.
-    strict
-        Compute the published ``#{d* > d} / N``, which can be 0.
-
-    Raises
-    ------
-    WordbiasError
-        If a group is empty.
+    and p = #{d* ≥ d} / N, the observed one among them. Otherwise `draws` of them are drawn and p =
+    (1 + #{d* ≥ d}) / (1 + N). The words are sorted first: p does not depend on their order in a
+    group. `strict` computes the published ``#{d* > d} / N``, which can be 0.
     """
     n = len(words)
     if not 0 < first < n:
@@ -371,27 +288,14 @@ def distance_test(
 
 
 def can_be_significant(first: int, second: int, level: float = 0.05) -> bool:
-    """Return whether a permutation test of so many words can reach a level at all.
-
-    If the groups have one size, a partition and its mirror image have the same distance.
-    """
+    """Return whether a permutation test of so many words can reach a level at all."""
+    # If the groups have one size, a partition and its mirror image have the same distance.
     equal = 2 if first == second else 1
     return equal / comb(first + second, first) <= level
 
 
 def by_word(probabilities: NDArray[np.float32], words: int, templates: int) -> Float:
-    """Arrange the probabilities of a test set by word and template, shape ``(w, t, 3)``.
-
-    Parameters
-    ----------
-    probabilities
-        (N, E, C) of each pair in the order of the set, shape ``(w · t, 3)``.
-
-    Raises
-    ------
-    WordbiasError
-        If the shape does not fit.
-    """
+    """Arrange (w · t, 3) probabilities of a test set by word and template, shape ``(w, t, 3)``."""
     p = np.asarray(probabilities, np.float64)
     if p.shape != (words * templates, 3):
         raise WordbiasError(

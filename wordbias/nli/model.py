@@ -29,24 +29,11 @@ DISTANCES = 11
 
 
 class DecomposableAttention(nn.Module):
-    """K models: frozen word vectors in, log-probabilities of the labels out.
-
-    Parameters
-    ----------
-    dim
-        Dimension of the word vectors, d.
-    hidden
-        Number of hidden units, h.
-    intra
-        Use Parikh et al.'s intra-sentence attention: 582,214 parameters at d = 300, h = 200;
-        without it 381,803.
-    dropout
-        Rate of dropout before every linear map of the feed-forward networks.
-    models
-        Number of stacked models, K.
-    """
+    """K models: frozen word vectors in, log-probabilities of the labels out."""
 
     project: Linear
+    # use Parikh et al.'s intra-sentence attention: 582,214 parameters at d = 300, h = 200; without
+    # it 381,803
     intra: Feedforward | None
     distance: nn.Parameter | None
     attend: Feedforward
@@ -81,22 +68,9 @@ class DecomposableAttention(nn.Module):
         real_q: Tensor,
         generators: Sequence[Generator] = (),
     ) -> Tensor:
-        """Compute log-probabilities.
-
-        Parameters
-        ----------
-        premise, hypothesis
-            Word vectors, shapes (K, B, P, d) and (K, B, Q, d).
-        real_p, real_q
-            True at tokens, False at padding behind them, shapes (K, B, P) and (K, B, Q).
-        generators
-            Generator of each model, for dropout; not needed in evaluation.
-
-        Returns
-        -------
-        Tensor
-            Shape (K, B, 3).
-        """
+        """Compute log-probabilities (K, B, 3) of word vectors (K, B, P, d) and (K, B, Q, d)."""
+        # `real_p` and `real_q` are True at tokens, False at padding behind them. Each model has a
+        # generator for dropout, not needed in evaluation.
         lengths = [real.sum(2) for real in (real_p, real_q)]  # (K, B)
         rows = Rows.of(lengths, [length.cpu().numpy() for length in lengths])
         sides = zip((premise, hypothesis), (rows.premise, rows.hypothesis), strict=True)
@@ -109,18 +83,9 @@ class DecomposableAttention(nn.Module):
         rows: Rows,
         generators: Sequence[Generator] = (),
     ) -> Tensor:
-        """Compute log-probabilities as `forward` does, of words that are projected already.
-
-        A word that occurs many times in a batch can thus be projected once.
-
-        Parameters
-        ----------
-        x
-            Projected words, shape (K, N, h). All is computed in their type, softmaxes and the last
-            logarithm in float32 or more.
-        rows
-            Where they stand.
-        """
+        """Compute log-probabilities as `forward` does, of projected words (K, N, h)."""
+        # A word that occurs many times in a batch can thus be projected once. All is computed in
+        # their type, softmaxes and the last logarithm in float32 or more.
         counts = rows.counts
         p, q = rows.premise.mask, rows.hypothesis.mask
         a = self.represent(x, rows, generators)  # (K, N, w)
@@ -216,57 +181,32 @@ def distances(length: int, device: torch.device) -> Tensor:
 
 
 class Side(NamedTuple):
-    """Padded premises or hypotheses.
+    """Padded premises or hypotheses."""
 
-    Attributes
-    ----------
-    shape
-        K, B and L.
-    mask
-        True at tokens, False at padding, shape (K, B, L); None if neither side has padding.
-    place
-        Row of each place, shape ``(K·B·L,)``; None without padding.
-    """
-
-    shape: tuple[int, int, int]
+    shape: tuple[int, int, int]  # K, B and L
+    # true at tokens, False at padding, shape (K, B, L); None if neither side has padding
     mask: Tensor | None
-    place: Tensor | None
+    place: Tensor | None  # row of each place, shape `(K·B·L,)`; None without padding
 
 
 class Rows(NamedTuple):
-    """Tokens of a batch as rows without padding: for each model its premises, then its hypotheses.
+    """Tokens of a batch as rows without padding: each model's premises, then its hypotheses."""
 
-    The feed-forward networks read rows, attention reads padded sentences. Behind the tokens of a
-    model stand spare rows, so that few numbers of rows occur, for each of which oneDNN prepares its
-    products. Padding reads a spare row; no gradient comes back from there.
+    # The feed-forward networks read rows, attention reads padded sentences. Behind the tokens of a
+    # model stand spare rows: few numbers of rows occur, and oneDNN prepares its products for each.
+    # Padding reads a spare row; no gradient comes back from there.
 
-    Attributes
-    ----------
-    counts
-        Number of tokens of each model, known on the host.
-    premise, hypothesis
-        Their padded sentences.
-    back
-        Padded place of each row, premises' before hypotheses', shape ``(K·N,)``; of spare rows the
-        number of places. None without padding.
-    """
-
-    counts: tuple[int, ...]
+    counts: tuple[int, ...]  # number of tokens of each model, known on the host
     premise: Side
     hypothesis: Side
+    # padded place of each row, premises' before hypotheses', shape `(K·N,)`; of spare rows the
+    # number of places. None without padding.
     back: Tensor | None
 
     @classmethod
     def of(cls, lengths: Sequence[Tensor], on_host: Sequence[NDArray[np.int64]]) -> Rows:
-        """Arrange the tokens of sentences.
-
-        Parameters
-        ----------
-        lengths
-            Lengths of premises and of hypotheses, shape (K, B) each, on the device.
-        on_host
-            The same on the host, so that nothing waits for a GPU.
-        """
+        """Arrange the tokens of sentences, whose lengths have shape (K, B) each."""
+        # The lengths are also on the host: nothing waits for a GPU.
         device, (models, pairs) = lengths[0].device, lengths[0].shape
         longest = [int(length.max()) for length in on_host]
         counts = tuple((on_host[0].sum(1) + on_host[1].sum(1)).tolist())
@@ -358,13 +298,12 @@ def _at(x: Tensor, place: Tensor | None) -> Tensor:
 
 
 class Dropout(nn.Module):
-    """Factors of dropout, which depend on each model's generator and its number of tokens only.
+    """Factors of dropout, which depend on each model's generator and its number of tokens only."""
 
-    Spare rows draw nothing, so that a model has the same factors in a stack as without it. The rate
-    is rounded to a multiple of 1/256 (0.2 to 51/256 = 0.1992), for a factor costs one random byte;
-    elements that are kept are scaled by the rounded rate, so that the expected output is the input
-    exactly.
-    """
+    # Spare rows draw nothing: a model has the same factors in a stack as without it. The rate is
+    # rounded to a multiple of 1/256 (0.2 to 51/256 = 0.1992), for a factor costs one random byte;
+    # elements that are kept are scaled by the rounded rate, which makes the expected output the
+    # input exactly.
 
     threshold: int
     scale: float
@@ -382,19 +321,8 @@ class Dropout(nn.Module):
         generators: Sequence[Generator],
         dtype: torch.dtype,
     ) -> Tensor | None:
-        """Draw factors, 0 or the scale, shape (K, rows, width); None if nothing is dropped.
-
-        Parameters
-        ----------
-        rows, width
-            Shape of one model's factors.
-        counts
-            Number of tokens of each model, whose rows stand before any spare ones.
-        generators
-            Generator of each model; none are needed in evaluation.
-        dtype
-            Type of the factors.
-        """
+        """Draw factors, 0 or the scale, shape (K, rows, width); None if nothing is dropped."""
+        # The rows of `counts` tokens stand before any spare ones.
         if not self.training or not self.threshold:
             return None
         drawn = [
@@ -458,10 +386,7 @@ def of_parameters(x: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = False) -> Tensor:
-    """Multiply x (K, n, in) by weights (K, in, out), add biases (K, 1, out): (K, n, out).
-
-    With `relu` the positive part of that.
-    """
+    """Multiply x (K, n, in) by weights (K, in, out), add biases (K, 1, out): (K, n, out)."""
     if has_fast_products(x):
         kind = "relu" if relu else "none"
         return _stacked(
@@ -477,12 +402,10 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = 
 
 
 def has_fast_products(x: Tensor) -> bool:
-    """Return whether oneDNN multiplies a tensor faster than torch does by itself.
-
-    On CPUs with AVX-512 that are not Intel's, MKL, which torch uses, computes with half of their
-    width. oneDNN's products have no public name in torch; where that name is missing, torch's own
-    are used.
-    """
+    """Return whether oneDNN multiplies a tensor faster than torch does."""
+    # On CPUs with AVX-512 that are not Intel's, MKL, which torch uses, computes with half of their
+    # width. oneDNN's products have no public name in torch; where that name is missing, torch's own
+    # are used.
     return (
         x.device.type == "cpu"
         and (x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and _has_half()))

@@ -33,24 +33,13 @@ PairsLike = TableLike | Iterable[Sequence[str]]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Sentence pairs.
+    """Sentence pairs."""
 
-    Attributes
-    ----------
-    premises, hypotheses
-        Tokens of each sentence; equal sentences are one object.
-    labels
-        Places in `LABELS`, shape ``(n,)``.
-    dropped
-        Number of pairs without a label (``-``), which are left out.
-    sha256
-        Hash of the file's content, uncompressed; for pairs in memory, of their tabbed text.
-    """
-
-    premises: Sequence[Tokens]
+    premises: Sequence[Tokens]  # tokens of each sentence; equal sentences are one object
     hypotheses: Sequence[Tokens]
-    labels: NDArray[np.int64]
-    dropped: int = 0
+    labels: NDArray[np.int64]  # places in `LABELS`, shape `(n,)`
+    dropped: int = 0  # number of pairs without a label (`-`), which are left out
+    # hash of the file's content, uncompressed; for pairs in memory, of their tabbed text
     sha256: str = ""
 
     def __len__(self) -> int:
@@ -63,17 +52,9 @@ class Pairs:
 
 
 def load_pairs(path: PairsLike) -> Pairs:
-    """Read pairs from a file of any form that `wordbias.columns` reads, or from memory.
-
-    The columns are those of a layout of inferences in `wordbias.text_pairs`; text without a header
-    has label, premise and hypothesis. Labels are words. In memory, pairs are triples of label,
-    premise and hypothesis, or columns by name.
-
-    Raises
-    ------
-    WordbiasError
-        At the first line that cannot be used, with its number; or if there is no pair at all.
-    """
+    """Read pairs from a file of any form that `wordbias.columns` reads, or from memory."""
+    # Text without a header has label, premise and hypothesis. In memory, pairs are triples of
+    # these, or columns by name.
     premises: list[Tokens] = []
     hypotheses: list[Tokens] = []
     labels, dropped = [], 0
@@ -150,30 +131,16 @@ _TOKEN = re.compile(
 
 
 def tokenise(text: str) -> list[str]:
-    """Split a sentence into words, contractions and marks, as the Penn Treebank does.
-
-    The case is kept. Tokenising tokens joined with spaces gives the same tokens, so that raw and
-    tokenised texts, which copies of SNLI mix, have the same ones. Quotes of every kind become
-    straight ones; a pair of single quotes becomes a double one.
-
-    Examples
-    --------
-    >>> tokenise("She isn't at Tom's house.")
-    ['She', 'is', "n't", 'at', 'Tom', "'s", 'house', '.']
-    >>> tokenise("She is n't at Tom 's house .")
-    ['She', 'is', "n't", 'at', 'Tom', "'s", 'house', '.']
-    """
+    """Split a sentence into words, contractions and marks, as the Penn Treebank does."""
+    # The case is kept. Tokenising tokens joined with spaces gives the same tokens: raw and
+    # tokenised texts, which copies of SNLI mix, have the same ones. Quotes of every kind become
+    # straight ones; a pair of single quotes becomes a double one. "She isn't at Tom's house." has
+    # She is n't at Tom 's house.
     return _TOKEN.findall(text.translate(_QUOTES).replace("''", '"'))
 
 
 def label_indices(names: Sequence[str]) -> tuple[int, int, int] | None:
-    """Return the indices of neutral, entailment and contradiction in names that have each once.
-
-    Examples
-    --------
-    >>> label_indices(["CONTRADICTION", "entail", "neutral"])
-    (2, 1, 0)
-    """
+    """Return the indices of neutral, entailment and contradiction in names that have each once."""
     lower = [name.strip().lower() for name in names]
     found = [[i for i, name in enumerate(lower) if name.startswith(stem)] for stem in _STEMS]
     n, e, c = found

@@ -32,36 +32,17 @@ _COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Predictions of some system for sentence pairs.
-
-    Attributes
-    ----------
-    name, sha256
-        Name of the file, and the hash of its content.
-    place
-        Row of each pair in `probabilities`.
-    probabilities
-        (N, E, C), shape ``(n, 3)``.
-    """
+    """Predictions of some system for sentence pairs."""
 
     name: str
     sha256: str
-    place: dict[Pair, int]
-    probabilities: Float32
+    place: dict[Pair, int]  # row of each pair in `probabilities`
+    probabilities: Float32  # (N, E, C), shape `(n, 3)`
 
     @classmethod
     def load(cls, source: TableLike) -> Predictions:
-        """Read a table (see `wordbias.columns`); a file is CSV or tabbed, of any other suffix.
-
-        There must be ``premise``, ``hypothesis`` and three columns whose names begin with
-        ``neutral``, ``entail`` and ``contradict``, in any order; others are not read.
-
-        Raises
-        ------
-        WordbiasError
-            If a column is missing; or, with its line, if a row is too short, holds no three
-            probabilities that add up to 1, or contradicts another row about the same pair.
-        """
+        """Read a table (see `wordbias.columns`); a file is CSV or tabbed, of any other suffix."""
+        # Columns begin with neutral, entail and contradict, in any order; others are not read.
         path, digest = path_of(source), hashlib.sha256()
         known = path is not None and (is_parquet(Path(path)) or kind_of(Path(path)) == "jsonl")
         name, unit, rows = picked(
@@ -97,15 +78,8 @@ class Predictions:
         return len(self.place)
 
     def for_set(self, test: TestSet) -> Float32:
-        """Return (N, E, C) of each pair of a test set in its order, shape ``(n, 3)``.
-
-        Sentences are compared without regard to capitals and spaces.
-
-        Raises
-        ------
-        WordbiasError
-            If pairs are missing, with their number and the first of them.
-        """
+        """Return (N, E, C) of each pair of a test set in its order, shape ``(n, 3)``."""
+        # Sentences are compared without regard to capitals and spaces.
         places = [self.place.get(_plain(*pair), -1) for pair in test]
         missing = [i for i, place in enumerate(places) if place < 0]
         if missing:
@@ -124,13 +98,7 @@ class Predictions:
 
 
 def split_by_set(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Float32]:
-    """Split an array of the (N, E, C) of all pairs of some test sets, in their order, by set.
-
-    Raises
-    ------
-    WordbiasError
-        If the shape is not ``(n, 3)``, or a row is no three probabilities that add up to 1.
-    """
+    """Split an array of the (N, E, C) of all pairs of some test sets, in their order, by set."""
     try:
         if np.iscomplexobj(probabilities):
             raise TypeError

@@ -10,39 +10,23 @@ from wordbias.errors import WordbiasError
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of a training.
+    """Settings of a training."""
 
-    Attributes
-    ----------
-    optimizer, rate, weight_decay
-        ``adagrad`` or ``adam``, its learning rate, and weight decay.
-    initial
-        ``normal``: every weight and bias from N(0, .01²), as published; ``glorot``: weights
-        uniform by Glorot and Bengio (2010), biases 0.
-    dropout, batch, epochs
-        Rate of dropout, which is rounded to a multiple of 1/256, number of pairs in a batch, and
-        greatest number of epochs.
-    patience
-        Early stopping: epochs without a better dev accuracy after which training stops; None is
-        never.
-    hidden, intra
-        Number of hidden units, and whether the model has intra-sentence attention.
-
-    Raises
-    ------
-    WordbiasError
-        If a setting makes no sense.
-    """
-
+    # `adagrad` or `adam`, its learning rate, and weight decay
     optimizer: Literal["adagrad", "adam"]
     rate: float
     weight_decay: float
+    # `normal`: every weight and bias from N(0, .01²), as published; `glorot`: weights uniform by
+    # Glorot and Bengio (2010), biases 0
     initial: Literal["normal", "glorot"]
+    # rate of dropout, which is rounded to a multiple of 1/256, number of pairs in a batch, and
+    # greatest number of epochs
     dropout: float
     batch: int
     epochs: int
+    # early stopping: epochs without a better dev accuracy after which training stops; None is never
     patience: int | None
-    hidden: int = 200
+    hidden: int = 200  # number of hidden units, and whether the model has intra-sentence attention
     intra: bool = True
 
     def __post_init__(self) -> None:
@@ -85,26 +69,14 @@ PRECISIONS = ("float32", "bfloat16")
 
 
 def recipe_named(name: str, **changes: Any) -> Recipe:
-    """Return a recipe, with those changes that are not None.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such recipe, or a change makes no sense.
-    """
+    """Return a recipe, with those changes that are not None."""
     if name not in RECIPES:
         raise WordbiasError(f"recipe {name!r}: expected {' or '.join(RECIPES)}")
     return RECIPES[name].with_changes(**changes)
 
 
 def is_half(precision: str | None) -> bool:
-    """Return whether a precision is bfloat16, not float32, the default.
-
-    Raises
-    ------
-    WordbiasError
-        If it is none of `PRECISIONS`.
-    """
+    """Return whether a precision is bfloat16, not float32, the default."""
     if precision not in (None, *PRECISIONS):
         raise WordbiasError(f"precision {precision!r}: expected {' or '.join(PRECISIONS)}")
     return precision == PRECISIONS[1]

@@ -32,32 +32,17 @@ SENTENCES_TOGETHER = 4096
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Predictions for a test set, and the words that they rest on.
+    """Predictions for a test set, and the words that they rest on."""
 
-    Attributes
-    ----------
-    probabilities
-        (N, E, C) of each pair in the order of the set, shape ``(n, 3)``.
-    words
-        Words of its sentences, as the embedding spells them.
-    unknown
-        Those words that the embedding lacks.
-    """
-
+    # (N, E, C) of each pair in the order of the set, shape `(n, 3)`
     probabilities: NDArray[np.float32]
-    words: tuple[str, ...]
-    unknown: tuple[str, ...]
+    words: tuple[str, ...]  # words of its sentences, as the embedding spells them
+    unknown: tuple[str, ...]  # those words that the embedding lacks
 
 
 def score_set(model: Model, embedding: Embedding, test: TestSet) -> Scored:
-    """Predict every pair of a test set.
-
-    Raises
-    ------
-    WordbiasError
-        If the model was trained on other dimensions, or the embedding lacks a filler: its pairs
-        would measure a random vector.
-    """
+    """Predict every pair of a test set."""
+    # A filler that the embedding lacks is refused: its pairs would measure a random vector.
     check_dimensions(model, embedding)
     check_fillers(embedding, test, lower=model.lower)
     parts = _Parts.of(test)
@@ -126,11 +111,10 @@ def notes_on_missing_words(scored: Sequence[Scored], embedding: Embedding) -> li
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """Tokens of a test set: every sentence is a subject and a predicate.
+    """Tokens of a test set: every sentence is a subject and a predicate."""
 
-    A block of templates, with all fillers, shares no sentence with another block, so that blocks
-    can be encoded one after the other and no sentence twice.
-    """
+    # A block of templates, with all fillers, shares no sentence with another block: blocks can be
+    # encoded one after the other and no sentence twice.
 
     test: TestSet
     fillers: dict[Filler, int]
@@ -173,34 +157,17 @@ class _Parts:
 
 
 class Encodings(NamedTuple):
-    """Encoded sentences, one row a token; sentence i has the rows start[i]…+length[i].
+    """Encoded sentences, one row a token; sentence i has the rows start[i]…+length[i]."""
 
-    Attributes
-    ----------
-    attend
-        F(a), shape ``(t, h)``.
-    own, other
-        Contributions of a token, and of those aligned to it, to the compare network's first layer,
-        shape ``(t, h)``.
-    """
-
-    attend: Float32
+    attend: Float32  # F(a), shape `(t, h)`
+    # contributions of a token, and of those aligned to it, to the compare network's first layer,
+    # shape `(t, h)`
     own: Float32
     other: Float32
 
 
 def probabilities(model: Model, vectors: Float32, pairs: Encoded) -> Float32:
-    """Return (N, E, C) of every pair, shape ``(n, 3)``.
-
-    Parameters
-    ----------
-    model
-        Trained model.
-    vectors
-        Vectors of the lexicon's tokens, shape ``(v, d)``.
-    pairs
-        Pairs encoded by that lexicon; their labels are not used.
-    """
+    """Return (N, E, C) of every pair, (n, 3), from the vectors of the lexicon's tokens, (v, d)."""
     encoded = encode(model, vectors, pairs.sentences)
     lengths = [pairs.sentences.length[side] for side in (pairs.premise, pairs.hypothesis)]
     out = np.empty((len(pairs), 3), np.float32)

@@ -1,8 +1,4 @@
-"""The study of Dawkins (2021): a model per embedding and seed, its bias, and what predicts it.
-
-Models, the rows of each model and the measures of each embedding are cached in one folder: a second
-call computes only what is missing.
-"""
+"""The study of Dawkins (2021): a model per embedding and seed, its bias, and what predicts it."""
 
 from __future__ import annotations
 
@@ -51,72 +47,45 @@ from wordbias.workers import Workers
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Arms, data and settings of a study.
+    """Arms, data and settings of a study."""
 
-    Attributes
-    ----------
-    arms
-        Embeddings of one dimension, those of each arm by seed; see `wordbias.nli.arms.together`.
-        The first arm has the originals of the others, seed by seed, for the measures that compare
-        with one.
-    data
-        Pairs to train on (``train``) and to choose the best epoch by (``dev``).
-    folder
-        Folder of models and rows.
-    recipe, seeds, half
-        Training settings, one model for each seed, and whether they are computed in bfloat16.
-    test
-        Pairs to report an accuracy on, too.
-    families, sembias
-        Measures of the embeddings; see `wordbias.measures.evaluate.evaluate`.
-    quality
-        Test sets of similarity and analogies; see `wordbias.word_tasks.find_sets`.
-    attribute
-        Attribute along which bias is measured, in vectors and in models.
-    centre
-        Centre the differences that MIDB is fitted to.
-    as_published
-        The measures' other published settings; see `wordbias.measures.evaluate.evaluate`. The
-        marked sets get their published articles.
-    lists
-        Words of the marked sets; by default the built-in ones.
-    marked
-        Marked sets to score; by default all that the attribute has words for.
-    raw
-        Models read the vectors as they are, not scaled to length one.
-    average_epochs
-        Number of last epochs over whose models the values of a training are averaged; 0 takes the
-        model of the best epoch on dev.
-    null, redraws
-        Names of the arms of random removals, and of MISP fitted to redrawn word lists, if there
-        are such; see `wordbias.nli.differences.paired_differences`.
-    outcome
-        Setting whose E is the outcome that was fixed beforehand, if there is one; see there.
-    trust_rows
-        Take the rows of a model in the folder also if it read vectors with other values, where all
-        else agrees: names, words, dimension, pairs, sentences and settings.
-    """
-
+    # embeddings of one dimension, those of each arm by seed; see `wordbias.nli.arms.together`. The
+    # first arm has the originals of the others, seed by seed, for the measures that compare with
+    # one.
     arms: Mapping[str, Arm]
-    data: Mapping[str, Pairs]
+    data: Mapping[str, Pairs]  # pairs to train on (`train`) and to choose the best epoch by (`dev`)
     folder: Path
+    # training settings, one model for each seed, and whether they are computed in bfloat16
     recipe: Recipe = FAST
     seeds: Sequence[int] = tuple(range(6))
     half: bool = False
-    test: Pairs | None = None
+    test: Pairs | None = None  # pairs to report an accuracy on, too
+    # measures of the embeddings; see `wordbias.measures.evaluate.evaluate`
     families: Sequence[str] = STANDARD
     sembias: SemBias | None = None
+    # test sets of similarity and analogies; see `wordbias.word_tasks.find_sets`
     quality: Sequence[SimilaritySet | AnalogySet] = ()
+    # attribute along which bias is measured, in vectors and in models
     attribute: Attribute = field(default_factory=Attribute.load)
-    centre: bool = False
+    centre: bool = False  # centre the differences that MIDB is fitted to
+    # the measures' other published settings; see `wordbias.measures.evaluate.evaluate`. The marked
+    # sets get their published articles.
     as_published: bool = False
-    lists: Templates | None = None
+    lists: Templates | None = None  # words of the marked sets; by default the built-in ones
+    # marked sets to score; by default all that the attribute has words for
     marked: Sequence[str] = ()
-    raw: bool = False
+    raw: bool = False  # models read the vectors as they are, not scaled to length one
+    # number of last epochs over whose models the values of a training are averaged; 0 takes the
+    # model of the best epoch on dev
     average_epochs: int = 0
+    # names of the arms of random removals, and of MISP fitted to redrawn word lists, if there are
+    # such; see `wordbias.nli.differences.paired_differences`
     null: str = ""
     redraws: str = ""
+    # setting whose E is the outcome that was fixed beforehand, if there is one; see there
     outcome: str | None = None
+    # take the rows of a model in the folder also if it read vectors with other values, where all
+    # else agrees: names, words, dimension, pairs, sentences and settings
     trust_rows: bool = False
 
     def __post_init__(self) -> None:
@@ -154,13 +123,7 @@ class Plan:
         return list(dict.fromkeys(self.originals[seed] for seed in seeds))
 
     def marked_sets(self) -> list[TestSet]:
-        """Return the marked sets to score.
-
-        Raises
-        ------
-        WordbiasError
-            If the attribute has no words for one of them.
-        """
+        """Return the marked sets to score."""
         names = self.marked or marked_sets(self.other_attribute)
         return [
             build(name, self.lists, attribute=self.other_attribute, as_published=self.as_published)
@@ -169,23 +132,9 @@ class Plan:
 
 
 def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None) -> list[Row]:
-    """Train, score and measure what is not in the folder yet, and return all rows.
-
-    Returns
-    -------
-    list of Row
-        Rows of every model (with its `seed`), their means over seeds (`seeds`, `sd`: standard
-        deviation), the differences to the first embedding (see
-        `wordbias.nli.differences.paired_differences`), the measures of every embedding, and its
-        quality. Where an embedding lacks words of a marked set, the rows of this set have no value
-        but a `reason`. Those that `Plan.trust_rows` took of other vectors are `trusted`.
-
-    Raises
-    ------
-    WordbiasError
-        If no marked set can be scored with any embedding, another process is at the same study, or
-        as `train_all` does.
-    """
+    """Train, score and measure what is not in the folder yet, and return all rows."""
+    # Where an embedding lacks words of a marked set, the rows of this set have no value but a
+    # `reason`. Those that `Plan.trust_rows` took of other vectors are `trusted`.
     reasons = [reason for one in plan.embeddings for _, reason in marked_sets_for(plan, one)]
     if all(reasons):  # before all training
         raise WordbiasError(
@@ -306,11 +255,9 @@ def study_rows(plan: Plan, jobs: Sequence[Job], workers: Workers | None = None) 
 
 
 def marked_sets_for(plan: Plan, embedding: Embedding) -> list[tuple[TestSet, str]]:
-    """Return the marked sets, each with the reason why it cannot be scored; empty where it can.
-
-    The published sets need all their words, or their numbers would not compare. Sets about another
-    attribute are reduced to the words that the vectors have, and need some of each group.
-    """
+    """Return the marked sets, each with the reason why it cannot be scored; empty where it can."""
+    # The published sets need all their words, or their numbers would not compare. Sets about
+    # another attribute are reduced to the words that the vectors have, and need some of each group.
     check = missing_words_reason if plan.other_attribute is None else missing_group_reason
     found = []
     for test in plan.marked_sets():
@@ -408,15 +355,8 @@ def _without_values(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def last_models(job: Job, count: int) -> Iterator[tuple[int, Model]]:
-    """Yield the models of the last epochs of a training, each with its epoch.
-
-    Early stopping may have ended the training after fewer epochs than `count`.
-
-    Raises
-    ------
-    WordbiasError
-        If the model was trained without keeping them.
-    """
+    """Yield the models of the last epochs of a training, each with its epoch."""
+    # Early stopping may have ended the training after fewer epochs than `count`.
     trained = int(Model.load(job.output).about["epochs"])
     for epoch in range(max(1, trained - count + 1), trained + 1):
         path = job.epoch_file(epoch)
@@ -435,19 +375,9 @@ def last_models(job: Job, count: int) -> Iterator[tuple[int, Model]]:
 
 
 def over_epochs(rows: Mapping[int, Sequence[Row]]) -> list[Row]:
-    """Average the rows of one training's models over epochs.
-
-    Parameters
-    ----------
-    rows
-        Rows of the model of each epoch, in one order.
-
-    Returns
-    -------
-    list of Row
-        Means, with `epochs`. The intervals are of the means: all models are scored on the same
-        draws of premises. p, which tests a single model, is left out.
-    """
+    """Average the rows of one training's models over epochs."""
+    # The intervals are of the means: all models are scored on the same draws of premises. p, which
+    # tests a single model, is left out.
     epochs = list(rows)
     return [_over_epochs(found, epochs) for found in zip(*rows.values(), strict=True)]
 

@@ -59,21 +59,10 @@ def over_arms(
     rows: Mapping[K, Sequence[Row]],
     seeds: Sequence[int],
 ) -> list[Row]:
-    """Return the rows of every arm: those of its one embedding, or means over its models.
-
-    A draw, or a file of a seed, counts as often as it has models, as it does in the mean of E. The
-    intervals, which are about one of them, are left out; `sd` is the standard deviation over
-    them.
-
-    Parameters
-    ----------
-    keys
-        What is measured for each seed of each arm.
-    rows
-        Rows of what is measured.
-    seeds
-        Seeds of the models, in the order of the call.
-    """
+    """Return the rows of every arm: those of its one embedding, or means over its models."""
+    # A draw, or a file of a seed, counts once for each of its models, as it does in the mean of E.
+    # The intervals, which are about one of them, are left out; `sd` is the standard deviation over
+    # them.
     found: list[Row] = []
     for name, by_seed in keys.items():
         different_keys = list(dict.fromkeys(by_seed.values()))
@@ -98,10 +87,8 @@ def _identified(rows: Sequence[Row]) -> dict[tuple[object, ...], Row]:
 
 
 def _mean_of_draws(arm: str, first: str, places: Sequence[int], rows: Sequence[Row | None]) -> Row:
-    """Average one measure over the models of an arm, whose draws stand at these places of `rows`.
-
-    Where a draw has no value, as its embedding lacks words, the arm has none.
-    """
+    """Average one measure over the models of an arm, whose draws stand at places of `rows`."""
+    # Where a draw has no value, as its embedding lacks words, the arm has none.
     there = [row for row in rows if row is not None]
     about = next((row for row in there if row.value is None), there[0])
     details = {key: about.details[key] for key in about.details if key not in _OF_ONE}
@@ -133,10 +120,8 @@ def settings(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def mean_errors(rows: Sequence[Row]) -> dict[str, float]:
-    """Return E of each embedding, averaged over seeds: of the first setting, the nouns (Table 6).
-
-    For an attribute without nouns it is E of the names.
-    """
+    """Return E of each embedding, averaged over seeds: of the first setting, nouns (Table 6)."""
+    # For an attribute without nouns it is E of the names.
     averaged = [row for row in rows if row.measure == ERROR and "seeds" in row.details]
     first = settings(averaged)[:1]
     return {
@@ -147,13 +132,10 @@ def mean_errors(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def correlations_with_error(rows: Sequence[Row], *, signed: bool = False) -> list[Row]:
-    """Correlate E with every measure over the embeddings that have both (Pearson, Table 5).
-
-    Where a measure has a sign, and nearer to its neutral value is better, its size is correlated,
-    the distance from that value; `x` is then its name between bars. With negative values the
-    correlation of the signed ones has the opposite sign. Dawkins (2021) correlates signed MIDB:
-    `signed` does so.
-    """
+    """Correlate E with every measure over the embeddings that have both (Pearson, Table 5)."""
+    # Where a measure has a sign, and nearer to its neutral value is better, its size is correlated,
+    # the distance from that value; `x` is then its name between bars. Dawkins (2021) correlates
+    # signed MIDB: `signed` does that.
     error = mean_errors(rows)
     columns: dict[str, dict[str, float]] = {}
     for row in intrinsic_rows(rows):

@@ -59,30 +59,11 @@ def build(
     attribute: Attribute | None = None,
     as_published: bool = False,
 ) -> TestSet:
-    """Build a test set.
-
-    Parameters
-    ----------
-    name
-        ``explicit`` (15,744 pairs), ``occupations`` (62,976) and ``names`` (125,952) of Dawkins
-        (2021). ``dev``: all occupations × six gendered words (1,936,512) of Dev et al. (2020).
-        ``parity``: all occupations × man, woman × 33 templates with "The" (10,824) of Dawkins et
-        al. (2024). They do not say which templates: here every 59th or 60th of all.
-    lists
-        Verbs, objects, occupations and gendered words; by default the built-in ones.
-    attribute
-        Attribute whose groups, by its `subjects`, the hypotheses are about; by default male and
-        female. For another attribute ``dev`` takes all nouns, or all names if there are no nouns,
-        and ``parity`` the first of each group.
-    as_published
-        Articles by the first letter alone, as the published sets have them: "a SUV".
-
-    Raises
-    ------
-    WordbiasError
-        If the name is unknown, the attribute has no words for the set, or nothing says which
-        gender a word of the lists has.
-    """
+    """Build a test set of Dawkins (2021), Dev et al. (2020) or Dawkins et al. (2024)."""
+    # Dawkins et al. (2024) do not say which 33 templates `parity` has: here every 59th or 60th of
+    # all. For another attribute than gender `dev` takes all nouns, or all names if there are no
+    # nouns, and `parity` the first of each group. The published sets have articles by the first
+    # letter alone: "a SUV".
     if name not in SETS:
         raise WordbiasError(f"test set {name!r}: expected one of {', '.join(SETS)}")
     lists = lists or Templates.load()
@@ -134,38 +115,19 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class TestSet:
-    """Premise fillers × hypothesis fillers × templates, in this order.
-
-    Attributes
-    ----------
-    name
-        One of `SETS`.
-    premises, hypotheses
-        Fillers of the first and of the second sentence.
-    templates
-        Verbs and objects.
-    articles
-        Choice of "a" or "an" for each word.
-    definite
-        Write "The doctor", not "A doctor".
-    groups
-        Groups of the hypotheses' fillers.
-    attribute
-        Attribute that the groups differ in.
-    unmarked
-        Groups whose words say no more than "a person", so that a premise entails the hypothesis.
-    """
+    """Premise fillers × hypothesis fillers × templates, in this order."""
 
     __test__ = False  # pytest would take the name for a test
 
     name: str
-    premises: Sequence[Filler]
+    premises: Sequence[Filler]  # fillers of the first and of the second sentence
     hypotheses: Sequence[Filler]
-    templates: Sequence[Template]
-    articles: Articles
-    definite: bool = False
-    groups: tuple[str, str] = GENDERS
-    attribute: str = "gender"
+    templates: Sequence[Template]  # verbs and objects
+    articles: Articles  # choice of "a" or "an" for each word
+    definite: bool = False  # write "The doctor", not "A doctor"
+    groups: tuple[str, str] = GENDERS  # groups of the hypotheses' fillers
+    attribute: str = "gender"  # attribute that the groups differ in
+    # groups whose words say no more than "a person": a premise entails the hypothesis
     unmarked: Sequence[str] = ()
 
     def __len__(self) -> int:
@@ -211,13 +173,7 @@ class TestSet:
                     )  # fmt: skip
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the published CSV, however large the set: one filler at a time is in memory.
-
-        Raises
-        ------
-        WordbiasError
-            If the file cannot be written; then nothing is changed.
-        """
+        """Write the published CSV, however large the set: one filler at a time is in memory."""
         rows, step = self.rows(), len(self.templates)
         with replacing(path) as file, progress(f"writing {self.name}", len(self), "pair") as bar:
             file.write(_lines([COLUMNS]))
@@ -228,27 +184,15 @@ class TestSet:
 
 @dataclass(frozen=True)
 class Groups:
-    """Two groups of people that the hypotheses are about.
+    """Two groups of people that the hypotheses are about."""
 
-    Attributes
-    ----------
-    attribute
-        Attribute that they differ in.
-    names
-        Names of the groups.
-    subjects
-        For each kind of word, such as ``nouns`` or ``names``, the words of both groups.
-    with_occupations
-        Nouns that Dev et al. cross with all occupations; if empty, all nouns.
-    unmarked
-        Groups whose words say no more than "a person".
-    """
-
-    attribute: str
-    names: tuple[str, str]
+    attribute: str  # attribute that they differ in
+    names: tuple[str, str]  # names of the groups
+    # for each kind of word, such as `nouns` or `names`, the words of both groups
     subjects: Mapping[str, Sequence[Sequence[str]]]
+    # nouns that Dev et al. cross with all occupations; if empty, all nouns.
     with_occupations: Sequence[str] = ()
-    unmarked: Sequence[str] = ()
+    unmarked: Sequence[str] = ()  # groups whose words say no more than "a person"
 
     @classmethod
     def of(cls, lists: Templates, attribute: Attribute | None) -> Groups:
@@ -266,13 +210,7 @@ class Groups:
         return cls("gender", GENDERS, subjects, lists.dev_words)
 
     def fillers(self, name: str) -> list[Filler]:
-        """Return the fillers of the hypotheses of a test set.
-
-        Raises
-        ------
-        WordbiasError
-            If the groups have no words for it.
-        """
+        """Return the fillers of the hypotheses of a test set."""
         if name in _KINDS_OF:
             return [
                 one for kind in self._kinds(name, _KINDS_OF[name]) for one in self._fillers(kind)
@@ -291,13 +229,7 @@ class Groups:
         return [known[word] for word in self.with_occupations]
 
     def marked_sets(self) -> tuple[str, ...]:
-        """Return those of the three marked sets that the groups have words for.
-
-        Raises
-        ------
-        WordbiasError
-            If there is none.
-        """
+        """Return those of the three marked sets that the groups have words for."""
         found = tuple(name for name in MARKED if set(_KINDS_OF[name]) & set(self.subjects))
         if found:
             return found
@@ -340,13 +272,7 @@ def _lines(rows: Sequence[Sequence[str]]) -> bytes:
 def missing_fillers(
     embedding: Embedding, test: TestSet, *, lower: bool | None = None
 ) -> tuple[str, ...]:
-    """Return the fillers with a token that an embedding lacks.
-
-    Parameters
-    ----------
-    lower
-        Look them up in lower case; by default if the embedding's words are lower-case.
-    """
+    """Return the fillers with a token that an embedding lacks."""
     fillers = dict.fromkeys(filler.word for filler in (*test.premises, *test.hypotheses))
     parts = {word: tuple(tokenise(word)) for word in fillers}
     lexicon = Lexicon.of(list(parts.values()))
@@ -356,13 +282,7 @@ def missing_fillers(
 
 
 def check_fillers(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> None:
-    """Refuse an embedding that lacks a filler, whose pairs would measure a random vector.
-
-    Raises
-    ------
-    WordbiasError
-        If it lacks some; the message names the first of them.
-    """
+    """Refuse an embedding that lacks a filler, whose pairs would measure a random vector."""
     if reason := missing_words_reason(embedding, test, lower=lower):
         raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
 
@@ -376,15 +296,8 @@ def missing_words_reason(embedding: Embedding, test: TestSet, *, lower: bool | N
 
 
 def with_known_words(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> TestSet:
-    """Return a test set without those fillers of the hypotheses that an embedding lacks.
-
-    Do not use it on the published sets, whose numbers compare only if all words are there.
-
-    Raises
-    ------
-    WordbiasError
-        If no word of a group, or none of a kind, is left.
-    """
+    """Return a test set without those fillers of the hypotheses that an embedding lacks."""
+    # Do not use it on the published sets, whose numbers compare only if all words are there.
     if reason := missing_group_reason(embedding, test, lower=lower):
         raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
     missing = missing_fillers(embedding, test, lower=lower)

@@ -56,39 +56,11 @@ def train_all(
     workers: Workers | None = None,
     finished: Callable[[Job], object] = lambda _: None,
 ) -> None:
-    """Train every job that is not done, and write the models.
-
-    An interrupted training is resumed from the last whole epoch.
-
-    Parameters
-    ----------
-    jobs
-        Jobs with vectors of one dimension, and an output each.
-    train_pairs, dev_pairs
-        Pairs, encoded by the lexicon of the jobs' vectors.
-    recipe
-        Settings of all jobs.
-    device
-        ``cuda`` or ``mps`` trains the models stacked as one; ``cpu`` trains each with one thread
-        in a process of its own, which is faster there. See `wordbias.devices.find_device`.
-    half
-        Compute in bfloat16; parameters stay in float32.
-    kept
-        Number of last epochs of which each job keeps the model, in files of its own beside the
-        best one.
-    workers
-        Processes or cluster for training on CPUs; by default one local process a thread. On a
-        cluster all workers must see the folder of the outputs.
-    finished
-        Function that is called in this process with each job, as soon as its model is written;
-        other processes go on training meanwhile.
-
-    Raises
-    ------
-    WordbiasError
-        If an output holds something else, a checkpoint is of another training, there is no such
-        device, or training diverges.
-    """
+    """Train every job that is not done, and write the models; resume an interrupted training."""
+    # A GPU trains the models stacked as one; a CPU trains each with one thread in a process of its
+    # own, which is faster there. Parameters stay in float32 if `half`. `kept` is the number of last
+    # epochs whose models are kept beside the best one. On a cluster all workers must see the folder
+    # of the outputs. `finished` is called here with each job.
     chosen = find_device(device)
     left = stacks(jobs)
     for job in (job for stack in left for job in stack):
@@ -116,17 +88,10 @@ def train_all(
 
 
 def stacks(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Divide the jobs that are left into stacks; each stack is trained as one.
-
-    A checkpoint holds all models of a stack, so that training resumes with exactly these: with
-    those that are done, if a process was killed while it wrote one model after the other, and
-    without those that are new in this call. A checkpoint whose models are all done is removed.
-
-    Raises
-    ------
-    WordbiasError
-        As `Job.is_done` does.
-    """
+    """Divide the jobs that are left into stacks; each stack is trained as one."""
+    # A checkpoint holds all models of a stack, and training resumes with exactly these: with those
+    # that are done, if a process was killed while it wrote one model after the other, and without
+    # those that are new in this call. A checkpoint whose models are all done is removed.
     left = [job for job in jobs if not job.is_done()]
     found: list[list[Job]] = []
     for job in jobs:
@@ -215,25 +180,9 @@ def _write_best(
 
 
 class NLITask:
-    """Losses and dev accuracy of K models on the same pairs, for `wordbias.training.train`.
+    """Losses and dev accuracy of K models on the same pairs, for `wordbias.training.train`."""
 
-    Each model has vectors, a seed and an order of batches of its own.
-
-    Parameters
-    ----------
-    model
-        K stacked models.
-    tables
-        Vectors of the lexicon's tokens for each model, shape ``(K, v, d)``.
-    train, dev
-        Pairs, encoded by the lexicon.
-    recipe
-        Settings; only the batch size is used.
-    seeds
-        K seeds, for the order of batches and for dropout.
-    half
-        Compute matrix products in bfloat16.
-    """
+    # Each model has vectors, (K, v, d), a seed and an order of batches of its own.
 
     model: DecomposableAttention
     tables: Tensor
@@ -303,12 +252,10 @@ class NLITask:
         return self.moved[id(pairs)][1]
 
     def _project(self, words: Tensor) -> Tensor:
-        """Look up words, shape (K, N), in the models' tables and project them: (K, N, h).
-
-        One model on a CPU projects each distinct word of the batch once, in its parameters' type:
-        bfloat16 would sum up the gradients of a word's occurrences too coarsely. A GPU would be
-        waited for.
-        """
+        """Look up words, shape (K, N), in the models' tables and project them: (K, N, h)."""
+        # One model on a CPU projects each distinct word of the batch once, in its parameters' type:
+        # bfloat16 would sum up the gradients of a word's occurrences too coarsely. A GPU would be
+        # waited for.
         dtype = torch.bfloat16 if self.half else self.tables.dtype
         if self.device.type == "cpu" and len(self.tables) == 1:
             distinct, place = torch.unique(words[0], return_inverse=True)
@@ -322,19 +269,12 @@ class NLITask:
 
 
 class Tokens(NamedTuple):
-    """Distinct sentences on a device, as `wordbias.nli.lexicon.Sentences` has them on the host.
+    """Distinct sentences on a device, as `wordbias.nli.lexicon.Sentences` has them on the host."""
 
-    Attributes
-    ----------
-    flat, start, length
-        All tokens, and the offset and the number of tokens of each sentence.
-    lengths
-        The numbers of tokens on the host, so that a batch can be cut without waiting for a GPU.
-    """
-
-    flat: Tensor
+    flat: Tensor  # all tokens, and the offset and the number of tokens of each sentence
     start: Tensor
     length: Tensor
+    # the numbers of tokens on the host: a batch can be cut without waiting for a GPU
     lengths: Ints
 
     @classmethod
@@ -363,10 +303,8 @@ class Tokens(NamedTuple):
 
 
 def moved(values: NDArray[Any], device: torch.device) -> Tensor:
-    """Return an array as a tensor on a device; a GPU copies it while the host goes on.
-
-    A tensor shares the memory of its array, so that one that is read-only is copied.
-    """
+    """Return an array as a tensor on a device; a GPU copies it while the host goes on."""
+    # A tensor shares the memory of its array; one that is read-only is copied.
     found = torch.from_numpy(np.require(values, requirements="W"))
     if device.type == "cuda":
         return found.pin_memory().to(device, non_blocking=True)

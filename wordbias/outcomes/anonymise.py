@@ -34,17 +34,10 @@ Finder = Callable[[str, Any], Sequence[Entity]]
 
 @dataclass(frozen=True)
 class Anonymiser:
-    """Method that replaces entities by numbers.
+    """Method that replaces entities by numbers."""
 
-    Attributes
-    ----------
-    find
-        Function that finds the entities.
-    labels
-        Labels of the entities to replace; those without a label always are.
-    """
-
-    find: Finder
+    find: Finder  # function that finds the entities
+    # labels of the entities to replace; those without a label always are
     labels: frozenset[str] = field(default=frozenset(PERSONS))
 
     def __call__(self, text: str, cells: Record | Mapping[str, str] | None = None) -> Change:
@@ -54,20 +47,7 @@ class Anonymiser:
 
 
 def anonymise(text: str, entities: Iterable[Entity]) -> str:
-    """Replace entities by ``ANON_k``, k from 0 by the first occurrence of the same characters.
-
-    Parameters
-    ----------
-    text
-        Any text.
-    entities
-        Entities in any order that do not overlap.
-
-    Raises
-    ------
-    BadRowError
-        If two of them overlap or one is not in the text.
-    """
+    """Replace entities by ``ANON_k``, k from 0 by the first occurrence of the same characters."""
     numbers: dict[str, int] = {}
     parts, end = [], 0
     for entity in sorted(entities):
@@ -89,11 +69,10 @@ def _misplaced(entity: Entity, end: int, text: str) -> str:
 
 @dataclass(frozen=True)
 class GivenSpans:
-    """Finder of the entities that one column lists, or whose start and end are in two columns.
+    """Finder of the entities that one column lists, or whose start and end are in two columns."""
 
-    A list is JSON: ``[[0, 4], [10, 15, "PERSON"]]``, or objects with `start`, `end` and, if they
-    have one, `label`. Characters are counted from 0; the end is exclusive.
-    """
+    # A list is JSON: [[0, 4], [10, 15, "PERSON"]], or objects with `start`, `end` and perhaps
+    # `label`. Characters are counted from 0; the end is exclusive.
 
     columns: tuple[str, ...]
 
@@ -137,13 +116,7 @@ class SpacyFinder:
 
     @classmethod
     def of(cls, model: str | Callable[[str], Any] | None) -> SpacyFinder:
-        """Load a spaCy model by its name, or take a loaded one.
-
-        Raises
-        ------
-        WordbiasError
-            If spaCy or the model is not installed; models are not on PyPI.
-        """
+        """Load a spaCy model by its name, or take a loaded one."""
         if not isinstance(model, str):
             return cls(model)
         spacy = need("spacy", extra="spacy", purpose="finding entities in texts")

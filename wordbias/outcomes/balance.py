@@ -25,26 +25,7 @@ Codes = NDArray[np.intp]
 def balance(
     file: RecordFile, how: Balance, label: str, group: str, *, where: Where | None = None, seed: int
 ) -> Balanced:
-    """Read a file once, and draw the number of copies of each record.
-
-    Parameters
-    ----------
-    file
-        File with the columns `label` and `group`.
-    how
-        Subsample or oversample.
-    label, group
-        Columns of the class and of the group.
-    where
-        Records to balance; the others are written once.
-    seed
-        Seed of the draw.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no record to balance, or all are of one group.
-    """
+    """Read a file once, and draw the number of copies of each record."""
     asked, classes, groups = _coded(file, label, group, where or {})
     names, codes = np.unique(np.array(groups), return_inverse=True)
     if len(names) < 2:
@@ -66,27 +47,14 @@ def balance(
 
 @dataclass(frozen=True)
 class Balanced:
-    """Stage that balances the records of a file.
+    """Stage that balances the records of a file."""
 
-    Attributes
-    ----------
-    how
-        Subsample or oversample.
-    copies
-        Number of copies of each record; 1 for those that are not balanced.
-    classes, groups
-        Names.
-    before, after
-        Numbers of records, shape ``(classes, groups)``.
-    tally
-        Counts of the changes.
-    """
-
-    how: Balance
+    how: Balance  # subsample or oversample
+    # number of copies of each record; 1 for those that are not balanced
     copies: Codes = field(repr=False)
     classes: tuple[str, ...]
     groups: tuple[str, ...]
-    before: Codes = field(repr=False)
+    before: Codes = field(repr=False)  # numbers of records, shape `(classes, groups)`
     after: Codes = field(repr=False)
     tally: Tally
 
@@ -103,27 +71,11 @@ class Balanced:
 
 
 def copies(classes: Codes, groups: Codes, how: Balance, seed: int = 0) -> Codes:
-    """Return the number of copies of each example in the balanced data.
-
-    Subsampling keeps as many of each group as the smallest has, drawn without replacement.
-    Oversampling keeps all, and draws with replacement from a smaller group until it is as large as
-    the largest. A group of which a class has no example cannot be balanced: subsampling leaves
-    nothing of that class; oversampling leaves that group empty and the others as they are.
-
-    Parameters
-    ----------
-    classes, groups
-        Code of each example, shape ``(n,)``; every group that occurs counts in every class.
-    how
-        Subsample or oversample.
-    seed
-        Seed of the draw.
-
-    Returns
-    -------
-    ndarray
-        Number of copies, shape ``(n,)``: 0 or 1 if subsampled, at least 1 if oversampled.
-    """
+    """Return the number of copies of each example, (n,), in the balanced data."""
+    # Subsampling keeps of each group the number of the smallest, drawn without replacement.
+    # Oversampling keeps all, and draws with replacement from a smaller group until it is as large
+    # as the largest. A group without an example in a class cannot be balanced: subsampling leaves
+    # nothing of that class; oversampling leaves that group empty and the others as they are.
     rng = np.random.default_rng(seed)
     taken = np.full(len(classes), how == "oversample", np.intp)
     for members in _members(classes, groups):

@@ -36,22 +36,13 @@ and None never."""
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Texts' classes and groups, as numbers.
+    """Texts' classes and groups, as numbers."""
 
-    Attributes
-    ----------
-    classes, groups
-        Their names; gaps are those of the first group minus the second.
-    labels, of
-        Class and group of each example, shape ``(n,)``.
-    units
-        Unit of each example, such as its person; None if each is its own.
-    """
-
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # their names; gaps are those of the first group minus the second
     groups: tuple[str, ...]
-    labels: Places
+    labels: Places  # class and group of each example, shape `(n,)`
     of: Places
+    # unit of each example, such as its person; None if each is its own
     units: Sequence[str] | None = None
 
     def __len__(self) -> int:
@@ -63,18 +54,7 @@ class Examples:
         return replace(self, labels=self.labels[rows], of=self.of[rows], units=units)
 
     def check(self, where: str, least: int = LEAST) -> None:
-        """Refuse what no gap can be measured on.
-
-        Parameters
-        ----------
-        least
-            Smallest number of texts of a class in a group.
-
-        Raises
-        ------
-        WordbiasError
-            If the group determines the class, or a class of two groups has too few texts.
-        """
+        """Refuse what no gap can be measured on."""
         counts = np.zeros((len(self.groups), len(self.classes)), np.intp)
         np.add.at(counts, (self.of, self.labels), 1)
         there = counts[:, counts.any(axis=0)]
@@ -107,35 +87,13 @@ class Examples:
         )
 
     def values(self, predicted: Places) -> dict[str, Values]:
-        """Measure many classifiers.
-
-        Parameters
-        ----------
-        predicted
-            Class that each predicts, shape ``(n, models)``.
-
-        Returns
-        -------
-        dict
-            Accuracy, macro F1, and each of `BY`, shape ``(models,)``.
-        """
+        """Measure many classifiers, of predicted classes (n, models): accuracy, macro F1, `BY`."""
         return measured(self._counts(one) for one in predicted.T)
 
     def resampled(
         self, predicted: Places, rng: np.random.Generator, draws: int = SAMPLES
     ) -> dict[str, Values]:
-        """Measure the same bootstrap samples of units for each of a few classifiers.
-
-        Parameters
-        ----------
-        predicted
-            Shape ``(n, models)``.
-
-        Returns
-        -------
-        dict
-            As `values`, shape ``(models, draws)``.
-        """
+        """Measure the same bootstrap samples of units for each classifier: (models, draws)."""
         units = list(range(len(self))) if self.units is None else list(self.units)
         number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
         unit = np.array([number[one] for one in units])
@@ -155,13 +113,7 @@ class Examples:
 
 
 def measured(tables: Iterable[Counts]) -> dict[str, Values]:
-    """Return accuracy, macro F1 and each of `BY` of tables of counts, one value of each a table.
-
-    Parameters
-    ----------
-    tables
-        Shape ``(groups, classes, classes)`` each; only some are held at one time.
-    """
+    """Return accuracy, macro F1 and each of `BY` of tables (groups, classes, classes)."""
     settings, remaining = Settings(), iter(tables)
     found: dict[str, list[Values]] = {}
     for first in remaining:
@@ -186,13 +138,8 @@ def macro_f1(counts: Counts) -> Values:
 
 
 def halves(examples: Examples, together: Sequence[Hashable], seed: int) -> tuple[Places, Places]:
-    """Divide examples at random in two halves with equal shares of each class and group.
-
-    Parameters
-    ----------
-    together
-        What is in one half as a whole, such as the unit of each example.
-    """
+    """Divide examples at random in two halves with equal shares of each class and group."""
+    # What is `together`, such as the unit of each example, is in one half as a whole.
     cells = combined([examples.labels, examples.of])
     rows: dict[Hashable, list[int]] = {}
     for i, key in enumerate(together):
@@ -229,22 +176,7 @@ class Limit(NamedTuple):
 
 
 def choose(values: Mapping[str, Values], by: str, limit: Limit, rule: Rule | None = None) -> int:
-    """Return the index of the classifier that is chosen; 0, the one before, if none is better.
-
-    Parameters
-    ----------
-    values
-        Of `Examples.values`; those before are the first.
-    by
-        Measure that is to be low.
-    rule
-        A user's rule in place of the lowest gap among those that keep enough accuracy.
-
-    Raises
-    ------
-    WordbiasError
-        If the rule gives something else than a number or None.
-    """
+    """Return the index of the classifier that is chosen; 0, the one before, if none is better."""
     accuracy, gap = values[ACCURACY], values[by]
     if rule is None:
         allowed = (accuracy >= limit.least(accuracy[0])) & np.isfinite(gap)

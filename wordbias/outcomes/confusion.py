@@ -30,34 +30,17 @@ _AT_ONCE = 1 << 20  # cells of bootstrap samples that are held at one time, with
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Counts of examples by group, gold class and prediction.
+    """Counts of examples by group, gold class and prediction."""
 
-    Attributes
-    ----------
-    classes
-        Labels in sorted order: as numbers if all are whole numbers.
-    outcomes
-        Possible predictions: the classes in the same order and then, if there are any, answers
-        that are no class, such as *None*.
-    groups
-        Groups in the order of differences: the first minus the second.
-    counts
-        Numbers of examples, shape ``(groups, classes, outcomes)``.
-    left_out
-        Number of examples in none of the groups.
-    cells
-        Cell of `counts`, flattened, of each example, shape ``(n,)``.
-    units
-        Number of the unit of each example, shape ``(n,)``; None if every example is a unit of its
-        own.
-    """
-
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # labels in sorted order: as numbers if all are whole numbers
+    # possible predictions: the classes in the same order and then, if there are any, answers that
+    # are no class, such as *None*
     outcomes: tuple[str, ...]
-    groups: tuple[str, ...]
-    counts: Counts
-    cells: Places
-    left_out: int = 0
+    groups: tuple[str, ...]  # groups in the order of differences: the first minus the second
+    counts: Counts  # numbers of examples, shape `(groups, classes, outcomes)`
+    cells: Places  # cell of `counts`, flattened, of each example, shape `(n,)`
+    left_out: int = 0  # number of examples in none of the groups
+    # number of the unit of each example, shape `(n,)`; None if every example is a unit of its own
     units: Places | None = None
 
     def __len__(self) -> int:
@@ -75,28 +58,8 @@ class Confusion:
         abstentions: Sequence[str] = (),
         units: Iterable[Hashable] | None = None,
     ) -> Confusion:
-        """Count examples.
-
-        Parameters
-        ----------
-        labels, predicted, groups
-            Gold class, prediction and group of each example; compared as text.
-        order
-            Groups to compare; by default all, sorted. Examples of other groups are left out and
-            counted.
-        classes
-            Classes to include even if no example has them.
-        abstentions
-            Predictions that are no class. They are never right, and have no rates of their own.
-        units
-            Unit of each example, such as its person or its pair; by default each is its own.
-
-        Raises
-        ------
-        WordbiasError
-            If they differ in length, there are fewer than two groups or classes, a group of
-            `order` is missing, or an abstention is a label.
-        """
+        """Count examples by group, gold class and prediction, all compared as text."""
+        # Abstentions are never right, and have no rates of their own.
         y, r, z = (list(map(str, values)) for values in (labels, predicted, groups))
         if not len(y) == len(r) == len(z):
             raise WordbiasError(
@@ -158,14 +121,11 @@ class Confusion:
         return np.split(order, np.flatnonzero(np.diff(self.units[order])) + 1)
 
     def alike(self, draws: int, rng: np.random.Generator) -> Iterator[Cells]:
-        """Yield samples of a classifier that treats the groups alike, in blocks as `resampled`.
-
-        The groups are permuted where they are exchangeable, so that every group has as many
-        examples of each class as here: among the examples of one class; with units among those of
-        one unit and class, such as the two sentences of a pair, and, of units of one group such as
-        persons, among whole units of the same classes. Nothing is yielded if that can change
-        nothing.
-        """
+        """Yield samples of a classifier that treats the groups alike, in blocks as `resampled`."""
+        # The groups are permuted where they are exchangeable: among the examples of one class; with
+        # units among those of one unit and class, such as the two sentences of a pair, and, of
+        # units of one group such as persons, among whole units of the same classes. Every group
+        # keeps its number of examples of each class. Nothing is yielded if that can change nothing.
         cells = Cells.of(self.counts[None])
         every = np.sort(self.cells) if self.units is None else self.cells
         group, pair = np.divmod(every, cells.whole)
@@ -209,10 +169,7 @@ class Confusion:
         return [name for name, none in zip(self.outcomes, never, strict=True) if none]
 
     def first_shares(self) -> NDArray[np.float64]:
-        """Return the share of the first group among the examples of each class, ``(classes,)``.
-
-        Nan where a class has no example.
-        """
+        """Return the share of the first group among the examples of each class, ``(classes,)``."""
         n = self.counts.sum(axis=2)
         total = n.sum(axis=0)
         shares: NDArray[np.float64] = np.divide(
@@ -271,27 +228,17 @@ def in_order(names: Collection[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Samples of a table of counts by group, class and prediction.
+    """Samples of a table of counts by group, class and prediction."""
 
-    With thousands of classes a table has millions of cells, but no more than its examples are
-    filled. Only the pairs of class and prediction that occur are held, so that time is proportional
-    to their number.
+    # With thousands of classes a table has millions of cells, but no more than its examples are
+    # filled. Only the pairs of class and prediction that occur are held: time is proportional to
+    # their number.
 
-    Attributes
-    ----------
-    counts
-        Counts of each pair of class and prediction that occurs, shape
-        ``(samples, groups, pairs)``.
-    gold, outcome
-        Class and prediction of each pair, sorted by class and then by prediction.
-    classes, outcomes
-        Numbers of classes and of predictions; the classes come first among the outcomes.
-    """
-
+    # counts of each pair of class and prediction that occurs, shape `(samples, groups, pairs)`
     counts: Counts
-    gold: Places
+    gold: Places  # class and prediction of each pair, sorted by class and then by prediction
     outcome: Places
-    classes: int
+    classes: int  # numbers of classes and of predictions; the classes come first among the outcomes
     outcomes: int
 
     @classmethod
@@ -342,10 +289,8 @@ class Cells:
         )
 
     def by_class(self) -> Iterator[tuple[Places, Counts]]:
-        """Yield classes with similar numbers of pairs, and their counts.
-
-        The counts have the shape ``(samples, groups, rows, width)``, with 0 where a row is shorter.
-        """
+        """Yield classes with similar numbers of pairs, and their counts."""
+        # The counts have the shape (samples, groups, rows, width), with 0 where a row is shorter.
         yield from self._rows(np.arange(len(self.gold)), self.gold, self.classes, self.outcomes)
 
     def by_outcome(self) -> Iterator[tuple[Places, Counts]]:
@@ -365,21 +310,9 @@ class Cells:
 
 
 def pieces(row_of: Places, count: int, most: int) -> Iterator[tuple[Places, Places, Places, int]]:
-    """Group rows of similar lengths, so that padding them to one width adds little.
-
-    Parameters
-    ----------
-    row_of
-        Row of each entry, sorted.
-    count, most
-        Number of rows, and largest number of entries of a row.
-
-    Yields
-    ------
-    rows, row, column, width
-        Rows of a group; the position of each of their entries among these rows and within its row;
-        the width of the longest. All rows of a small table form one group.
-    """
+    """Group rows of similar lengths, to pad them to one width: rows, row, column, width."""
+    # `row` and `column` are the position of each entry among these rows and within its row. All
+    # rows of a small table form one group.
     sizes = np.bincount(row_of, minlength=count)
     column = np.arange(len(row_of)) - (np.cumsum(sizes) - sizes)[row_of]
     if count * most <= _SMALL:
@@ -410,23 +343,10 @@ def rates_of(
     """Compute the four rates of every class, one class against all others.
 
     TPR = TP/(TP+FN), FPR = FP/(FP+TN), precision = TP/(TP+FP), F1 = 2·TP/(2·TP+FP+FN).
-
-    Parameters
-    ----------
-    tp, positives, called
-        Numbers of examples of each class that were predicted as it, of examples of the class, and
-        of predictions of the class, each of the shape ``(…, groups, classes)``.
-    as_published
-        Precision as in the released code of Orgad et al. (2022, bio/Trainer.py): TP divided by
-        the number of *all* examples, of every group and class, and F1 = 2pr/(p+r) of it. Such
-        numbers are near 0 and cannot give the tables of the paper, which fit TP/(TP+FP); so the
-        default is the text's.
-
-    Returns
-    -------
-    dict
-        Array ``(…, groups, classes)`` for each name in `RATES`; nan for 0/0.
     """
+    # As in the released code of Orgad et al. (2022, bio/Trainer.py) precision is TP divided by the
+    # number of all examples, of every group and class, and F1 = 2pr/(p+r) of it. Such numbers are
+    # near 0 and cannot give the tables of the paper, which fit TP/(TP+FP), the default.
     n = positives.sum(axis=-1, keepdims=True)
     fp = called - tp
     found = {"tpr": ratio(tp, positives), "fpr": ratio(fp, n - positives)}

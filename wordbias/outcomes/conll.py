@@ -21,20 +21,9 @@ Tally = NDArray[np.float64]
 
 
 def tally(key: Clusters, response: Clusters) -> Tally:
-    """Count one document.
-
-    Parameters
-    ----------
-    key, response
-        Clusters of mentions, gold and predicted; two mentions are the same if they are equal.
-        A repeated mention counts only where it comes first, as in the reference scorer, so that
-        precision cannot be bought by repetition; singletons count.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(4, 4)``.
-    """
+    """Count one document, (4, 4), of clusters of mentions."""
+    # A repeated mention counts only where it comes first, as in the reference scorer: precision
+    # cannot be bought by repetition; singletons count.
     gold, found = distinct(key), distinct(response)
     similarity = _ceaf(gold, found)
     return np.array(
@@ -111,6 +100,7 @@ def _lea(of: Sequence[set[Hashable]], by: Sequence[set[Hashable]]) -> tuple[floa
 
     A cluster of one mention has one link, to itself, which only another such cluster has.
     """
+    # A cluster of one mention has one link, to itself, which only another such cluster has.
     right = 0.0
     for cluster in of:
         if len(cluster) == 1:

@@ -47,36 +47,13 @@ def fairness_rows(
     shares: Values | None = None,
     unit: str = EXAMPLES,
 ) -> list[Row]:
-    """Measure group fairness (Orgad et al. 2022, §2.1.1).
-
-    Parameters
-    ----------
-    confusion
-        Counts of predictions.
-    shares
-        Share of the first group in each class, shape ``(classes,)``; by default that of
-        `confusion`, as in the released code, which is the same for all classes of a balanced set.
-        The paper's text takes them from the training data.
-    unit
-        Name of the units of `confusion`, for the rows: the intervals are a bootstrap over them.
-
-    Returns
-    -------
-    list of Row
-        Accuracy, over all and by group. The four gaps: their absolute sum (S), their correlation
-        with the shares (P), and the gap of each class. Independence, separation and sufficiency:
-        their sum, and the part of each group, class or prediction. An undefined value is None with
-        a reason, and is left out of sums, whose rows name the classes that were. Each sum comes
-        with that of a classifier that treats the groups `alike`, see `Confusion.alike`, and with
-        `p`, how often that is as large. Such sums are above 0 by chance, and some also where groups
-        differ in their classes. Of a correlation both are of its absolute value.
-
-    Raises
-    ------
-    WordbiasError
-        If more than two groups are to be measured as published, a distance cannot be computed, or
-        a class has the name of a total.
-    """
+    """Measure group fairness (Orgad et al. 2022, §2.1.1), with a bootstrap over units."""
+    # By default the `shares` are those of the confusion, as in the released code, the same for all
+    # classes of a balanced set; the paper's text takes them from the training data. An undefined
+    # value is None with a reason, and is left out of sums, whose rows name the classes that were.
+    # Each sum comes with that of a classifier that treats the groups alike and with p, how often
+    # that is as large: such sums are above 0 by chance, and some also where groups differ in their
+    # classes. Of a correlation both are of its absolute value.
     settings = settings or Settings()
     for name in confusion.outcomes:
         if name in (SUM, CORRELATION):
@@ -105,11 +82,10 @@ def fairness_rows(
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """A metric with its name, its samples, and the details of all its rows.
+    """A metric with its name, its samples, and the details of all its rows."""
 
-    `drawn` are bootstrap samples and `even` samples that treat groups alike, as `Metric.joined`.
-    `items` is a hash of the examples.
-    """
+    # `drawn` are bootstrap samples and `even` samples that treat groups alike, as `Metric.joined`.
+    # `items` is a hash of the examples.
 
     subject: str
     name: str
@@ -195,27 +171,13 @@ def _sizes(confusion: Confusion, name: str) -> Sequence[int | dict[str, int]]:
 
 
 def bootstrap_interval(value: float, samples: Values, unit: str, *, biased: bool) -> dict[str, Any]:
-    """Return the 95 % bootstrap interval of a metric, or why there is none.
-
-    A sum of absolute gaps or of distances is above 0 even if nothing differs, and resampling adds
-    as much noise again; a correlation is nearer to 0. No shift mends the interval: of 40 classes
-    whose true gaps are 0, the basic interval, 2 · value − quantile, covers their sum in 2 % of
-    cases. So there is one only where the mean of the samples is within a quarter of their standard
-    deviation of the value, a bias that may be ignored (Efron and Tibshirani 1993, section 10.3).
-
-    Parameters
-    ----------
-    samples
-        Values of samples, shape ``(draws,)``; nan where the metric is undefined, such as in a
-        sample without any example of a class.
-    biased
-        True if resampling changes the metric on average, as it does a sum of absolute values.
-
-    Returns
-    -------
-    dict
-        `low` and `high`, None with a `reason`, and the number of `draws`.
-    """
+    """Return the 95 % bootstrap interval of a metric, or why there is none."""
+    # A sum of absolute gaps or of distances is above 0 even if nothing differs, and resampling adds
+    # the same noise again; a correlation is nearer to 0. No shift mends the interval: of 40 classes
+    # whose true gaps are 0, the basic interval, 2 · value − quantile, covers their sum in 2 % of
+    # cases. So there is one only where the mean of the samples is within a quarter of their
+    # standard deviation of the value, a bias that may be ignored (Efron and Tibshirani 1993,
+    # section 10.3).
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return {"low": None, "high": None, "unit": unit, "draws": 0}
@@ -228,18 +190,7 @@ def bootstrap_interval(value: float, samples: Values, unit: str, *, biased: bool
 
 
 def expected_alike(value: float, samples: Values) -> dict[str, Any]:
-    """Return the mean of a metric if groups are treated alike, and how often it is as large.
-
-    Parameters
-    ----------
-    samples
-        Values of a classifier that treats groups alike, shape ``(draws,)``; nan if undefined.
-
-    Returns
-    -------
-    dict
-        `chance`, the mean, and `p`, the one-sided Monte Carlo p-value.
-    """
+    """Return a metric's mean if groups are treated alike, and p that it is as large."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return {}

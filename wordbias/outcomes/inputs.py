@@ -21,13 +21,7 @@ from wordbias.text_files import read_bounded
 def load_classes(
     table: TableLike, names: Sequence[str], *, skip_bad: bool = False, what: str = "the table"
 ) -> Columns:
-    """Read columns of classes and groups; see `wordbias.columns.read`.
-
-    Raises
-    ------
-    WordbiasError
-        As that does, and if arrays hold probabilities instead of classes.
-    """
+    """Read columns of classes and groups; see `wordbias.columns.read`."""
     arrays = table if isinstance(table, Mapping) else {}
     for name in names:
         cells = arrays.get(name)
@@ -50,26 +44,8 @@ def _many(cells: object) -> TypeGuard[Iterable[object]]:
 def load_shares(
     source: str | os.PathLike[str] | Mapping[str, float], column: str | None = None
 ) -> dict[str, float]:
-    """Read the share of a group in each class, such as of women in labour statistics.
-
-    Parameters
-    ----------
-    source
-        JSON, an object of numbers by class; or a CSV or tabbed file with a header, whose first
-        column is the class; or the shares themselves.
-    column
-        Column of the shares; by default the only other one.
-
-    Returns
-    -------
-    dict
-        In the unit of the file, percent or not: a correlation does not depend on it.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, a share is no number from 0 to 100, or a class comes twice.
-    """
+    """Read the share of a group in each class, such as of women in labour statistics."""
+    # In the unit of the file, percent or not: a correlation does not depend on it.
     if isinstance(source, Mapping):
         if column is not None:
             raise WordbiasError("--share-column is of a file, and the shares are given themselves")
@@ -137,13 +113,7 @@ def _share(value: object, name: str, place: str) -> float:
 def shares_of(
     labels: Iterable[str], groups: Iterable[str], first: str, second: str
 ) -> dict[str, float]:
-    """Return the share of the first group in each class of training data, among two groups.
-
-    Raises
-    ------
-    WordbiasError
-        If nobody is in either group.
-    """
+    """Return the share of the first group in each class of training data, among two groups."""
     counts: dict[str, list[int]] = {}
     for label, group in zip(labels, groups, strict=True):
         if group in (first, second):
@@ -156,18 +126,7 @@ def shares_of(
 def shares_for(
     classes: Sequence[str], shares: Mapping[str, float], source: str
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Put shares in the order of classes.
-
-    Returns
-    -------
-    shares, beside
-        Shares, shape ``(classes,)``, and the names that are no class.
-
-    Raises
-    ------
-    WordbiasError
-        If a class has no share.
-    """
+    """Put shares in the order of classes; return also the names that are no class."""
     unknown = [name for name in classes if name not in shares]
     if unknown:
         alike = difflib.get_close_matches(unknown[0], list(shares), 1)
@@ -196,27 +155,7 @@ class LabelledFrame(Protocol):
 def load_costs(
     source: str | os.PathLike[str] | LabelledFrame | ArrayLike, classes: Sequence[str]
 ) -> NDArray[np.float64]:
-    """Read a square table of costs and put it in the order of classes.
-
-    Parameters
-    ----------
-    source
-        CSV or tabbed text. The header has the classes, behind a first cell of any name; each row
-        begins with its class. Further classes are ignored. Or a frame with classes as
-        its index and columns, or an array in the order of `classes`.
-    classes
-        Classes in the order of the result.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(classes, classes)``: not negative, symmetric, 0 from a class to itself.
-
-    Raises
-    ------
-    WordbiasError
-        If the costs are anything else, or lack a class.
-    """
+    """Read a square table of costs and put it in the order of classes."""
     if isinstance(source, LabelledFrame):
         if not hasattr(source, "columns"):
             kind = type(source).__name__

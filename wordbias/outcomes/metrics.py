@@ -33,30 +33,19 @@ Aggregate = Literal["sum", "difference"]
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Settings of the metrics.
+    """Settings of the metrics."""
 
-    Attributes
-    ----------
-    as_published
-        As the released code of Orgad et al. (2022): precision TP/N, separation and sufficiency as
-        Σ |D(first) − D(second)|, sufficiency over positions, abstentions left out of separation.
-    distance
-        Distance of sufficiency, one of `DISTANCES`. By default `costs` if they are given,
-        `positions` as published, else `total-variation`, which does not depend on how classes are
-        spelled.
-    costs
-        Costs of mistaking one class for another, shape ``(classes, classes)``.
-    positions
-        Positions of the classes; by default 0, 1, 2 … in alphabetical order.
-    draws
-        Number of bootstrap samples of the examples; 0 for no intervals.
-    """
-
+    # as the released code of Orgad et al. (2022): precision TP/N, separation and sufficiency as Σ
+    # |D(first) − D(second)|, sufficiency over positions, abstentions left out of separation.
     as_published: bool = False
+    # distance of sufficiency, one of `DISTANCES`. By default `costs` if they are given, `positions`
+    # as published, else `total-variation`, which does not depend on how classes are spelled.
     distance: str | None = None
+    # costs of mistaking one class for another, shape `(classes, classes)`
     costs: Values | None = None
+    # positions of the classes; by default 0, 1, 2 … in alphabetical order
     positions: Values | None = None
-    draws: int = SAMPLES
+    draws: int = SAMPLES  # number of bootstrap samples of the examples; 0 for no intervals
     seed: int = 0
 
     @property
@@ -71,13 +60,7 @@ class Settings:
         return "difference" if self.as_published else "sum"
 
     def distance_between(self, classes: int) -> Distance:
-        """Return the distance of sufficiency.
-
-        Raises
-        ------
-        WordbiasError
-            If the distance is unknown, lacks its costs, or needs a package that is missing.
-        """
+        """Return the distance of sufficiency."""
         if self.distance_name == "total-variation":
             return total_variation
         if self.distance_name == "positions":
@@ -95,21 +78,12 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """One metric of `b` samples.
+    """One metric of `b` samples."""
 
-    Attributes
-    ----------
-    total
-        Sum, shape ``(b,)``.
-    parts
-        Terms of the sum, one for each class or group, shape ``(b, n)``.
-    correlation
-        Correlation with the share of the first group in each class, shape ``(b,)``, if the metric
-        has a sign.
-    """
-
-    total: Values
-    parts: Values
+    total: Values  # sum, shape `(b,)`
+    parts: Values  # terms of the sum, one for each class or group, shape `(b, n)`
+    # correlation with the share of the first group in each class, shape `(b,)`, if the metric has a
+    # sign
     correlation: Values | None = None
 
     def joined(self) -> Values:
@@ -121,23 +95,7 @@ class Metric:
 def metrics(
     counts: Cells | Counts, shares: Values, settings: Settings, distance: Distance
 ) -> dict[str, Metric]:
-    """Compute all metrics of samples of counts.
-
-    Parameters
-    ----------
-    counts
-        Cells, or whole tables of the shape ``(b, groups, classes, outcomes)``.
-    shares
-        Share of the first group in each class, shape ``(classes,)``.
-    distance
-        Distance of sufficiency.
-
-    Returns
-    -------
-    dict
-        `accuracy` with its parts by group; four gaps with parts by class; `independence` by group;
-        `separation` by class; `sufficiency` by prediction.
-    """
+    """Compute all metrics of samples of counts, `Cells` or (b, groups, classes, outcomes)."""
     cells = counts if isinstance(counts, Cells) else Cells.of(counts)
     published, groups = settings.as_published, cells.counts.shape[1]
     right, positives, called = cells.right(), cells.of_classes(), cells.of_outcomes()
@@ -187,13 +145,7 @@ def sampled(
     distance: Distance,
     bar: Bar | None = None,
 ) -> dict[str, Values]:
-    """Compute all metrics of samples that come in blocks; a bar counts the samples.
-
-    Returns
-    -------
-    dict
-        For each metric `Metric.joined` of all samples, shape ``(b, 2 + n)``.
-    """
+    """Compute all metrics of samples that come in blocks, (b, 2 + n) each; a bar counts them."""
     found: dict[str, list[Values]] = {}
     for block in blocks:
         for name, metric in metrics(block, shares, settings, distance).items():
@@ -212,19 +164,9 @@ def _accuracy(of_classes: Counts, positives: Counts) -> tuple[Values, Values]:
 
 
 def gaps(rate: Values) -> Values:
-    """Return the gap of each class.
-
-    Parameters
-    ----------
-    rate
-        Shape ``(…, groups, classes)``.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(…, classes)``: with two groups the first minus the second, such as F − M; with more
-        the largest minus the smallest, which has no sign. Nan where a group has no rate.
-    """
+    """Return the gap of each class, (…, classes), of rates (…, groups, classes)."""
+    # With two groups the first minus the second, such as F − M; with more the largest minus the
+    # smallest, which has no sign. Nan where a group has no rate.
     if rate.shape[-2] == 2:
         return np.subtract(rate[..., 0, :], rate[..., 1, :])
     missing: NDArray[np.bool_] = np.isnan(rate)
@@ -233,21 +175,9 @@ def gaps(rate: Values) -> Values:
 
 
 def gap_correlation(gap: Values, shares: Values) -> Values:
-    """Correlate the gaps of classes with the share of the first group in each: P.
-
-    Parameters
-    ----------
-    gap
-        Shape ``(…, classes)``.
-    shares
-        Shape ``(classes,)``, in any unit, such as the share of women.
-
-    Returns
-    -------
-    ndarray
-        Pearson's r over the classes that have both, shape ``(…,)``; nan with fewer than three of
-        them, or where one of the two is the same for all (see `undefined_because`).
-    """
+    """Correlate the gaps of classes (…, classes) with the share of the first group in each: P."""
+    # Pearson's r over the classes that have both; nan with fewer than three, or where one of the
+    # two is the same for all.
     both = np.isfinite(gap) & np.isfinite(shares)
     x, y = (_centred(np.where(both, values, 0), both) for values in (shares, gap))
     norms = np.sqrt((x * x).sum(axis=-1) * (y * y).sum(axis=-1))
@@ -287,25 +217,14 @@ def undefined_because(gap: Values, shares: Values, groups: int) -> str:
 
 
 def separation(counts: Counts) -> Values:
-    """Return KL(P(r|y,z) ‖ P(r|y)) of each class and group: the same given the gold class.
-
-    Returns
-    -------
-    ndarray
-        In nats, shape ``(…, classes, groups)``; nan where a group has no example of the class.
-    """
+    """Return KL(P(r|y,z) ‖ P(r|y)) of each class and group, (…, classes, groups), in nats."""
+    # nan where a group has no example of the class.
     return kl_from_mixture(np.swapaxes(counts, -3, -2))
 
 
 def sufficiency(counts: Counts, distance: Distance) -> Values:
-    """Return D(P(y|r,z), P(y|r)) of each prediction and group: gold classes given the prediction.
-
-    Returns
-    -------
-    ndarray
-        In the unit of `distance`, shape ``(…, outcomes, groups)``; nan where nobody in the group
-        has the prediction.
-    """
+    """Return D(P(y|r,z), P(y|r)) of each prediction and group, (…, outcomes, groups)."""
+    # nan where nobody in the group has the prediction.
     cells = np.moveaxis(counts, -1, -3)
     n = cells.sum(axis=-1, keepdims=True)
     among = n[..., 0] > 0
@@ -316,27 +235,10 @@ def sufficiency(counts: Counts, distance: Distance) -> Values:
 
 
 def by_class(distances: Values, how: Aggregate = "sum") -> Values:
-    """Aggregate the distances of the groups in each class.
-
-    Parameters
-    ----------
-    distances
-        Shape ``(…, classes, groups)``.
-    how
-        ``sum``, as in the paper's text: over the groups that have examples. ``difference``, as in
-        its released code: |D(first group) − D(second)|, which is 0 for groups that are mirror
-        images of each other, and undefined in a class in which one of them has no example.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(…, classes)``; nan where undefined.
-
-    Raises
-    ------
-    WordbiasError
-        If ``difference`` is given other than two groups.
-    """
+    """Aggregate the distances (…, classes, groups) of the groups in each class: (…, classes)."""
+    # `sum` is the paper's text: over the groups that have examples. `difference` is its released
+    # code: |D(first group) − D(second)|, which is 0 for groups that are mirror images of each
+    # other, and undefined in a class in which one of them has no example.
     if how == "difference":
         if distances.shape[-1] != 2:
             raise WordbiasError(
@@ -354,18 +256,7 @@ def sum_defined(values: Values) -> Values:
 
 
 def kl_from_mixture(counts: Counts) -> Values:
-    """Return the Kullback-Leibler divergence of each group's distribution from the mixture.
-
-    Parameters
-    ----------
-    counts
-        Shape ``(…, groups, n)``.
-
-    Returns
-    -------
-    ndarray
-        In nats, shape ``(…, groups)``; nan for a group without counts.
-    """
+    """Return the KL divergence, in nats, of each group's (…, groups, n) from their mixture."""
     n = counts.sum(axis=-1, keepdims=True)
     overall = counts.sum(axis=-2, keepdims=True)
     expected = n * (overall / np.maximum(overall.sum(axis=-1, keepdims=True), 1))
@@ -385,18 +276,11 @@ def total_variation(p: Values, q: Values) -> Values:
 
 
 def along_positions(positions: Values) -> Distance:
-    """Return the Wasserstein-1 distance of classes on a line, as published.
-
-    The released code takes the numbers of the classes in alphabetical order as positions, so that
-    the cost of a mistake depends on spelling. Values come from POT (``ot.wasserstein_1d``) where it
-    is installed; without it, and for the draws of intervals, of which it would take 90 times as
-    long, from the closed form: the area between the cumulative shares, equal to 1e-13.
-
-    Parameters
-    ----------
-    positions
-        Positions of the classes, increasing, shape ``(classes,)``.
-    """
+    """Return the Wasserstein-1 distance of classes on a line, as published."""
+    # The released code takes the numbers of the classes in alphabetical order as positions: the
+    # cost of a mistake depends on spelling. Values come from POT (ot.wasserstein_1d) where it is
+    # installed; without it, and for the draws of intervals, where it is 90 times slower, from the
+    # closed form: the area between the cumulative shares, equal to 1e-13.
     steps, has_pot = np.diff(positions), find_spec("ot") is not None
 
     def distance(p: Values, q: Values) -> Values:
@@ -414,20 +298,8 @@ def along_positions(positions: Values) -> Distance:
 
 
 def along_costs(costs: Values) -> Distance:
-    """Return the Wasserstein-1 distance under given costs of mistaking one class for another.
-
-    Solved exactly by POT (``ot.emd2``), one linear program for each pair of distributions.
-
-    Parameters
-    ----------
-    costs
-        Shape ``(classes, classes)``.
-
-    Raises
-    ------
-    WordbiasError
-        If POT is not installed.
-    """
+    """Return the Wasserstein-1 distance under given costs of mistaking one class for another."""
+    # Solved exactly by POT (ot.emd2), one linear program for each pair of distributions.
     ot = need("ot", extra="fairness", purpose="the Wasserstein distance under given costs")
     costs = np.ascontiguousarray(costs, dtype=np.float64)
 

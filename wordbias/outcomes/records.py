@@ -26,35 +26,17 @@ _MARK = "\ufeff".encode()
 
 @dataclass(frozen=True)
 class RecordFile:
-    """A file to be rewritten: plain text, tabbed text, CSV or jsonl, compressed or not.
+    """A file to be rewritten: plain text, tabbed text, CSV or jsonl, compressed or not."""
 
-    Iterating over it yields its records, and can be done again.
-
-    Attributes
-    ----------
-    path
-        Path of the file.
-    form
-        Form of its records, by its suffix.
-    text
-        Column of the texts.
-    columns
-        Further columns that every record must have.
-    header
-        Text before the first record.
-    problems
-        Records that could not be used when the file was last read.
-    unit
-        What the numbers of records count.
-    """
+    # Iterating over it yields its records, and can be done again.
 
     path: Path
-    form: Form = field(repr=False)
+    form: Form = field(repr=False)  # form of its records, by its suffix
     text: str
-    columns: tuple[str, ...]
-    header: str
-    problems: BadRows
-    unit: ClassVar[str] = "line"
+    columns: tuple[str, ...]  # further columns that every record must have
+    header: str  # text before the first record
+    problems: BadRows  # records that could not be used when the file was last read
+    unit: ClassVar[str] = "line"  # what the numbers of records count
 
     @classmethod
     def open(
@@ -65,24 +47,8 @@ class RecordFile:
         columns: Iterable[str] = (),
         skip_bad: bool = False,
     ) -> RecordFile:
-        """Open a file, and find the column of its texts.
-
-        Parameters
-        ----------
-        path
-            File. Its suffix without .gz, .bz2 or .xz decides: .tsv, .csv, .jsonl, else plain text.
-        text
-            Column of the texts, by default `text`, else `sentence`, else the only one.
-        columns
-            Further columns that are needed.
-        skip_bad
-            Drop records that cannot be used, and count them.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such file, it is empty, or a column is missing.
-        """
+        """Open a file, and find the column of its texts."""
+        # The suffix without .gz, .bz2 or .xz decides: .tsv, .csv, .jsonl, else plain text.
         file = Path(path)
         form = FORMS[kind_of(file)](file)
         first = next((record for _, record in whole_records(file, form)), None)
@@ -119,16 +85,9 @@ class RecordFile:
 
 @dataclass(frozen=True)
 class RecordsInMemory(RecordFile):
-    """Records in memory: texts, and as texts the other columns that are needed.
+    """Records in memory, numbered from 1: texts, and as texts the other columns that are needed."""
 
-    The number of a record is its position, from 1.
-
-    Attributes
-    ----------
-    cells
-        Values of each of `text` and `columns`.
-    """
-
+    # values of each of `text` and `columns`
     cells: Sequence[Sequence[object]] = field(default=(), repr=False)
     unit: ClassVar[str] = "row"
 
@@ -141,20 +100,7 @@ class RecordsInMemory(RecordFile):
         columns: Iterable[str] = (),
         skip_bad: bool = False,
     ) -> RecordsInMemory:
-        """Take texts, or a frame of pandas, and find the column of its texts.
-
-        Parameters
-        ----------
-        data
-            Sequence or series of texts, or a frame.
-        text, columns, skip_bad
-            See `RecordFile.open`.
-
-        Raises
-        ------
-        WordbiasError
-            If the data are none of these, or a column is missing.
-        """
+        """Take texts, or a frame of pandas, and find the column of its texts."""
         name, asked = Path("texts"), tuple(dict.fromkeys(columns))
         problems = BadRows(str(name), skip_bad)
         if hasattr(data, "columns"):
@@ -186,11 +132,9 @@ class RecordsInMemory(RecordFile):
 
 
 class Record:
-    """One record: the number of its first line, from 1, its pieces and their form.
+    """One record: the number of its first line, from 1, its pieces and their form."""
 
-    Indexing it by the name of a column gives the cell; `replaced` returns a record with another
-    cell.
-    """
+    # Indexing it by the name of a column gives the cell.
 
     __slots__ = ("end", "form", "number", "pieces", "places")
     end: str
@@ -255,10 +199,9 @@ def check_same_form(output: str, source: str, why: str) -> None:
 def _text_column(
     file: Path, kind: str, names: Sequence[str], text: str | None, asked: Sequence[str]
 ) -> str:
-    """Return the column of the texts, and check that all columns are there.
-
-    Objects of a jsonl file may have different keys: there, columns are looked for in each of them.
-    """
+    """Return the column of the texts, and check that all columns are there."""
+    # Objects of a jsonl file may have different keys: there, columns are looked for in each of
+    # them.
     wanted = [name for name in (text, *asked) if name is not None]
     if kind == "plain" and wanted:
         raise WordbiasError(
@@ -333,19 +276,9 @@ def _source(path: Path) -> Source:
 
 
 class Form:
-    """Form of plain text, one text a line, and base of the other forms.
+    """Form of plain text, one text a line, and base of the other forms."""
 
-    The pieces of a line, joined by the glue, are the line, character for character.
-
-    Attributes
-    ----------
-    glue
-        Characters between two pieces.
-    places
-        Index of the piece of each column.
-    has_header
-        True if the first record names the columns.
-    """
+    # The pieces of a line, joined by the glue, are the line, character for character.
 
     glue = ""
     has_header = False
@@ -367,13 +300,7 @@ class Form:
         return False
 
     def split(self, body: str) -> Pieces:
-        """Return the pieces of a record, and the index of the piece of each column.
-
-        Raises
-        ------
-        BadRowError
-            If the line is not a record.
-        """
+        """Return the pieces of a record, and the index of the piece of each column."""
         return [body], self.places
 
     def join(self, pieces: Sequence[str]) -> str:

@@ -27,30 +27,7 @@ _BUCKETS = 64
 def rewrite(
     file: RecordFile, output: str, stages: Sequence[Stage], *, shuffle: int | None = None
 ) -> int:
-    """Rewrite a file by stages; the output appears only when it is complete.
-
-    Parameters
-    ----------
-    file
-        Records to rewrite.
-    output
-        File to write, compressed as its suffix says.
-    stages
-        Methods, applied in order.
-    shuffle
-        Seed of a random order of the records.
-
-    Returns
-    -------
-    int
-        Number of records that were written.
-
-    Raises
-    ------
-    WordbiasError
-        If a record cannot be used and such are not to be dropped, or the output cannot be
-        written.
-    """
+    """Rewrite a file by stages; the output appears only when complete; count its records."""
     lines: Iterable[str] = (record.line() for record in through(stages, file))
     if shuffle is not None:
         lines = shuffled(lines, shuffle)
@@ -86,27 +63,13 @@ class TextMethod(Protocol):
 
 @dataclass
 class Tally:
-    """Counts of the changes of one method.
-
-    Attributes
-    ----------
-    method
-        Name of the method.
-    rows
-        Number of records that were to be rewritten.
-    changed
-        Number of those that were changed.
-    words
-        Changed words and how often.
-    added
-        Number of added records; negative if some were dropped.
-    """
+    """Counts of the changes of one method."""
 
     method: str
-    rows: int = 0
-    changed: int = 0
-    words: Counter[str] = field(default_factory=Counter, repr=False)
-    added: int = 0
+    rows: int = 0  # number of records that were to be rewritten
+    changed: int = 0  # number of those that were changed
+    words: Counter[str] = field(default_factory=Counter, repr=False)  # changed words and how often
+    added: int = 0  # number of added records; negative if some were dropped
 
     def reset(self) -> None:
         """Set all counts to zero."""
@@ -116,26 +79,13 @@ class Tally:
 
 @dataclass(frozen=True)
 class TextStage:
-    """Stage that rewrites the text of each record for which `where` holds.
-
-    Attributes
-    ----------
-    method
-        Method that rewrites a text.
-    file
-        File of the records, with the column of the texts and the records that cannot be used.
-    where
-        Records to rewrite; the others pass unchanged.
-    tally
-        Counts of the changes.
-    values
-        Values that change with the text, by column: F to M and M to F in a column of genders.
-    """
+    """Stage that rewrites the text of each record for which `where` holds."""
 
     method: TextMethod
     file: RecordFile
     tally: Tally
-    where: Where = field(default_factory=dict)
+    where: Where = field(default_factory=dict)  # records to rewrite; the others pass unchanged
+    # values that change with the text, by column: F to M and M to F in a column of genders
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __call__(self, records: Iterator[Record]) -> Iterator[Record]:
@@ -168,12 +118,11 @@ class TextStage:
 
 @dataclass(frozen=True)
 class AugmentStage:
-    """Stage that yields all records unchanged, and after the last one the rewritten ones.
+    """Stage that yields all records unchanged, and after the last one the rewritten ones."""
 
-    Every record for which the stage's `where` holds is there twice, whether anything in it changed
-    or not, so that the shares of classes and of topics do not change (as in Zhao et al. 2018). The
-    rewritten ones are held in memory, and beyond a few megabytes on disk.
-    """
+    # Every record for which `where` holds is there twice, whether anything in it changed or not:
+    # the shares of classes and of topics do not change (as in Zhao et al. 2018). The rewritten ones
+    # are held in memory, and beyond a few megabytes on disk.
 
     stage: TextStage
 
@@ -202,11 +151,9 @@ class AugmentStage:
 
 
 def shuffled(lines: Iterable[str], seed: int, buckets: int = _BUCKETS) -> Iterator[str]:
-    """Yield lines in random order.
-
-    Each line draws a number; they are sorted by it, bucket by bucket. The order depends on the
-    seed and on nothing else, and every order is equally likely.
-    """
+    """Yield lines in random order."""
+    # Each line draws a number; they are sorted by it, bucket by bucket. The order depends on the
+    # seed and on nothing else, and every order is equally likely.
     rng = np.random.default_rng(seed)
     files = [tempfile.SpooledTemporaryFile(IN_MEMORY) for _ in range(buckets)]  # noqa: SIM115
     try:

@@ -1,8 +1,4 @@
-"""Scrubbing: texts without the words that tell somebody's gender (De-Arteaga et al. 2019).
-
-A classifier that is trained on scrubbed biographies cannot use pronouns. The probes of Orgad et al.
-(2022) measure what it still finds, such as the women's college in a biography.
-"""
+"""Scrubbing: texts without the words that tell somebody's gender (De-Arteaga et al. 2019)."""
 
 from __future__ import annotations
 
@@ -40,13 +36,11 @@ _PUBLISHED_WORD = re.compile(r"(\w+)")
 
 @cache
 def gendered_words(as_published: bool = False) -> frozenset[str]:
-    """Return the words to scrub, lower-cased.
-
-    By default titles and every gender-specific word of the project's list about people (husband,
-    daughters, chairwoman), but no first names and no words of medicine; with `as_published` the
-    eleven words that the released code removes. Orgad et al. (2022, Table 9) find *husband* and
-    *women* among the strongest features that these leave.
-    """
+    """Return the words to scrub, lower-cased."""
+    # By default titles and every gender-specific word of the project's list about people, but no
+    # first names and no words of medicine; as published the eleven words that the released code
+    # removes. Orgad et al. (2022, Table 9) find husband and women among the strongest features that
+    # these leave.
     if as_published:
         return PUBLISHED
     return words_of_people() | _OTHER_TITLES | PUBLISHED
@@ -54,36 +48,23 @@ def gendered_words(as_published: bool = False) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Scrubber:
-    """Method that replaces gendered words, and the person's names, by a mask.
+    """Method that replaces gendered words, and the person's names, by a mask."""
 
-    Attributes
-    ----------
-    words
-        Words to replace, lower-cased. A word of the text matches in any case, but only as a whole:
-        *he* is not replaced in *the*, but it is in *he's*.
-    small_only
-        Words that are not replaced if they begin with a capital: Duke University.
-    columns
-        Columns with the names of the person that a text is about.
-    first_names
-        Names of anybody, matched as they are written.
-    mask
-        Replacement.
-    kept
-        Words that are not replaced if written like this: MS, MA and PA are degrees and places.
-    as_published
-        Match as the released code does. Pronouns match in small letters or with a capital (HE
-        stays), and titles in any case (an MS in Nursing goes). Names match as they are written,
-        initials too. A word ends where no letter, digit or underscore follows. A name of several
-        words goes word by word.
-    """
-
+    # words to replace, lower-cased. A word of the text matches in any case, but only as a whole:
+    # *he* is not replaced in *the*, but it is in *he's*.
     words: frozenset[str] = field(default_factory=gendered_words, repr=False)
+    # words that are not replaced if they begin with a capital: Duke University
     small_only: frozenset[str] = field(default_factory=lambda: swaps().small_only, repr=False)
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # columns with the names of the person that a text is about
+    # names of anybody, matched as they are written
     first_names: frozenset[str] = field(default=frozenset(), repr=False)
     mask: str = MASK
+    # words that are not replaced if written like this: MS, MA and PA are degrees and places
     kept: frozenset[str] = field(default=DEGREES, repr=False)
+    # match as the released code does. Pronouns match in small letters or with a capital (HE stays),
+    # and titles in any case (an MS in Nursing goes). Names match as they are written, initials too.
+    # A word ends where no letter, digit or underscore follows. A name of several words goes word by
+    # word.
     as_published: bool = False
 
     def __call__(self, text: str, cells: Record | Mapping[str, str] | None = None) -> Change:
@@ -120,10 +101,8 @@ class Scrubber:
         return word in self.kept or (lower in self.small_only and word[0].isupper())
 
     def _own_names(self, cells: Iterable[str]) -> frozenset[str]:
-        """Return the parts of names, as they are written and in capitals; initials are left out.
-
-        An initial is a word of many meanings (A, I) and says no gender.
-        """
+        """Return the parts of names, as they are written and in capitals; initials are left out."""
+        # An initial is a word of many meanings (A, I) and says no gender.
         parts = [part for cell in cells for part in self._pattern.findall(cell)]
         if self.as_published:
             return frozenset(parts)
@@ -147,68 +126,39 @@ Codes = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of extra scrubbing.
+    """Settings of extra scrubbing."""
 
-    Attributes
-    ----------
-    rounds
-        Largest number of rounds.
-    per_round
-        Number of words of each group to remove in a round (n).
-    splits
-        Number of random splits into training and held-out texts in each round; the weights of a
-        word are averaged over them.
-    until
-        Stop when the held-out balanced accuracy is at most this; None: chance, 1 / groups.
-    seed
-        Seed of the splits.
-    """
-
-    rounds: int = ROUNDS
-    per_round: int = PER_ROUND
+    rounds: int = ROUNDS  # largest number of rounds
+    per_round: int = PER_ROUND  # number of words of each group to remove in a round (n)
+    # number of random splits into training and held-out texts in each round; the weights of a word
+    # are averaged over them
     splits: int = SPLITS
+    # stop when the held-out balanced accuracy is at most this; None: chance, 1 / groups
     until: float | None = None
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Round:
-    """One round: the accuracy of predicting the group, and the words that were then removed.
+    """One round: the accuracy of predicting the group, and the words that were then removed."""
 
-    Attributes
-    ----------
-    accuracy, sd
-        Balanced accuracy on held-out texts: mean and standard deviation over the splits.
-    words
-        Words by group, the strongest first, with their mean weights. Empty in the last round if it
-        only measured.
-    """
-
+    # balanced accuracy on held-out texts: mean and standard deviation over the splits
     accuracy: float
     sd: float
+    # words by group, the strongest first, with their mean weights. Empty in the last round if it
+    # only measured.
     words: Mapping[str, Sequence[tuple[str, float]]]
 
 
 @dataclass(frozen=True)
 class Found:
-    """Words that extra scrubbing found in some texts.
-
-    Attributes
-    ----------
-    groups
-        Names of the groups.
-    n
-        Number of texts.
-    rounds
-        Rounds in order; the last one may only measure what the others left.
-    stopped
-        Reason why there are no more rounds.
-    """
+    """Words that extra scrubbing found in some texts."""
 
     groups: tuple[str, ...]
     n: int
+    # rounds in order; the last one may only measure what the others left
     rounds: tuple[Round, ...] = field(repr=False)
-    stopped: str
+    stopped: str  # reason why there are no more rounds
 
     def words(self) -> frozenset[str]:
         """Return all words that were removed."""
@@ -217,20 +167,11 @@ class Found:
 
 @dataclass(frozen=True)
 class ExtraScrubber:
-    """Method that replaces the words that extra scrubbing found.
+    """Method that replaces the words that extra scrubbing found."""
 
-    Attributes
-    ----------
-    words
-        Words by the value of `column`; under the empty name if there is none.
-    column
-        Column within whose values they were found.
-    mask
-        Replacement.
-    """
-
+    # words by the value of `column`; under the empty name if there is none
     words: Mapping[str, frozenset[str]] = field(repr=False)
-    column: str | None = None
+    column: str | None = None  # column within whose values they were found
     mask: str = MASK
 
     def __call__(self, text: str, cells: Record | Mapping[str, str] | None = None) -> Change:
@@ -244,29 +185,7 @@ class ExtraScrubber:
 def find_words(
     records: Iterable[Record], text: str, group: str, within: str | None, settings: Settings
 ) -> dict[str, Found]:
-    """Find words in a column of texts, separately for each value of another column.
-
-    Parameters
-    ----------
-    records
-        Records, read once.
-    text, group
-        Columns of the text and of the group.
-    within
-        Column within whose values words are found; None: over all texts.
-    settings
-        Settings.
-
-    Returns
-    -------
-    dict of str to Found
-        Results by value, in order; over all texts under the empty name.
-
-    Raises
-    ------
-    WordbiasError
-        As `strongest_words` does, with the value in the message.
-    """
+    """Find words in a column of texts, separately for each value of another column, or over all."""
     counters: dict[str, BagCounter] = {}
     groups: dict[str, list[str]] = {}
     for record in records:
@@ -296,20 +215,6 @@ def strongest_words(bags: Bags, groups: Sequence[str], settings: Settings | None
     In each round a logistic regression (L2, C = 1, classes weighted to be equal) is fitted for
     each split. Classes are weighted because the accuracy of a fit that is not would be that of
     naming the larger group; the paper does not say whether it weights them.
-
-    Parameters
-    ----------
-    bags
-        Bags of words of the texts.
-    groups
-        Name of the group of each text.
-    settings
-        Settings.
-
-    Raises
-    ------
-    WordbiasError
-        If there are fewer than two groups, or a group has too few texts.
     """
     settings = settings or Settings()
     names, codes = np.unique(np.array(groups), return_inverse=True)
@@ -398,17 +303,11 @@ MIN_TEXTS = 5
 
 @dataclass(frozen=True)
 class Bags:
-    """Bags of words: counts of each word in each text.
+    """Bags of words: counts of each word in each text."""
 
-    Attributes
-    ----------
-    counts
-        Sparse matrix, shape ``(texts, words)``, a scipy CSR array of float64.
-    words
-        Words, lower-cased and sorted. To remove a word from the texts is to leave out its column.
-    """
-
+    # sparse matrix, shape `(texts, words)`, a scipy CSR array of float64
     counts: Any = field(repr=False)
+    # words, lower-cased and sorted. To remove a word from the texts is to leave out its column.
     words: tuple[str, ...] = field(repr=False)
 
     def without(self, words: Iterable[str]) -> Bags:
@@ -419,10 +318,7 @@ class Bags:
 
 
 class BagCounter:
-    """Counter of the words of texts, which are added one by one and not kept.
-
-    A word consists of letters and is lower-cased.
-    """
+    """Counter of the words of texts, which are added one by one and not kept."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}

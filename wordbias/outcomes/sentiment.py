@@ -72,23 +72,11 @@ def score_rows(
     draws: int = SAMPLES,
     seed: int = 0,
 ) -> list[Row]:
-    """Measure how much scores depend on the group of the person, over all and in parts.
-
-    Parameters
-    ----------
-    scores
-        Score of each sentence, shape ``(pairs, 2, contexts)``.
-    draws
-        Number of bootstrap samples; 0 for no intervals.
-
-    Returns
-    -------
-    list of Row
-        ``score-gap``, the mean difference, and ``score-shift``, the mean size of the difference of
-        two persons of different groups, with `chance`, that of two of one group. Intervals draw
-        pairs of persons and contexts again, crossed. Of a part without two pairs of one kind the
-        shift is left out.
-    """
+    """Measure how much scores, (pairs, 2, contexts), depend on the group, over all and in parts."""
+    # `score-gap` is the mean difference, `score-shift` the mean size of the difference of two
+    # persons of different groups, with `chance`, that of two of one group. Intervals draw pairs of
+    # persons and contexts again, crossed. Of a part without two pairs of one kind the shift is left
+    # out.
     rows = []
     kinds = np.array(comparison.kinds)
     for part in parts_of(comparison, contexts):
@@ -124,15 +112,7 @@ def _named(row: Row, samples: Float, items: str) -> Row:
 
 
 def resampled_gap(gap: Float, pairs: Float, contexts: Float) -> Float:
-    """Return mean differences of samples of pairs and contexts, shape ``(draws,)``.
-
-    Parameters
-    ----------
-    gap
-        Differences, shape ``(n, m)``.
-    pairs, contexts
-        How often each is drawn, shapes ``(draws, n)`` and ``(draws, m)``.
-    """
+    """Return mean differences, (draws,), of drawn pairs (draws, n) and contexts (draws, m)."""
     with blas_threads(1):  # so that the last bit does not depend on where it is computed
         found: Float = np.einsum("dn,dn->d", pairs, contexts @ gap.T) / gap.size
     return found
@@ -146,18 +126,7 @@ def _alike(kinds: NDArray[Any]) -> Float:
 
 
 def sizes_between(scores: Float) -> tuple[Float, Float]:
-    """Return sizes of differences of two pairs' persons, of different groups and of one.
-
-    Parameters
-    ----------
-    scores
-        Shape ``(n, 2, m)``.
-
-    Returns
-    -------
-    between, within : ndarray
-        Shape ``(n, n, m)``.
-    """
+    """Return sizes, (n, n, m), of differences of two pairs' persons, between groups and within."""
     x, y = scores[:, 0], scores[:, 1]
 
     def size(a: Float, b: Float) -> Float:
@@ -199,10 +168,8 @@ def _shift_row(
 
 
 def _resampled_sizes(sizes: Float, alike: Float, pairs: Float, contexts: Float) -> Float:
-    """Return mean sizes over every two drawn pairs of one kind, and drawn contexts, ``(draws,)``.
-
-    A pair that is drawn twice is not compared with itself. nan where no two are left.
-    """
+    """Return mean sizes over every two drawn pairs of one kind, and drawn contexts, (draws,)."""
+    # A pair that is drawn twice is not compared with itself. nan where no two are left.
     n, _, m = sizes.shape
     with blas_threads(1):  # so that the last bit does not depend on where it is computed
         of = (sizes * alike[:, :, None]).reshape(n * n, m) @ contexts.T / m
@@ -213,15 +180,10 @@ def _resampled_sizes(sizes: Float, alike: Float, pairs: Float, contexts: Float) 
 
 
 def exchanged_p(excess: Float, seed: int = 0) -> float:
-    r"""Return p of the excess between groups when the persons of pairs change places at random.
+    r"""Return p of the excess M, (n, n), when the persons of pairs change places at random.
 
-    An exchange in one of two pairs makes the persons of different groups those of one, so that the
+    An exchange in one of two pairs makes the persons of different groups those of one: the
     statistic of signs :math:`\epsilon` is :math:`\sum_{ij} \epsilon_i \epsilon_j M_{ij}`.
-
-    Parameters
-    ----------
-    excess
-        M, what the sizes between groups are above those within, shape ``(n, n)``.
     """
     n = len(excess)
     exact = n <= MOST_EXACT

@@ -27,24 +27,15 @@ CERTAIN = 0.9
 
 @dataclass(frozen=True)
 class Swapper:
-    """Method that swaps gendered words.
+    """Method that swaps gendered words."""
 
-    Attributes
-    ----------
-    words
-        Counterparts by lower-cased word; those of *her* and *his* are decided by a rule.
-    small_only
-        Words that are not swapped if they begin with a capital.
-    names
-        Counterparts by first name, as it is written.
-    pronouns
-        True if *her* and *his* are swapped.
-    """
-
+    # counterparts by lower-cased word; those of *her* and *his* are decided by a rule
     words: Mapping[str, str] = field(repr=False)
+    # words that are not swapped if they begin with a capital
     small_only: frozenset[str] = field(repr=False)
+    # counterparts by first name, as it is written
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
-    pronouns: bool = True
+    pronouns: bool = True  # True if *her* and *his* are swapped
 
     @classmethod
     def built_in(cls, *, with_names: bool = False) -> Swapper:
@@ -55,13 +46,7 @@ class Swapper:
 
     @classmethod
     def of(cls, attribute: Attribute) -> Swapper:
-        """Return a swapper of another attribute than gender: *young* becomes *old*.
-
-        Raises
-        ------
-        WordbiasError
-            If the attribute has no pairs.
-        """
+        """Return a swapper of another attribute than gender: *young* becomes *old*."""
         known = swaps_of(attribute)
         return cls(known.words, known.small_only, pronouns=False)
 
@@ -107,12 +92,10 @@ def in_case_of(word: str, other: str) -> str:
 
 @cache
 def name_pairs() -> Mapping[str, str]:
-    """Return first names in pairs of about equal frequency, each the other's counterpart.
-
-    The most frequent female name is paired with the most frequent male one, the second with the
-    second, and so on; names of which less than a share of `CERTAIN` of the bearers are of one sex,
-    and those left over, are in no pair.
-    """
+    """Return first names in pairs of about equal frequency, each the other's counterpart."""
+    # The most frequent female name is paired with the most frequent male one, the second with the
+    # second, and so on; names with less than a share of `CERTAIN` of bearers of one sex, and those
+    # left over, are in no pair.
     female = [name for name, share in names().items() if share >= CERTAIN]
     male = [name for name, share in names().items() if share <= 1 - CERTAIN]
     pairs = list(zip(female, male, strict=False))
@@ -128,28 +111,12 @@ _FAR = 40
 
 
 def has_no_noun(text: str, start: int, end: int) -> bool:
-    """Return whether the pronoun at ``text[start:end]`` begins no noun phrase.
-
-    English has one word for two of the other gender: *her* is possessive (*her book*, his) or an
-    object (*saw her*, him); *his* is possessive (*his book*, her) or has no noun (*is his*, hers).
-    In both cases the question is whether the pronoun begins a noun phrase. The rule looks at the
-    two words after it, at what is between them, and at the word before. It knows only a few hundred
-    words, those of ``wordlists/swaps.toml``, and needs no tagger and no model; the ambiguous *gave
-    her flowers* becomes *gave his flowers*.
-
-    Parameters
-    ----------
-    text
-        The whole text, in any case.
-    start, end
-        Of *her* or *his* in it, in characters.
-
-    Returns
-    -------
-    bool
-        True: *her* is an object, as *him* is, and *his* is what *hers* is; False: it is
-        possessive.
-    """
+    """Return whether the pronoun at ``text[start:end]``, *her* or *his*, begins no noun phrase."""
+    # English has one word for two of the other gender: her is possessive (her book, his) or an
+    # object (saw her, him); his is possessive (his book, her) or has no noun (is his, hers). The
+    # rule looks at the two words after it, at what is between them, and at the word before. It
+    # knows only a few hundred words, those of wordlists/swaps.toml, and needs no tagger and no
+    # model; the ambiguous "gave her flowers" becomes "gave his flowers".
     rule, first = pronoun_rule(), _NEXT.match(text, end)
     if first is None or not (first[1] or first[2]):
         return not text.startswith(("/", "-"), end)  # her/his patients

@@ -1,7 +1,4 @@
-"""Answers of a report in plain English, built from its rows by the rules of `wordbias.verdicts`.
-
-Is it biased, does cleaning help, which method, at what cost?
-"""
+"""Answers of a report in plain English, built from its rows by the rules of `wordbias.verdicts`."""
 
 from __future__ import annotations
 
@@ -77,17 +74,7 @@ def answers(
     paths: Mapping[str, str] | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[str]:
-    """Answer the questions of a report in sentences, each with the values that it is built from.
-
-    Parameters
-    ----------
-    rows
-        Rows of a report, of one embedding or several.
-    paths
-        File of each subject, for the command of the next step.
-    settings
-        Arguments of the call that measured each subject, so that this command has the same groups.
-    """
+    """Answer the questions of a report in sentences, each with the values that it is built from."""
     return [line for one in answer_parts(rows, paths, settings) for line in one.lines]
 
 
@@ -450,11 +437,9 @@ class Call(NamedTuple):
 
 
 def compared(lines: Sequence[Line]) -> list[Answer]:
-    """Say which of two embeddings is nearer to neutral, where the intervals do not overlap.
-
-    Values that are within chance in both are not compared: they differ by chance, and mean |cos|
-    by the dimension.
-    """
+    """Say which of two embeddings is nearer to neutral, where the intervals do not overlap."""
+    # Values that are within chance in both are not compared: they differ by chance, and mean |cos|
+    # by the dimension.
     subjects = list(dict.fromkeys(line.subject for line in lines))
     if len(subjects) != 2:
         return []

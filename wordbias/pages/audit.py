@@ -1,10 +1,4 @@
-"""Audit of embeddings before and after debiasing: every measure that needs few settings.
-
-Each part is a function of one stage, the vectors before or after a column's methods, and of a plan.
-It is a job: jobs run side by side, their results are kept on disk, and an interrupted audit resumes
-from them. A part that cannot be measured becomes a note, a column that cannot be made a row with
-the reason, and the others go on.
-"""
+"""Audit of embeddings before and after debiasing: every measure that needs few settings."""
 
 from __future__ import annotations
 
@@ -123,19 +117,9 @@ def measure_stages(
     workers: Workers | None = None,
     digest: str | None = None,
 ) -> Audited:
-    """Measure every embedding before, and at each of its columns.
-
-    Parameters
-    ----------
-    compared
-        Embeddings with their columns.
-    plan
-        Settings of the audit.
-    workers
-        Processes; the rows do not depend on them.
-    digest
-        Hash of all that the rows depend on, by which an interrupted audit is known again.
-    """
+    """Measure every embedding before, and at each of its columns."""
+    # `digest` is a hash of all that the rows depend on, by which an interrupted audit is known
+    # again.
     workers = workers or Workers()
     compared = [
         replace(one, before=replace(one.before, sembias=plan.sembias, isolated=plan.isolated))
@@ -179,12 +163,10 @@ def slow_parts(panels: Sequence[Panel], plan: Plan) -> list[str]:
 
 
 def with_changes(rows: Sequence[Row]) -> list[Row]:
-    """Add to the rows of columns how they differ from those before, with the paired interval.
-
-    The bootstrap values of both rows are of the same draws of the same words, questions or
-    sentences, so that the middle 95 % of their differences is the interval of the change. What is
-    not drawn again is fixed: fitted methods and axes, clusters, classifiers and neighbours.
-    """
+    """Add to the rows of columns how they differ from those before, with the paired interval."""
+    # The bootstrap values of both rows are of the same draws of the same words, questions or
+    # sentences. What is not drawn again is fixed: fitted methods and axes, clusters, classifiers
+    # and neighbours.
     seen: Counter[tuple[tuple[str, ...], object]] = Counter()
     first: dict[tuple[tuple[str, ...], int], Row] = {}
     changed = []
@@ -353,13 +335,7 @@ def _reason(found: Entry) -> str:
 
 
 def _fit(work: Work, job: Job) -> None:
-    """Fit the methods of a column, and keep them.
-
-    Raises
-    ------
-    WordbiasError
-        If they cannot be fitted, or a vector leaves the range of float32.
-    """
+    """Fit the methods of a column, and keep them."""
     one = work.compared[job.subject]
     assert job.column is not None
     before = one.before.embedding

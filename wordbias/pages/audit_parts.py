@@ -1,7 +1,4 @@
-"""Parts of an audit: each measures one stage, the vectors before or those of a column.
-
-A part is a function of the stage and of the plan, and returns rows.
-"""
+"""Parts of an audit: each measures one stage, the vectors before or those of a column."""
 
 from __future__ import annotations
 
@@ -42,15 +39,8 @@ Part = Callable[[Stage, Plan], list[Row]]
 
 
 def measure_part(stage: Stage, plan: Plan, part: str) -> tuple[list[Row], Values]:
-    """Measure a part of one stage; return its rows and, with GIPE before, its chance levels.
-
-    GIPE's chance levels share the neighbours with its values.
-
-    Raises
-    ------
-    WordbiasError
-        If the part cannot be measured.
-    """
+    """Measure a part of one stage; return its rows and, with GIPE before, its chance levels."""
+    # GIPE's chance levels share the neighbours with its values.
     if part not in STANDARD:
         return _PARTS[part](stage, plan), {}
     panel = _panel(stage, plan, part)
@@ -70,15 +60,8 @@ def has_levels(part: str, plan: Plan) -> bool:
 
 
 def parts_of(plan: Plan, *, is_first: bool = False) -> list[str]:
-    """Return the parts that are measured; families with one evaluator are the first of them.
-
-    Parameters
-    ----------
-    plan
-        Settings of the audit.
-    is_first
-        Leave out what compares a column with the vectors before.
-    """
+    """Return the parts that are measured, without those that compare if the stage `is_first`."""
+    # Families with one evaluator are the first of them.
     measured = [key for key in STANDARD if is_measured(key, plan)]
     families = [together[0].key for together in families_together(measured)]
     others = (name for name in _PARTS if not (is_first and name in _COMPARING))
@@ -86,10 +69,8 @@ def parts_of(plan: Plan, *, is_first: bool = False) -> list[str]:
 
 
 def is_measured(name: str, plan: Plan) -> bool:
-    """Return whether a part is included and has the data it needs.
-
-    Components belong to MIDB, probes on words that no method was fitted to to recoverability.
-    """
+    """Return whether a part is included and has the data it needs."""
+    # Components belong to MIDB, probes on words that no method was fitted to to recoverability.
     needs = {"quality": bool(plan.sets), "mab": plan.model is not None}
     needs["sembias"] = plan.sembias is not None
     within = {"components": "midb", "held-out": "recoverability"}
@@ -119,16 +100,9 @@ def _family_rows(stage: Stage, plan: Plan, panel: Panel, part: str) -> list[Row]
 
 
 def _components(stage: Stage, plan: Plan) -> list[Row]:
-    """Return the components of the vectors before, and their mean contribution to MIDB.
-
-    They stay those of the vectors before at all stages, so that what a method left along them can
-    be seen: MISP leaves the part ``1 − a_i``.
-
-    Raises
-    ------
-    WordbiasError
-        If the vectors have other dimensions than those before.
-    """
+    """Return the components of the vectors before, and their mean contribution to MIDB."""
+    # They stay those of the vectors before at all stages, to show what a method left along them:
+    # MISP leaves the part 1 − a_i.
     before, panel = stage.before, stage.panel
     try:
         found = Diagnosis.of(
@@ -160,13 +134,7 @@ def _removed_rows(stage: Stage) -> list[Row]:
 
 
 def _held_out(stage: Stage, plan: Plan) -> list[Row]:
-    """Read the lean of words in the original off words that no method was fitted to.
-
-    Raises
-    ------
-    WordbiasError
-        If the attribute has no axis, or too few words are left.
-    """
+    """Read the lean of words in the original off words that no method was fitted to."""
     chosen, first = _unfitted(stage.before)
     if stage.is_first:
         return first.rows(stage.name, {})
@@ -177,13 +145,11 @@ def _held_out(stage: Stage, plan: Plan) -> list[Row]:
 
 @lru_cache(maxsize=1)
 def _unfitted(before: Panel) -> tuple[Biased, HeldOut]:
-    """Return words that lean most and that no method was fitted to, and what probes read of them.
-
-    INLP and LEACE learn from the words that lean most, but for the 30 % that each holds out, and
-    the other methods from words of the attribute. Of these and of all that carry it by definition,
-    some of which methods do not change, none is read. With other settings, or after another method,
-    INLP and LEACE may learn from other words.
-    """
+    """Return words that lean most and that no method was fitted to, and what probes read."""
+    # INLP and LEACE learn from the words that lean most, but for the 30 % that each holds out, and
+    # the other methods from words of the attribute. None of these is read, nor any that carries it
+    # by definition, which methods may not change. With other settings, or after another method,
+    # INLP and LEACE may learn from other words.
     chosen, attribute = before.most_biased(WORDS), before.attribute
     fitted = listed_words(attribute)
     for classes in {len(attribute.groups), default_classes(attribute)}:  # of LEACE, and of INLP
@@ -212,14 +178,7 @@ _MAB_SETS = ("explicit", "occupations")
 
 
 def _mab(stage: Stage, plan: Plan) -> list[Row]:
-    """Score the marked sets with the same model at all stages.
-
-    Raises
-    ------
-    WordbiasError
-        If the model was trained on other dimensions, a word is missing, or the attribute has no
-        groups of people that a sentence can be about.
-    """
+    """Score the marked sets with the same model at all stages."""
     if plan.model is None:
         return []
     settings = Settings(seed=stage.before.seed)

@@ -36,38 +36,19 @@ _BY_CONSTRUCTION = {
 
 @dataclass(frozen=True)
 class ColumnAnswer:
-    """What a method, a cleaned file or a projection did.
-
-    Attributes
-    ----------
-    name
-        Label of the column.
-    verdict, reason
-        Whether it helps, and why: a part of a sentence.
-    effect
-        Its effect on the main lines of bias.
-    within
-        Lines that changed for the better or the worse, and found no bias before or after.
-    kept
-        Share kept of what is a cost.
-    left, left_ends
-        Share of the bias that is left, in words, and its interval where it has one.
-    failed
-        Reason why there is no such column.
-    kind
-        ``method``, ``file``, or of a control ``null`` or ``lists``; empty if no row says.
-    """
+    """What a method, a cleaned file or a projection did."""
 
     name: str
-    verdict: str
+    verdict: str  # whether it helps, and why: a part of a sentence
     reason: str
-    effect: Effect = field(default_factory=Effect)
+    effect: Effect = field(default_factory=Effect)  # its effect on the main lines of bias
+    # lines that changed for the better or the worse, and found no bias before or after
     within: Mapping[str, Sequence[Line]] = field(default_factory=dict)
-    kept: Mapping[str, float] = field(default_factory=dict)
-    left: str = ""
+    kept: Mapping[str, float] = field(default_factory=dict)  # share kept of what is a cost
+    left: str = ""  # share of the bias that is left, in words, and its interval where it has one
     left_ends: tuple[float, float] | None = None
-    failed: str = ""
-    kind: str = ""
+    failed: str = ""  # reason why there is no such column
+    kind: str = ""  # `method`, `file`, or of a control `null` or `lists`; empty if no row says
 
     @property
     def helps(self) -> bool:
@@ -83,17 +64,7 @@ class ColumnAnswer:
 def judge_columns(
     rows: Sequence[Found], lines: Sequence[Line], kept: Callable[[str], Mapping[str, float]]
 ) -> list[ColumnAnswer]:
-    """Judge each column of one subject by what happened to its main lines, and by its costs.
-
-    Parameters
-    ----------
-    rows
-        All rows of the subject.
-    lines
-        The main lines of bias.
-    kept
-        Function that returns the share kept of each cost of a column.
-    """
+    """Judge each column of one subject by what happened to its main lines, and by its costs."""
     stages = (str(row["stage"]) for row in rows if row.get("stage") not in (None, "", "before"))
     return [_judge(name, rows, lines, kept(name)) for name in dict.fromkeys(stages)]
 
@@ -217,10 +188,8 @@ def left_text(row: Found, lines: Sequence[Line] = ()) -> str:
 
 
 def best_of(columns: Sequence[ColumnAnswer]) -> ColumnAnswer | None:
-    """Return of what helps what leaves the smallest share of bias; of equals, what keeps more.
-
-    Without shares of bias left, what lowers most measures. A control is never the best.
-    """
+    """Return of what helps what leaves the smallest share of bias; of equals, what keeps more."""
+    # Without shares of bias left, what lowers most measures. A control is never the best.
 
     def rank(one: ColumnAnswer) -> tuple[float, float, float]:
         left = float("inf") if one.effect.left is None else one.effect.left

@@ -28,19 +28,7 @@ def plot_comparison(
     report: Report,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the matrix beside the scatter of one pair.
-
-    Parameters
-    ----------
-    table, found
-        Values of the measures, and their correlations.
-    pair
-        Measures of the scatter.
-    report
-        Report whose title a new figure has.
-    ax
-        Axes to draw on; by default a new figure.
-    """
+    """Draw the matrix beside the scatter of one pair, on a new figure or some axes."""
     side = max(2.4, _CELL * (len(found.measures) - 1))
     longest = max(map(len, found.measures))
     width = max(3.8, side * 0.9)
@@ -59,10 +47,7 @@ def plot_comparison(
 
 
 def matrix_panel(found: Correlations) -> Panel:
-    """Describe the triangle of correlations; undefined ones have a dash.
-
-    It is the lower triangle, whose cells are next to both names; the diagonal is left out.
-    """
+    """Describe the triangle of correlations below the diagonal; undefined ones have a dash."""
     r = found.matrix()[1:, :-1]
     bars = []
     for i, j in np.argwhere(np.tri(len(r), dtype=bool)).tolist():

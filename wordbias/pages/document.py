@@ -1,7 +1,4 @@
-"""Documents: the rows that commands saved, with their provenance.
-
-Rows may be of any origin; they are checked on reading, and made safe to arrange and draw.
-"""
+"""Documents: the rows that commands saved, with their provenance."""
 
 from __future__ import annotations
 
@@ -29,17 +26,10 @@ _OF_ROWS = ("rows", "row_draws")
 
 @dataclass(frozen=True)
 class Document:
-    """Rows that a command saved, and their provenance.
+    """Rows that a command saved, and their provenance."""
 
-    Attributes
-    ----------
-    rows
-        Rows, each with a subject, a measure and a value.
-    about
-        Everything else in the report: command, arguments, inputs, versions, notes.
-    """
-
-    rows: Sequence[Found]
+    rows: Sequence[Found]  # rows, each with a subject, a measure and a value
+    # everything else in the report: command, arguments, inputs, versions, notes
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -54,15 +44,8 @@ class Document:
 
 
 def read_documents(path: str | Path) -> list[Document]:
-    """Read results saved as JSON, JSONL or CSV, or a page, which holds its own data.
-
-    CSV has no rows about single words, components and layers; JSON has.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be used, with the line and column, or the row.
-    """
+    """Read results saved as JSON, JSONL or CSV, or a page, which holds its own data."""
+    # CSV has no rows about single words, components and layers; JSON has.
     text = _text(Path(path))
     is_page = _OPENING in text
     if is_page:
@@ -173,11 +156,9 @@ _LISTS = frozenset({"before", "after"})
 
 
 def rows_of(documents: Iterable[Document]) -> list[Found]:
-    """Return the rows of all documents, with the types that views expect.
-
-    A detail of another type, such as an interval that is no number, is left out; characters that
-    cannot be seen are replaced, because the rows are also summarised on a terminal.
-    """
+    """Return the rows of all documents, with the types that views expect."""
+    # A detail of another type, such as an interval that is no number, is left out; characters that
+    # cannot be seen are replaced, because the rows are also summarised on a terminal.
     return [_clean(row) for document in documents for row in document.rows]
 
 
@@ -260,13 +241,7 @@ def _typed_detail(key: str, value: Any) -> Any:
 
 
 def with_distinct_subjects(found: Sequence[tuple[str, Document]]) -> list[Document]:
-    """Return documents; a subject whose values differ between files gets the file's name.
-
-    Parameters
-    ----------
-    found
-        Documents with the path that each was read from.
-    """
+    """Return documents; a subject whose values differ between files gets the file's name."""
     values: dict[tuple[str, ...], dict[Any, set[str]]] = {}  # files by row and value
     for path, document in found:
         for row in document.rows:

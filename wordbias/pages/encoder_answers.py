@@ -1,9 +1,4 @@
-"""What an audit of a model says apart from the answers of any audit, from its rows by stated rules.
-
-Is the group of a name or word read off sentences, and where most? Do occupations follow the share
-of women, and does the pronoun that a decoder expects? What do association tests show? What next?
-`docs/audit-models.md` has the rules.
-"""
+"""What an audit of a model says, from its rows by stated rules, apart from any audit's answers."""
 
 from __future__ import annotations
 
@@ -50,33 +45,15 @@ def is_of_model(row: Found) -> bool:
 
 
 class ModelRows:
-    """The rows of one model, by measure, stage, layer and set.
-
-    Attributes
-    ----------
-    subject
-        Name of the model.
-    kind
-        ``encoder`` or ``decoder``.
-    rows
-        Its rows.
-    stages
-        Stages in their order, ``before`` first.
-    layers
-        Layers that were measured before.
-    attribute
-        Attribute of people that the audit is about.
-    units
-        Kind of words whose groups are read: ``first names`` or ``words``.
-    """
+    """The rows of one model, by measure, stage, layer and set."""
 
     subject: str
-    kind: str
-    attribute: str
-    units: str
+    kind: str  # `encoder` or `decoder`
+    attribute: str  # attribute of people that the audit is about
+    units: str  # kind of words whose groups are read: `first names` or `words`
     rows: list[Found]
-    stages: list[str]
-    layers: list[int]
+    stages: list[str]  # stages in their order, `before` first
+    layers: list[int]  # layers that were measured before
 
     def __init__(self, subject: str, rows: Iterable[Found]) -> None:
         self.subject = subject

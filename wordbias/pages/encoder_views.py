@@ -174,17 +174,7 @@ def _layers(models: Models) -> Section:
 def _layer_picture(
     series: Sequence[Series], together: int, neutral: float, title: str, shows: str
 ) -> Markup:
-    """Draw values by layer.
-
-    Parameters
-    ----------
-    series
-        Name, look and shape of the marks, and rows of what is drawn.
-    together
-        Number of the first ones that are drawn at the same places; the others beside each other.
-    neutral
-        Value of the dashed line.
-    """
+    """Draw values by layer; the first `together` series are drawn at the same places."""
     layers = sorted({int(row["layer"]) for *_, rows in series for row in rows})
     beside = len(series) - together
     step = min(_BESIDE * (layers[-1] - layers[0] + 1), 1 / (beside + 1))
@@ -232,15 +222,8 @@ def _expected(models: Models) -> Section:
 
 
 def _leans(models: Models, key: str, title: str, shows: str) -> Section:
-    """Draw leans of occupations over their share of women, and list them.
-
-    Parameters
-    ----------
-    key
-        Family whose measures are the correlation, the mean lean, and the lean of an occupation.
-    title, shows
-        Title of the picture, and what it shows.
-    """
+    """Draw leans of occupations over their share of women, and list them."""
+    # `key` is the family whose measures are the correlation, the mean lean, and the lean of one.
     family = BY_KEY[key]
     names = [measure.name for measure in family.measures]
     of_one = next(name for name in names if name.endswith("-lean"))

@@ -41,19 +41,8 @@ def forest_panel(
     *,
     chance: bool = True,
 ) -> Panel:
-    """Describe values with their intervals under each other along one axis.
-
-    Parameters
-    ----------
-    rows
-        Name, text where a pointer rests, and values of each row.
-    looks
-        Look of each series; a series has the same place in each row.
-    height, slot
-        Function from the name of a row to its height, and the height of a series in it.
-    chance
-        Show the ranges by chance.
-    """
+    """Describe values with their intervals under each other along one axis."""
+    # A series has the same place in each row.
     series, top = list(looks), 0.0
     named: list[Row] = []
     dots: list[Dot] = []
@@ -82,17 +71,7 @@ def forest_panel(
 
 
 def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = False) -> Markup:
-    """Draw a row for each line along one axis, with the neutral value that they share, if any.
-
-    Parameters
-    ----------
-    lines
-        Lines, at least one of which has a value.
-    title, text
-        Title and description for screen readers.
-    subjects
-        Name the subject in each row.
-    """
+    """Draw a row for each line along one axis, with the neutral value that they share, if any."""
     neutral = _neutral(lines)
     known = any(_neutral([one]) is not None for one in lines)
     stages = stages_of(lines)
@@ -123,11 +102,9 @@ def _apart(count: int) -> float:
 
 
 def strip(one: Line, stages: Sequence[str]) -> Markup:
-    """Draw one line small, for a table with its numbers.
-
-    A band is the range of chance, the dashed line the neutral value, and small strokes on the
-    axis the values of embeddings that people know.
-    """
+    """Draw one line small, for a table with its numbers."""
+    # A band is the range of chance, the dashed line the neutral value, and small strokes on the
+    # axis the values of embeddings that people know.
     values = {stage: row for stage, row in one.stages.items() if is_number(row["value"])}
     if not values:
         return Markup("")

@@ -1,8 +1,4 @@
-"""A forest plot in matplotlib: each value with its interval, beside chance and the neutral value.
-
-Measures share a horizontal axis as far as their values are of about one size; the others have
-panels of their own below.
-"""
+"""A forest plot in matplotlib: each value with its interval, beside chance and neutral value."""
 
 from __future__ import annotations
 
@@ -49,20 +45,8 @@ class _Mark:
 
 
 def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
-    """Draw a line for each measure and setting, in a colour for each subject and stage.
-
-    Parameters
-    ----------
-    report
-        Report to draw; see `drawn_rows`.
-    ax
-        Axes to draw on; by default those of a new figure. Panels are inset into them.
-
-    Raises
-    ------
-    WordbiasError
-        If there is nothing to draw, or matplotlib is not installed.
-    """
+    """Draw a line for each measure and setting, in a colour for each subject and stage."""
+    # Panels are inset into given axes.
     marks = _marks(drawn_rows([row.to_dict() for row in report.rows]))
     lines = _lines_of(marks)
     marks = [mark for mark in marks if mark.line in lines[:_MOST_LINES]]
@@ -83,16 +67,9 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
 
 
 def drawn_rows(rows: Sequence[Found]) -> list[Found]:
-    """Return the rows that a forest plot shows.
-
-    Left out are rows without a value, values that grow with the length of the vectors where this
-    was changed, and rows of single words, unless the report is about words.
-
-    Raises
-    ------
-    WordbiasError
-        If no row is left.
-    """
+    """Return the rows that a forest plot shows."""
+    # Left out are rows without a value, values that grow with the length of the vectors where this
+    # was changed, and rows of single words, unless the report is about words.
     known = [row for row in rows if is_number(row["value"]) and not given(row, "length_ratio")]
     whole = [row for row in known if not given(row, "word")]
     if any(row["measure"] != TOLD for row in whole):

@@ -38,21 +38,7 @@ def line_grid(
     details: bool = True,
     named: Callable[[str], str] = measure_title,
 ) -> Grid:
-    """Arrange lines as a table.
-
-    Parameters
-    ----------
-    lines
-        Lines, at least one.
-    title
-        Title of the table.
-    strips
-        Add a small picture to each line.
-    details
-        Show sizes, p-values and coverage, if there are any.
-    named
-        Function that gives the name of a measure.
-    """
+    """Arrange lines as a table, with small pictures (`strips`) and p and coverage (`details`)."""
     columns = _columns(lines, details, named)
     cells = [[make(line) for _, make in columns] for line in lines]
     reasons = [

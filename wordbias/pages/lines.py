@@ -30,20 +30,13 @@ _BETTER = {
 
 @dataclass(frozen=True)
 class Line:
-    """One measure of one subject, at every stage that was measured.
-
-    Attributes
-    ----------
-    subject, measure, variant
-        Subject, measure, and the setting, set or group.
-    stages
-        Rows by stage: ``""`` for rows without one, ``before``, and what they are compared with:
-        ``after``, the columns of an audit, or either of them refitted.
-    """
+    """One measure of one subject, at every stage that was measured."""
 
     subject: str
     measure: str
     variant: str
+    # rows by stage: `""` for rows without one, `before`, and what they are compared with: `after`,
+    # the columns of an audit, or either of them refitted
     stages: Mapping[str, Found] = field(repr=False)
 
     @property
@@ -84,10 +77,8 @@ class Line:
 
 
 def make_lines(rows: Iterable[Found]) -> list[Line]:
-    """Put the stages of each measure together, in the order of the rows.
-
-    A second row with the same subject, measure, variant and stage begins a line of its own.
-    """
+    """Put the stages of each measure together, in the order of the rows."""
+    # A second row with the same subject, measure, variant and stage begins a line of its own.
     rows = list(rows)
     frozen = {identity(row) for row in rows if row.get("reference") == "before"}
     found: dict[tuple[Any, ...], dict[str, Found]] = {}
@@ -159,11 +150,9 @@ def about(line: Line) -> str:
 
 
 def main_attribute(lines: Sequence[Line]) -> str:
-    """Return the attribute that a report's association tests are about.
-
-    Gender if some tests are about it, as in the ten of WEAT; else the attribute of the first test
-    that is no control; ``control`` if all are controls.
-    """
+    """Return the attribute that a report's association tests are about."""
+    # Gender if some tests are about it, as in the ten of WEAT; else the attribute of the first test
+    # that is no control; `control` if all are controls.
     found = list(dict.fromkeys(map(about, lines)))
     people = [one for one in found if one != CONTROL]
     return "gender" if "gender" in found else next(iter(people), CONTROL)

@@ -30,31 +30,9 @@ def model_card(
     limits: Sequence[str],
     certificate: Sequence[Table] = (),
 ) -> str:
-    """Return the card of a changed sentence-transformers model.
-
-    Parameters
-    ----------
-    title
-        Name of the changed model.
-    base
-        Name of the original model on the Hub, if it has one.
-    original
-        Name of the original model for people.
-    header
-        Header of the original's card, see `card_header`.
-    summary
-        Sentences on what was changed and what that did.
-    oldest
-        First version of sentence-transformers that loads the folder.
-    fitted
-        Lines on what the change was fitted on.
-    tables
-        Values before and after.
-    limits
-        Lines on what the values do not show.
-    certificate
-        Values of what can still be read, and by whom.
-    """
+    """Return the card of a changed sentence-transformers model."""
+    # `base` is the original's name on the Hub, `original` its name for people, `oldest` the first
+    # version of sentence-transformers that loads the folder.
     hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
     tags = dict.fromkeys(
         [*_listed(header.get("tags")), "sentence-transformers", "wordbias", "bias"]

@@ -19,23 +19,8 @@ _SIDES = {(1, 0): 0.0, (-1, 0): 0.01, (0, 1): 0.02, (0, -1): 0.02} | {
 def name_offsets(
     sizes: NDArray[np.float64], marks: NDArray[np.float64], frame: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Choose where names go, relative to their marks, so that they cover as little as possible.
-
-    Parameters
-    ----------
-    sizes
-        Box of each name relative to its mark, before it is moved, ``(n, [x0, y0, x1, y1])`` in
-        points, y upwards.
-    marks
-        Places of the marks, shape ``(n, 2)``.
-    frame
-        Box in which the names should stay.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(n, 2)``.
-    """
+    """Choose where names go, (n, 2), relative to their marks, to cover as little as possible."""
+    # A box is x0, y0, x1, y1 in points, y upwards; that of a name is relative to its mark.
     blocked = np.hstack([marks - _MARK, marks + _MARK])
     offsets = np.zeros((len(marks), 2))
     placed: dict[int, NDArray[np.float64]] = {}
@@ -97,15 +82,7 @@ def _covered(boxes: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray
 
 
 def shown_names(boxes: NDArray[np.float64], strong: Sequence[bool]) -> list[int]:
-    """Choose names that do not overlap, the strong ones first.
-
-    Parameters
-    ----------
-    boxes
-        Box of each name, shape ``(n, [x0, y0, x1, y1])``.
-    strong
-        Whether each name comes first.
-    """
+    """Choose names that do not overlap, of boxes (n, [x0, y0, x1, y1]), the strong ones first."""
     chosen: list[int] = []
     for i in sorted(range(len(boxes)), key=lambda i: not strong[i]):
         low = np.maximum(boxes[i, :2], boxes[chosen, :2])

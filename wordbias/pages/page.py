@@ -43,11 +43,9 @@ _LONGEST = 120  # characters of a fact
 
 
 def render_page(documents: Sequence[Document]) -> str:
-    """Write documents as one page.
-
-    Text of users is escaped. The page holds its own data, from which `read_documents` gets the
-    documents back; it loads nothing, and its security policy forbids loading.
-    """
+    """Write documents as one page."""
+    # Text of users is escaped. The page holds its own data, from which `read_documents` gets the
+    # documents back; it loads nothing, and its security policy forbids loading.
     documents = for_others(documents)
     rows = rows_of(documents)
     found = sections(rows)

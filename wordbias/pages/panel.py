@@ -16,10 +16,9 @@ SHAPES = ("circle", "square", "diamond", "up", "down")
 
 @dataclass(frozen=True)
 class Look:
-    """Look of a mark: a class of the style sheet of pages, which gives its colour, and a shape.
+    """Look of a mark: a class of the style sheet of pages, which gives its colour, and a shape."""
 
-    Besides `SHAPES` there are ``stroke``, an upright line, and ``bar``, as a legend shows it.
-    """
+    # Besides `SHAPES` there are `stroke`, an upright line, and `bar`, as a legend shows it.
 
     css: str
     shape: str = "circle"
@@ -27,29 +26,16 @@ class Look:
 
 @dataclass(frozen=True)
 class Dot:
-    """A mark.
+    """A mark."""
 
-    Attributes
-    ----------
-    place, look
-        Coordinates of the values, and the look.
-    ends
-        Ends of the interval, drawn as a line.
-    text
-        What a page shows where the pointer rests.
-    name, strong
-        Name beside the mark, left out where it would cover others; strong ones come first.
-    size
-        Size on a page, of 4.
-    """
-
-    place: Place
+    place: Place  # coordinates of the values, and the look
     look: Look
-    ends: tuple[Place, Place] | None = None
-    text: str = ""
+    ends: tuple[Place, Place] | None = None  # ends of the interval, drawn as a line
+    text: str = ""  # what a page shows where the pointer rests
+    # name beside the mark, left out where it would cover others; strong ones come first
     name: str = ""
     strong: bool = False
-    size: float = 4.0
+    size: float = 4.0  # size on a page, of 4
 
 
 @dataclass(frozen=True)
@@ -62,76 +48,31 @@ class Path:
 
 @dataclass(frozen=True)
 class Bar:
-    """A rectangle between two values, from `top` to `bottom`: a share, a cell, a range by chance.
-
-    Attributes
-    ----------
-    low, high, top, bottom
-        Its sides.
-    css, strength
-        Class of its colour, and how much of the colour it has, at most 1.
-    name
-        Text inside, left out where it does not fit.
-    text
-        What a page shows where the pointer rests.
-    """
+    """A rectangle between two values: a share, a cell, a range by chance."""
 
     low: float
     high: float
     top: float
     bottom: float
-    css: str = "chance"
+    css: str = "chance"  # class of its colour, and how much of the colour it has, at most 1
     strength: float = 1.0
-    name: str = ""
-    text: str = ""
+    name: str = ""  # text inside, left out where it does not fit
+    text: str = ""  # what a page shows where the pointer rests
 
 
 @dataclass(frozen=True)
 class Row:
-    """A named row of a panel without a vertical axis; rows begin at 0 and go down.
-
-    Attributes
-    ----------
-    name, top, bottom
-        Name and ends of the row.
-    text
-        What a page shows where the pointer rests.
-    """
+    """A named row of a panel without a vertical axis; rows begin at 0 and go down."""
 
     name: str
     top: float
     bottom: float
-    text: str = ""
+    text: str = ""  # what a page shows where the pointer rests
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Marks on two axes, or on one axis and named rows.
-
-    Attributes
-    ----------
-    dots, paths, bars, rows
-        What is drawn.
-    x, y
-        Titles of the axes.
-    ticks
-        Texts along the horizontal axis by their places, such as layers, in place of round values.
-    ends
-        Ends of the horizontal axis, in place of those of what is drawn.
-    axes
-        Whether the axes mean something; else there is a frame, or of rows nothing.
-    floor
-        Value at which the vertical axis begins, unless there is a lower one.
-    legend
-        Looks with their names.
-    title
-        Title above.
-    sides
-        Names of the left and the right end.
-    step, beside
-        Units of a page that a row of height one takes, and that names take beside the rows; with 0
-        they are above what is drawn.
-    """
+    """Marks on two axes, or on one axis and named rows."""
 
     dots: Sequence[Dot] = ()
     paths: Sequence[Path] = ()
@@ -139,13 +80,17 @@ class Panel:
     rows: Sequence[Row] = ()
     x: str = ""
     y: str = ""
+    # texts along the horizontal axis by their places, such as layers, in place of round values
     ticks: Mapping[float, str] = field(default_factory=dict)
-    ends: Place | None = None
-    axes: bool = True
+    ends: Place | None = None  # ends of the horizontal axis, in place of those of what is drawn
+    axes: bool = True  # whether the axes mean something; else there is a frame, or of rows nothing
+    # value at which the vertical axis begins, unless there is a lower one
     floor: float | None = None
     legend: Sequence[tuple[str, Look]] = ()
     title: str = ""
-    sides: tuple[str, str] | None = None
+    sides: tuple[str, str] | None = None  # names of the left and the right end
+    # units of a page that a row of height one takes, and that names take beside the rows; with 0
+    # they are above what is drawn
     step: float = 30.0
     beside: float = 0.0
 

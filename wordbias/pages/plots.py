@@ -1,8 +1,4 @@
-"""Figures in matplotlib: style, saving, and names beside points.
-
-matplotlib is imported when something is drawn; its pyplot, which may open windows, only in a
-notebook and where a program has imported it.
-"""
+"""Figures in matplotlib: style, saving, and names beside points."""
 
 from __future__ import annotations
 
@@ -49,13 +45,10 @@ def load_matplotlib(part: str = "") -> Any:
 
 
 def new_figure(size: tuple[float, float], title: str) -> Any:
-    """Make a figure: by pyplot, which shows it, in a notebook or where pyplot is in use.
-
-    The title is above what has the size.
-
-    Make it outside of `rc_context`: the first figure of a notebook switches on a setting that
-    shows all figures, and the context would switch it off again.
-    """
+    """Make a figure: by pyplot, which shows it, in a notebook or where pyplot is in use."""
+    # The title is above what has the size. Make it outside of `rc_context`: the first figure of a
+    # notebook switches on a setting that shows all figures, and the context would switch it off
+    # again.
     if "matplotlib.pyplot" in sys.modules or in_notebook():
         make = load_matplotlib("pyplot").figure
     else:
@@ -74,21 +67,8 @@ def draw_panels(
     columns: int = 1,
     widths: Sequence[float] | None = None,
 ) -> Axes:
-    """Draw on a grid of panels of a new figure, or of insets of axes; return the last panel drawn.
-
-    Parameters
-    ----------
-    ax
-        Axes to draw on; by default a new figure.
-    size
-        Width and height of a new figure in inches.
-    title
-        Title of a new figure.
-    draw
-        Called with all panels, line after line; those without anything on them are removed.
-    lines, columns, widths
-        Grid of the panels, and relative widths of its columns.
-    """
+    """Draw on a grid of panels of a new figure, or of insets of axes; return the last one drawn."""
+    # `draw` is called with all panels, line after line; those without anything on them are removed.
     figure: Any = new_figure(size, title) if ax is None else None
     with load_matplotlib().rc_context(STYLE):
         if ax is None:
@@ -119,13 +99,7 @@ def _insets(ax: Axes, lines: int, columns: int) -> list[Axes]:
 
 
 def write_figure(path: str | Path, figure: Any) -> None:
-    """Write a figure, whole or not at all, and close it where pyplot would show it.
-
-    Raises
-    ------
-    WordbiasError
-        If `check_plot` refuses the path, or the file cannot be written.
-    """
+    """Write a figure, whole or not at all, and close it where pyplot would show it."""
     check_plot(path)
     kind = Path(path).suffix[1:].lower()
     with load_matplotlib().rc_context(STYLE), warnings.catch_warnings():
@@ -180,10 +154,8 @@ _WIDTH = 46  # characters of the name of a row
 
 
 def colour_of(css: str) -> str:
-    """Return the colour of classes, the last that has one; else that of text.
-
-    ``shade 0.3`` is a place on a scale from light to dark.
-    """
+    """Return the colour of classes, the last that has one; else that of text."""
+    # "shade 0.3" is a place on a scale from light to dark.
     if css.startswith("shade "):
         scale = load_matplotlib().colormaps["viridis_r"]
         return str(load_matplotlib("colors").to_hex(scale(_DARKEST * float(css.split()[1]))))
@@ -191,10 +163,8 @@ def colour_of(css: str) -> str:
 
 
 def draw_panel(axes: Axes, panel: Panel) -> None:
-    """Draw a panel on axes.
-
-    Draw it last: its names are placed in the layout that the figure then has.
-    """
+    """Draw a panel on axes."""
+    # Draw it last: its names are placed in the layout that the figure then has.
     for bar in panel.bars:
         _draw_bar(axes, bar)
     for path in panel.paths:
@@ -317,19 +287,9 @@ _PAD = 1.0  # points around a name to keep free
 
 
 def label_points(axes: Axes, points: NDArray[np.float64], names: Sequence[str]) -> None:
-    """Write each name where it covers the fewest marks, other names and their lines.
-
-    Names are placed one after another, then each again now that the others have a place.
-
-    Parameters
-    ----------
-    axes
-        Axes in a figure whose layout is final; the names take no part in the layout.
-    points
-        Coordinates, shape ``(n, 2)``.
-    names
-        Name of each point.
-    """
+    """Write each name where it covers the fewest marks, (n, 2), other names and their lines."""
+    # Names are placed one after another, then each again now that the others have a place. The
+    # layout of the figure is final; the names take no part in it.
     figure: Any = axes.figure
     figure.draw_without_rendering()
     scale = figure.dpi / 72

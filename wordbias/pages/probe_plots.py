@@ -25,16 +25,9 @@ _BELOW = 0.2  # compression below the lowest level that is in sight
 
 
 def plot_codes(report: Report, ax: Axes | None = None) -> Axes:
-    """Draw the cost of online codes along the data, and their compression along the layers.
-
-    Parameters
-    ----------
-    report
-        Report with rows from `wordbias.probes.mdl.code_rows`, about one input or several.
-    ax
-        Axes to draw one panel on: the compression along the layers, or of inputs without layers the
-        bits along the data. By default all panels, on a new figure; the last is returned.
-    """
+    """Draw the cost of online codes along the data, and their compression along the layers."""
+    # On given axes there is one panel: the compression along the layers, or of inputs without
+    # layers the bits along the data.
     rows = [row for row in report.rows if "block_ends" in row.details or row.measure == COMPRESSION]
     layered, flat = _split_layered(rows)
 

@@ -36,17 +36,10 @@ _COLUMNS = 3
 def plot_compression_fairness(
     report: Report, ax: Axes | None = None, *, task: Task = OCCUPATION
 ) -> Axes:
-    """Draw small multiples in the manner of Figures 3 and 4 (Orgad et al. 2022).
-
-    Each metric has a panel, unless it is undefined in all runs. Retraining the last layer does not
-    change the vectors, so that the two marks of a run, empty before and filled after, have the same
-    horizontal position.
-
-    Raises
-    ------
-    WordbiasError
-        If no run has both a compression and a gap.
-    """
+    """Draw small multiples in the manner of Figures 3 and 4 (Orgad et al. 2022)."""
+    # Each metric has a panel, unless it is undefined in all runs. Retraining the last layer does
+    # not change the vectors: the two marks of a run, empty before and filled after, have the same
+    # horizontal position.
     found = Summary.of(report.rows, task)
     shown = [metric for metric in found.task.drawn if _has_points(found.runs, metric)]
     if not shown:

@@ -97,15 +97,8 @@ def plot_changes(
     report: Report,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a dot for each query: what a change of the name moves against a meaningless one.
-
-    Parameters
-    ----------
-    null
-        The change that means nothing.
-    of_null, of_groups
-        Distance of the lists, 1 − RBO, by query and change, shape ``(n,)``.
-    """
+    """Draw a dot for each query: what a change of the name moves against a meaningless one."""
+    # The distance of lists is 1 − RBO.
     looks = (Look("after"), Look("after m1", "square"))
     dots = [
         Dot((float(x), float(y)), look, size=3.0)

@@ -34,17 +34,7 @@ def joined(parts: Iterable[object], between: str = "") -> Markup:
 
 
 def element(tag: str, *children: object, **attributes: Any) -> Markup:
-    """Write an element.
-
-    Parameters
-    ----------
-    tag
-        Name of the element.
-    children
-        Markup, or text to be escaped.
-    attributes
-        Attributes; None leaves one out, ``class_`` is class, and ``data_label`` data-label.
-    """
+    """Write an element; ``class_`` is class, ``data_label`` data-label, None leaves one out."""
     written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(_plain(value))}"'
         for name, value in attributes.items()
@@ -70,25 +60,13 @@ def _plain(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """One question of “In short”, a line of its table, and sentences below the table.
+    """One question of “In short”, a line of its table, and sentences below the table."""
 
-    Attributes
-    ----------
-    question
-        The question; empty for sentences that answer none.
-    text
-        The answer in a few words; without one there is no line of the table.
-    figure, sure
-        The value that it rests on, with its interval, and how sure it is.
-    below
-        Sentences that explain it.
-    """
-
-    question: str
-    text: str = ""
-    figure: str = ""
+    question: str  # the question; empty for sentences that answer none
+    text: str = ""  # the answer in a few words; without one there is no line of the table
+    figure: str = ""  # the value that it rests on, with its interval, and how sure it is
     sure: str = ""
-    below: Sequence[str] = ()
+    below: Sequence[str] = ()  # sentences that explain it
 
     @property
     def lines(self) -> list[str]:
@@ -118,51 +96,24 @@ class Figure:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table, optionally with a small picture beside each line.
+    """A table, optionally with a small picture beside each line."""
 
-    Attributes
-    ----------
-    table
-        Table; the first cell of each line names it.
-    pictures
-        One for each line, or none.
-    shades
-        A shade, 0 to 9 or None, for each cell but the first of a line; empty: no shading.
-    stacked
-        Show each line as a block on a phone; else the table scrolls by itself.
-    folded
-        Fold the table, which says no more than a picture above it.
-    legend
-        Legend of the pictures.
-    """
-
-    table: Table
-    pictures: Sequence[Markup] = ()
+    table: Table  # table; the first cell of each line names it
+    pictures: Sequence[Markup] = ()  # one for each line, or none
+    # a shade, 0 to 9 or None, for each cell but the first of a line; empty: no shading
     shades: Sequence[Sequence[int | None]] = ()
-    stacked: bool = True
-    folded: bool = False
+    stacked: bool = True  # show each line as a block on a phone; else the table scrolls alone
+    folded: bool = False  # fold the table, which says no more than a picture above it
     legend: Markup | None = None
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a report.
+    """A section of a report."""
 
-    Attributes
-    ----------
-    key
-        Identifier, and anchor in the page, ``#key``.
-    title, lead
-        Title, and the question that the section answers, a string for each paragraph.
-    figures, grids
-        Pictures and tables, in this order.
-    method
-        Method and source, folded below.
-    """
-
-    key: str
-    title: str
+    key: str  # identifier, and anchor in the page, `#key`
+    title: str  # title, and the question that the section answers, a string for each paragraph
     lead: Sequence[str] = ()
-    figures: Sequence[Figure] = ()
+    figures: Sequence[Figure] = ()  # pictures and tables, in this order
     grids: Sequence[Grid] = ()
-    method: Sequence[str] = ()
+    method: Sequence[str] = ()  # method and source, folded below

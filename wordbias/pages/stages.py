@@ -30,38 +30,20 @@ GIPE_WORDS = 50_000
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings of an audit.
+    """Settings of an audit."""
 
-    Attributes
-    ----------
-    skip
-        Parts to skip, some of `PARTS`.
-    sembias, sets
-        Test sets that are not part of the package; without them these parts are left out.
-    model
-        The NLI model of the marked attribute bias; None leaves it out.
-    words
-        Words whose neighbours are listed, beside the occupations that lean most.
-    gipe_words
-        See `GIPE_WORDS`.
-    isolated
-        GIPE's weight of a word that is no neighbour of any word; see `wordbias.measures.gipe.gipe`.
-    chance
-        Add chance levels by `wordbias.measures.chance`, measured on the vectors before.
-
-    Raises
-    ------
-    WordbiasError
-        If a skipped part is none of `PARTS`.
-    """
-
-    skip: Collection[str] = ()
+    skip: Collection[str] = ()  # parts to skip, some of `PARTS`
+    # test sets that are not part of the package; without them these parts are left out
     sembias: SemBias | None = None
     sets: Sequence[SimilaritySet | AnalogySet] = ()
+    # the NLI model of the marked attribute bias; None leaves it out
     model: Model | None = field(default=None, repr=False)
+    # words whose neighbours are listed, beside the occupations that lean most
     words: Sequence[str] = ()
     gipe_words: int = GIPE_WORDS
+    # GIPE's weight of a word that is no neighbour of any word; see `wordbias.measures.gipe.gipe`
     isolated: float = 1.0
+    # add chance levels by `wordbias.measures.chance`, measured on the vectors before
     chance: bool = True
 
     def __post_init__(self) -> None:
@@ -77,23 +59,12 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """What an embedding is compared with: the result of methods, or a file of the user.
-
-    Attributes
-    ----------
-    label
-        Name of the column in the rows.
-    methods
-        Methods with their settings, in the order in which they are applied.
-    embedding
-        Embedding of a file; None for methods.
-    drawn, draw
-        ``null`` or ``lists``, and the number of a draw; see `wordbias.nli.arms.drawn_chains`.
-    """
+    """What an embedding is compared with: the result of methods, or a file of the user."""
 
     label: str
     methods: Sequence[Configured] = ()
-    embedding: Embedding | None = None
+    embedding: Embedding | None = None  # embedding of a file; None for methods
+    # `null` or `lists`, and the number of a draw; see `wordbias.nli.arms.drawn_chains`
     drawn: str = ""
     draw: int = 0
 
@@ -108,11 +79,9 @@ class Column:
         return about if self.embedding is not None else {**about, "debiased": self.label}
 
     def fitted_to(self, panel: Panel) -> tuple[Chain, Embedding]:
-        """Fit the methods and apply them, with the panel's settings of the subspace.
-
-        MISP and MHD have as many components as MIDB, and are centred if that is; a setting after
-        the name of a method goes before.
-        """
+        """Fit the methods and apply them, with the panel's settings of the subspace."""
+        # MISP and MHD have the number of components of MIDB, and are centred if that is; a setting
+        # after the name of a method goes before.
         before, attribute, seed = panel.embedding, panel.attribute, panel.seed
         subspace = {"dims": panel.dims, "centre": panel.centre}
         if self.drawn:
@@ -130,18 +99,10 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """One embedding as a panel of measures, with the columns that it is compared with.
+    """One embedding as a panel of measures, with the columns that it is compared with."""
 
-    Attributes
-    ----------
-    before
-        Panel of the embedding as it was given.
-    columns
-        Columns in their order.
-    """
-
-    before: Panel
-    columns: Sequence[Column] = ()
+    before: Panel  # panel of the embedding as it was given
+    columns: Sequence[Column] = ()  # columns in their order
 
     @property
     def name(self) -> str:
@@ -151,21 +112,11 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One embedding at one stage, ready to be measured.
+    """One embedding at one stage, ready to be measured."""
 
-    Attributes
-    ----------
-    before
-        Panel of the embedding as it was given.
-    panel
-        Panel of the embedding at this stage, with the one before as its original.
-    chain
-        The fitted methods of a column of methods.
-    """
-
-    before: Panel
-    panel: Panel
-    chain: Chain | None = None
+    before: Panel  # panel of the embedding as it was given
+    panel: Panel  # panel of the embedding at this stage, with the one before as its original
+    chain: Chain | None = None  # the fitted methods of a column of methods
 
     @property
     def is_first(self) -> bool:
@@ -178,13 +129,7 @@ class Stage:
         return self.before.embedding.name
 
     def of_one_space(self, what: str) -> None:
-        """Refuse vectors of other dimensions than those before.
-
-        Raises
-        ------
-        WordbiasError
-            With what needs vectors of one space.
-        """
+        """Refuse vectors of other dimensions than those before."""
         old, new = self.before.embedding.dim, self.panel.embedding.dim
         if old != new:
             raise WordbiasError(
@@ -204,13 +149,7 @@ def stage_of(before: Panel, embedding: Embedding, chain: Chain | None = None) ->
 
 
 def check_directions(panels: Sequence[Panel]) -> None:
-    """Refuse a direction from a file that does not fit.
-
-    Raises
-    ------
-    WordbiasError
-        With the file.
-    """
+    """Refuse a direction from a file that does not fit."""
     for panel in panels:
         if panel.recipe not in RECIPES:
             panel.own_direction.defined()

@@ -32,13 +32,7 @@ class Arm(NamedTuple):
 
 
 def plot_study(report: Report, ax: Axes | None = None) -> Axes:
-    """Draw the differences of every set, E beside d.
-
-    Raises
-    ------
-    WordbiasError
-        If no arm has two seeds in common with the first.
-    """
+    """Draw the differences of every set, E beside d."""
     panels = paired_panels(report.rows)
     if not panels:
         raise WordbiasError(
@@ -105,10 +99,8 @@ def _is_outcome(arm: Arm) -> bool:
 
 
 def differences_panel(arms: Sequence[Arm], names: Sequence[str]) -> Panel:
-    """Describe a row for each arm: a point a seed, and below them the mean with its interval.
-
-    A dashed line shows the paper's effect on the outcome, if one was named.
-    """
+    """Describe a row for each arm: a point a seed, and below them the mean with its interval."""
+    # A dashed line shows the paper's effect on the outcome, if one was named.
     places = {name: place for place, name in enumerate(names)}
     end = float(len(names))
     dots, paths = [], [Path([(0.0, 0.0), (0.0, end)], "grid")]

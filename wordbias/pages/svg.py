@@ -44,10 +44,8 @@ class Scale:
 
 
 def scale(values: Iterable[float], start: float, end: float, pad: float = 0.04) -> Scale:
-    """Fit a scale to values, with a margin on both sides, also around equal values.
-
-    Values that differ only by rounding are equal: there is no round number between them.
-    """
+    """Fit a scale to values, with a margin on both sides, also around equal values."""
+    # Values that differ only by rounding are equal: there is no round number between them.
     known = list(values)
     low, high = min(known), max(known)
     differ = high - low > max(_EQUAL * max(abs(low), abs(high)), sys.float_info.min)
@@ -189,15 +187,9 @@ _NEAR = 9.0  # units from a mark beyond which its name needs a line
 def panel_picture(
     panel: Panel, title: str, text: str, *, width: float = WIDTH, right: Panel | None = None
 ) -> Markup:
-    """Draw a panel on a page; `title` and `text` are for screen readers.
-
-    Parameters
-    ----------
-    width
-        Width of a picture of rows; one of less than half the width of a page has a small axis.
-    right
-        The same rows again, drawn in the right half.
-    """
+    """Draw a panel on a page; `title` and `text` are for screen readers."""
+    # A picture of less than half the width of a page has a small axis; `right` are the same rows
+    # again, in the right half.
     top, parts = 4.0, list[Markup]()
     if panel.legend:
         start = _EDGE if panel.axes else _SMALL_EDGE

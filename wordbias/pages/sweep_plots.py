@@ -35,19 +35,7 @@ def plot_strength_fairness(
     drop: float = DROP,
     relative: bool = False,
 ) -> Axes:
-    """Draw a mark for each model of a sweep.
-
-    Parameters
-    ----------
-    entries
-        Models; filled marks are viable, empty ones lose more on SNLI than ``drop``.
-    report
-        Report whose title a new figure has.
-    ax
-        Axes to draw on; by default those of a new figure.
-    drop, relative
-        Loss on SNLI that a viable model may have, absolute or relative.
-    """
+    """Draw a mark for each model of a sweep: filled if it is viable."""
     base = next((one.snli for one in entries if one.level == BASE), None)
     looks = {one.level: _LOOKS.get(one.level, Look("plain")) for one in entries}
     dots = []
@@ -81,17 +69,7 @@ def plot_accuracy_gap(
     *,
     by: str,
 ) -> Axes:
-    """Draw a mark for each setting of a sweep on a task: accuracy against the gap of groups.
-
-    Parameters
-    ----------
-    points
-        Gap and accuracy of the marks, by what they are of.
-    report
-        Report whose title a new figure has.
-    by
-        Measure of the gap.
-    """
+    """Draw a mark for each setting of a sweep on a task: accuracy against the gap of groups."""
     dots = [
         Dot(place, look, size=2.0 if look.css == "chance" else Dot.size)
         for name, look in _OF_POINTS.items()

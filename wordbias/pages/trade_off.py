@@ -130,13 +130,8 @@ def _without(points: Sequence[Point]) -> list[str]:
 
 
 def trade_off_panel(of_subjects: Mapping[str, Sequence[Point]]) -> Panel:
-    """Draw points with their names, the efficient ones filled and joined by a line.
-
-    Parameters
-    ----------
-    of_subjects
-        Points of each embedding, one or more; of several each has a colour.
-    """
+    """Draw points with their names, the efficient ones filled and joined by a line."""
+    # Of several embeddings each has a colour.
     dots, paths = [], []
     for subject, css in zip(of_subjects, cycle(SERIES), strict=False):
         points = of_subjects[subject]
@@ -205,20 +200,7 @@ def _share(value: object) -> str:
 
 
 def plot_trade_off(report: Report, ax: Axes | None = None) -> Axes:
-    """Draw the columns of an audit, bias left against quality kept.
-
-    Parameters
-    ----------
-    report
-        Report with rows ``bias-left``; of several embeddings each name has its embedding's.
-    ax
-        Axes to draw on; by default those of a new figure.
-
-    Raises
-    ------
-    WordbiasError
-        If no row has both values, or matplotlib is not installed.
-    """
+    """Draw the columns of an audit, bias left against quality kept."""
     rows = [row.to_dict() for row in report.rows]
     rows = [row for row in rows if claims_trade_off(row)]
     subjects = list(dict.fromkeys(str(row["subject"]) for row in rows))

@@ -20,16 +20,10 @@ KEYS = ("embedding", "stage", "part")
 
 @contextmanager
 def results_of(digest: str | None) -> Iterator[tuple[Store, Path]]:
-    """Open the results of an audit's jobs, and the folder of what they fit, removed at the end.
-
-    After an interruption or an error they stay, and the next call with the digest gets them.
-
-    Parameters
-    ----------
-    digest
-        Hash of all that the results depend on. None, a folder that cannot be written, and another
-        process that runs the same audit: the results are kept elsewhere, and for this call only.
-    """
+    """Open the results of an audit's jobs, and the folder of what they fit, removed at the end."""
+    # After an interruption or an error they stay, and the next call with the digest gets them.
+    # Without a digest, in a folder that cannot be written, or beside another process of the same
+    # audit the results are kept elsewhere, and for this call only.
     with ExitStack() as stack:
         folder = None if digest is None else _locked_folder(stack, digest)
         is_kept = folder is not None
@@ -59,15 +53,7 @@ def _locked_folder(stack: ExitStack, digest: str) -> Path | None:
 
 
 def remove_abandoned(audits: Path, age: float = 7 * ABANDONED) -> None:
-    """Remove the results of audits that were interrupted long ago and never resumed.
-
-    Parameters
-    ----------
-    audits
-        Folder with a folder for each audit.
-    age
-        Seconds since the last result.
-    """
+    """Remove the results of audits that were interrupted long ago and never resumed."""
     for folder in audits.iterdir() if audits.is_dir() else ():
         with suppress(OSError, WordbiasError):
             times = [one.stat().st_mtime for one in (folder, *folder.iterdir())]

@@ -1,7 +1,4 @@
-"""Sections of a report: each view takes the rows that it knows, and builds sections of them.
-
-Rows that no view knows become plain tables, so that nothing that a command measured is hidden.
-"""
+"""Sections of a report: each view takes the rows that it knows, and builds sections of them."""
 
 from __future__ import annotations
 
@@ -39,10 +36,8 @@ _ORDER.insert(_ORDER.index("moved"), "neighbours")
 
 
 def sections(rows: Sequence[Found]) -> list[Section]:
-    """Arrange rows as sections, in the order in which people look at them.
-
-    Sections of several views with one key become one, the pictures of the first view above.
-    """
+    """Arrange rows as sections, in the order in which people look at them."""
+    # Sections of several views with one key become one, the pictures of the first view above.
     views = (
         (encoder_views.claims_model, encoder_views.model_sections),
         (words.claims_occupations, words.occupation_sections),

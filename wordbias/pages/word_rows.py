@@ -23,13 +23,7 @@ _PER_SIDE = 3
 
 
 def occupation_rows(stage: Stage, plan: Plan) -> list[Row]:
-    """Measure how occupations lean along the axis of the vectors before; see `Lean`.
-
-    Raises
-    ------
-    WordbiasError
-        If the vectors have other dimensions than those before, or there is no axis.
-    """
+    """Measure how occupations lean along the axis of the vectors before; see `Lean`."""
     stage.of_one_space("they are measured")
     lean = _lean(stage.before)
     return [
@@ -46,10 +40,8 @@ def occupation_rows(stage: Stage, plan: Plan) -> list[Row]:
 
 
 def map_rows(stage: Stage, plan: Plan) -> list[Row]:
-    """Project the words that lean most before on two principal components.
-
-    The components of a column get the signs of those before.
-    """
+    """Project the words that lean most before on two principal components."""
+    # The components of a column get the signs of those before.
     before = stage.before
     count = 2 * min(MAPPED, len(before.vocabulary) // 2) // 2
     chosen = before.most_biased(count)
@@ -74,15 +66,8 @@ def map_rows(stage: Stage, plan: Plan) -> list[Row]:
 def project_on_plane(
     vectors: NDArray[np.float32], reference: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return coordinates on the first two principal components, shape ``(n, 2)``.
-
-    Parameters
-    ----------
-    vectors
-        Vectors, shape ``(n, d)``, n, d ≥ 2.
-    reference
-        Coordinates of the same words, ``(n, 2)``, whose signs are used; or none, ``(0, 2)``.
-    """
+    """Return coordinates of (n, d) on the first two principal components, shape ``(n, 2)``."""
+    # `reference` has coordinates of the same words, whose signs are used, or none, (0, 2).
     x = vectors.astype(np.float64)
     x -= x.mean(0)
     u, s, _ = np.linalg.svd(x, full_matrices=False)
@@ -113,10 +98,8 @@ def neighbour_rows(stage: Stage, plan: Plan) -> list[Row]:
 
 
 def change_rows(stage: Stage, plan: Plan) -> list[Row]:
-    """Measure how far the neutral words moved, and the share of their neighbours that stayed.
-
-    Words are not said to have moved where the vectors have other dimensions.
-    """
+    """Measure how far the neutral words moved, and the share of their neighbours that stayed."""
+    # Words are not said to have moved where the vectors have other dimensions.
     if stage.is_first:
         return []
     old, new, rng = stage.before.vectors, stage.panel.vectors, stage.before.rng

@@ -114,10 +114,8 @@ def _figure(
 def occupation_panel(
     words: Mapping[str, Mapping[str, Found]], names: tuple[str, str], along: str
 ) -> Panel:
-    """Describe a row for each word, a mark for each stage; the colour says the side before.
-
-    Controls are in the table alone: their marks lie on each other and on those of the methods.
-    """
+    """Describe a row for each word, a mark for each stage; the colour says the side before."""
+    # Controls are in the table alone: their marks lie on each other and on those of the methods.
     own = {
         word: {stage: row for stage, row in found.items() if row.get("column") not in CONTROLS}
         for word, found in words.items()

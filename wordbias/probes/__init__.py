@@ -1,7 +1,4 @@
-"""Probes of representations: MDL online codes, accuracy and CEAT.
-
-The names below are imported when they are first used. CEAT is the package `wordbias.probes.ceat`.
-"""
+"""Probes of representations: MDL online codes, accuracy and CEAT."""
 
 from typing import TYPE_CHECKING, Any
 

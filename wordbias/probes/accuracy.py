@@ -26,25 +26,12 @@ SHARES = (0.8, 0.1)
 
 @dataclass(frozen=True)
 class Probed:
-    """Results of a probe on held-out examples.
-
-    Attributes
-    ----------
-    tested
-        Result on the labels.
-    majority
-        Accuracy of always predicting the class that is most frequent among the training examples.
-    control
-        Result on a control task, if there was one.
-    layer
-        Layer of the representations.
-    seed
-        Seed of split, order and initial weights.
-    """
+    """Results of a probe on held-out examples."""
 
     tested: Result
+    # accuracy of always predicting the class that is most frequent among the training examples
     majority: float
-    control: Result | None = None
+    control: Result | None = None  # result on a control task, if there was one
     layer: int = 0
     seed: int = 0
 
@@ -64,25 +51,9 @@ def probe_accuracy(
     control: bool = True,
     device: str | None = None,
 ) -> list[Probed]:
-    """Train a probe on each layer under each seed and test it on held-out examples.
-
-    Parameters
-    ----------
-    examples
-        Vectors and labels.
-    seeds
-        Seeds, each with a split, initial weights and control labels of its own.
-    split
-        ``train``, ``dev`` (or ``valid``, …) and ``test`` for each example; by default eight,
-        one and one in ten of each class. Without dev examples a tenth of the training ones serve.
-    types
-        Code of each example's type; see `wordbias.probes.inputs.control_labels`.
-
-    Returns
-    -------
-    list of Probed
-        Layer by layer, in each seed by seed.
-    """
+    """Train a probe on each layer under each seed and test it on held-out examples."""
+    # By default eight, one and one in ten of each class are for training, dev and test. Without dev
+    # examples a tenth of the training ones serve.
     plans = [divided(examples.label.codes, seed, split) for seed in seeds]
     jobs = make_jobs(examples, seeds, plans, types=types, control=control)
     k, recipe = len(examples.label.classes), recipe or Recipe()
@@ -101,13 +72,7 @@ def probe_accuracy(
 
 
 def divided(labels: Integers, seed: int, split: Column | None = None) -> tuple[Integers, Schedule]:
-    """Return an order, training examples first, then dev, then test, and its schedule.
-
-    Raises
-    ------
-    WordbiasError
-        If a part is empty, or the split holds anything but train, dev and test.
-    """
+    """Return an order, training examples first, then dev, then test, and its schedule."""
     rng = np.random.default_rng(seed)
     parts = _stratified(labels, rng) if split is None else _by_column(split, rng)
     sizes = [len(part) for part in parts]
@@ -152,11 +117,8 @@ def majority(job: Job) -> float:
 def accuracy_rows(
     examples: Labelled, probed: Sequence[Probed], *, one_layer: bool = False
 ) -> list[Row]:
-    """Return the rows of probing accuracy, layer by layer; see `wordbias.probes.mdl.code_rows`.
-
-    The interval is Wilson's, over the examples of one test; that of several seeds is not narrower,
-    because their tests share examples.
-    """
+    """Return the rows of probing accuracy, layer by layer, with Wilson's interval of one test."""
+    # That of several seeds is not narrower, because their tests share examples.
     rows = []
     for layer in dict.fromkeys(one.layer for one in probed):
         chosen = [one for one in probed if one.layer == layer]

@@ -22,22 +22,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A value of one measure, with its values on bootstrap samples.
+    """A value of one measure, with its values on bootstrap samples."""
 
-    Attributes
-    ----------
-    value
-        The value; nan where it is undefined.
-    samples
-        Values on the samples, shape ``(b,)``, nan where one is undefined. Two estimates are paired
-        if their samples are of the same draws.
-    unit
-        What is drawn again.
-    """
-
-    value: float
+    value: float  # the value; nan where it is undefined
+    # values on the samples, shape `(b,)`, nan where one is undefined. Two estimates are paired if
+    # their samples are of the same draws.
     samples: Array = field(repr=False)
-    unit: str
+    unit: str  # what is drawn again
 
     def row(
         self,
@@ -48,15 +39,7 @@ class Estimate:
         chance: Sequence[float] = (),
         reason: str = "undefined",
     ) -> Row:
-        """Return the value as a row, with its interval and its chance level.
-
-        Parameters
-        ----------
-        chance
-            Values where there is nothing to find.
-        reason
-            Reason of an undefined value.
-        """
+        """Return the value as a row, with its interval and its chance level or a reason."""
         about = {**details, **MEASURES[measure].ideal}
         if not math.isfinite(self.value):
             return Row(subject, measure, None, {**about, "reason": reason})

@@ -56,13 +56,7 @@ _MANY = 2000
 def choose_rows(
     training: Integers, held_out: Integers, seed: int
 ) -> tuple[Integers, NDArray[np.bool_]]:
-    """Draw the rows that are read for the report, if there are more than it needs.
-
-    Returns
-    -------
-    places, is_held_out
-        Row numbers, in order, and which of them are held out.
-    """
+    """Draw the rows that are read for the report, and which of them are held out."""
     rng = np.random.default_rng([seed, len(training), len(held_out)])
     chosen = [
         np.sort(rng.choice(part, most, replace=False)) if len(part) > most else part
@@ -88,31 +82,10 @@ def held_out_rows(
     seed: int = 0,
     rounding: float = float(np.finfo(np.float32).eps),
 ) -> list[Row]:
-    """Return what probes read from held-out rows before and after a method, and what it cost.
-
-    Parameters
-    ----------
-    name
-        Subject of the rows.
-    before, after
-        Training and held-out rows, shapes ``(n, d)`` and ``(n, k)``.
-    held_out
-        Which of them are held out, shape ``(n,)``.
-    labels
-        Labels that the method removes by name, each of shape ``(n,)``.
-    also
-        Labels of tasks, which should be read as before; rows without one are left out.
-    crossed
-        The rows after the method with cross-fitting, as `after`.
-    groups
-        Groups of the rows, which the cross-validation of the training rows does not divide.
-    certify
-        Try the further probes of a certificate, also on the training rows of `crossed`.
-    seed
-        Seed of the probes and of draws.
-    rounding
-        Relative error of a value. A coordinate that differs by less is constant to a probe.
-    """
+    """Return what probes read from held-out rows before and after a method, and what it cost."""
+    # `also` has labels of tasks, which should be read as before. `crossed` has the rows after the
+    # method with cross-fitting. A coordinate that differs by less than `rounding` is constant to a
+    # probe.
     stages = {"before": before, "after": after}
     stages |= {} if crossed is None else {"cross-fit": crossed}
     rows: list[Row] = []
@@ -229,11 +202,10 @@ def _chances(
 
 
 def _balanced(right: NDArray[np.bool_], true: Integers) -> dict[str, float]:
-    """Return the balanced accuracy, with a normal interval.
-
-    The variance within a class is that of the middle of Wilson's interval (Agresti and Coull 1998):
-    one row that is right says nearly nothing of its class, while a bootstrap would draw no other.
-    """
+    """Return the balanced accuracy, with a normal interval."""
+    # The variance within a class is that of the middle of Wilson's interval (Agresti and Coull
+    # 1998): one row that is right says nearly nothing of its class, while a bootstrap would draw no
+    # other.
     _, codes, counts = np.unique(true, return_inverse=True, return_counts=True)
     hits = np.bincount(codes, weights=right)
     middles = (hits + Z95**2 / 2) / (counts + Z95**2)
@@ -280,11 +252,9 @@ def _best(
 def _coded(
     name: str, before: Floats, after: Floats, concept: str, cells: Cells, seed: int
 ) -> list[Row]:
-    """Return the compression of the labels by an online code, before and after.
-
-    Neutral is what the shares of the classes alone give. Both are scaled as the rows before are,
-    like those of `wordbias.probe`.
-    """
+    """Return the compression of the labels by an online code, before and after."""
+    # Neutral is what the shares of the classes alone give. Both are scaled as the rows before are,
+    # like those of `wordbias.probe`.
     chosen = np.arange(len(cells))
     if len(cells) > CODED_ROWS:
         chosen = np.random.default_rng(seed).choice(len(cells), CODED_ROWS, replace=False)

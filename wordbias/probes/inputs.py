@@ -42,13 +42,7 @@ _STREAM = 1  # makes these draws independent of those of orders and weights
 
 
 def read_word_labels(path: str | Path) -> dict[str, str]:
-    """Read a file with a word, a tab and its label on each line.
-
-    Raises
-    ------
-    WordbiasError
-        If it cannot be read, is not UTF-8, a line is of another form, or a word has two labels.
-    """
+    """Read a file with a word, a tab and its label on each line."""
     names = ("word", "label")
     table = read(Path(path), names, unnamed=names, blank=names, kind="tsv")
     found: dict[str, str] = {}
@@ -71,10 +65,8 @@ def name_labels() -> dict[str, str]:
 def labels_in(
     labels: Mapping[str, str], vocabulary: Container[str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the labels of words as a vocabulary spells them, and words that it has in no form.
-
-    Each is looked for as written, else lower-cased, else capitalised; the first one counts.
-    """
+    """Return the labels of words as a vocabulary spells them, and words that it has in no form."""
+    # Each is looked for as written, else lower-cased, else capitalised; the first one counts.
     found: dict[str, str] = {}
     missing = []
     for word, label in labels.items():
@@ -106,21 +98,7 @@ def is_representations(path: str | Path) -> bool:
 
 
 def load_vectors(path: str | Path, array: str | None = None) -> Representations:
-    """Map a file of vectors into memory: of `encode`, or an array (.npy, .npz, safetensors).
-
-    Parameters
-    ----------
-    path
-        The file, whose format is recognised by its content.
-    array
-        Name of the array where there are several; it has shape ``(n, d)``, or ``(L, n, d)`` for
-        several layers.
-
-    Raises
-    ------
-    WordbiasError
-        If the file holds no such array, or Python objects, which are never loaded.
-    """
+    """Map a file of vectors into memory: of `encode`, or an array (.npy, .npz, safetensors)."""
     path = Path(path)
     start = beginning(path)
     if is_safetensors(start):
@@ -149,15 +127,7 @@ def _only(
 
 
 def other_arrays(path: str | Path, count: int) -> Mapping[str, Column]:
-    """Return the arrays of a .npz or safetensors file that have one value for each vector.
-
-    Parameters
-    ----------
-    path
-        The file.
-    count
-        Number of vectors.
-    """
+    """Return the arrays of a .npz or safetensors file that have one value for each vector."""
     path = Path(path)
     start = beginning(path)
     load: Callable[[str], Array]
@@ -174,20 +144,7 @@ def other_arrays(path: str | Path, count: int) -> Mapping[str, Column]:
 
 
 def of_array(array: Array, name: str, where: str = "") -> Representations:
-    """Return an array of shape ``(n, d)``, or ``(L, n, d)`` for several layers, as representations.
-
-    Parameters
-    ----------
-    name
-        Name in results.
-    where
-        Name in messages, by default the same.
-
-    Raises
-    ------
-    WordbiasError
-        If it has another shape, or holds no numbers.
-    """
+    """Return an array, ``(n, d)`` or ``(L, n, d)`` of several layers, as representations."""
     if array.ndim not in (2, 3) or array.dtype.kind not in "fiu":
         raise WordbiasError(
             f"{where or name}: expected numbers of shape (examples, dimensions) or (layers, "
@@ -213,24 +170,9 @@ def _name(path: Path, known: list[str], array: str | None) -> str:
 
 
 def control_labels(labels: Integers, types: Integers | None, seed: int) -> Integers:
-    """Draw the labels of a control task (Hewitt and Liang 2019).
-
-    Every type, such as a word, gets one label at random, drawn as often as the labels occur; a
-    probe can only learn them by heart. Selectivity is how much better it does on the true ones.
-
-    Parameters
-    ----------
-    labels
-        Codes of the true labels, shape ``(n,)``.
-    types
-        Code of each example's type, shape ``(n,)``; by default every example has its own.
-    seed
-        Seed of the draws.
-
-    Returns
-    -------
-    array of int, shape (n,)
-    """
+    """Draw the labels of a control task for each example's type (Hewitt and Liang 2019)."""
+    # Every type, such as a word, gets one label at random, drawn as often as the labels occur; a
+    # probe can only learn them by heart. Selectivity is how much better it does on the true ones.
     rng = np.random.default_rng([seed, _STREAM])
     codes = np.arange(len(labels)) if types is None else np.unique(types, return_inverse=True)[1]
     drawn = labels[rng.integers(len(labels), size=int(codes.max()) + 1)]
@@ -239,20 +181,7 @@ def control_labels(labels: Integers, types: Integers | None, seed: int) -> Integ
 
 
 def random_vectors(vectors: NDArray[np.floating[Any]], seed: int) -> NDArray[np.float32]:
-    """Draw normal vectors of the same shape and scale.
-
-    Parameters
-    ----------
-    vectors
-        Shape ``(L, n, d)``.
-    seed
-        Seed of the draws.
-
-    Returns
-    -------
-    array of float32, shape (L, n, d)
-        Independent of everything; the mean square of each layer is that of `vectors`.
-    """
+    """Draw normal vectors of the same shape, (L, n, d), and mean square of each layer."""
     rng = np.random.default_rng([seed, _STREAM])
     drawn = rng.standard_normal(vectors.shape, np.float32)
     for layer, like in zip(drawn, vectors, strict=True):

@@ -21,13 +21,8 @@ _FAR = 80.0  # beyond, a sigmoid is 0 or 1, and exp would overflow float32
 
 
 def initial_weights(seed: int, block: int, d: int, classes: int) -> Floats:
-    """Draw a probe's initial weights as torch's ``nn.Linear`` does: uniform in ±1/√d.
-
-    Returns
-    -------
-    array of float32, shape (K, d + 1)
-        The bias is the last column.
-    """
+    """Draw a probe's initial weights, (K, d + 1), as ``nn.Linear`` does: uniform in ±1/√d."""
+    # The bias is the last column.
     bound = 1 / np.sqrt(d)
     drawn = np.random.default_rng([seed, block]).uniform(-bound, bound, (classes, d + 1))
     return drawn.astype(np.float32)
@@ -40,19 +35,6 @@ class LinearProbes:
     gradients are mirror images, so AdamW moves both by the same step in opposite directions, and
     :math:`\delta` follows AdamW with twice the rate and the same decay. That is exact, and half
     the work.
-
-    Parameters
-    ----------
-    vectors
-        All examples of all layers, shape ``(N, d)``.
-    seeds
-        Seed of the initial weights of each row.
-    blocks
-        Block of each column, by its number.
-    classes
-        Number of classes.
-    recipe
-        Recipe, for its rate and decay.
     """
 
     vectors: NDArray[np.floating[Any]]
@@ -89,17 +71,9 @@ class LinearProbes:
         self._g, self._u = np.empty(self.w.size, np.float32), np.empty(self.w.size, np.float32)
 
     def step(self, rows: Integers, y: Integers, inside: NDArray[np.bool_], steps: Integers) -> None:
-        """Take one step of AdamW with the first `s` rows and `b` columns of probes.
-
-        Parameters
-        ----------
-        rows, y
-            A batch of examples for each row and their labels, shape ``(s, k)``.
-        inside
-            Mask of the examples that a column learns from, shape ``(k, b)``.
-        steps
-            Number of steps of each column, this one included, shape ``(b,)``.
-        """
+        """Take one step of AdamW with the first `s` rows and `b` columns of probes."""
+        # Each row has a batch of examples, (s, k). `inside` masks those that a column learns from,
+        # (k, b); `steps` counts the steps of each column, this one included.
         s, b = len(rows), inside.shape[1]
         x, w = self._gathered(rows), self.w[:s, :b]
         residual = self._residual(self._scores(x, w), y)
@@ -112,10 +86,8 @@ class LinearProbes:
         self._adamw(g.reshape(w.shape), steps)
 
     def _adamw(self, g: Floats, steps: Integers) -> None:
-        """Move the first probes along their gradients, which are overwritten.
-
-        The moments are kept without their factors 1 - β; those go into the rate and into ε.
-        """
+        """Move the first probes along their gradients, which are overwritten."""
+        # The moments are kept without their factors 1 - β; those go into the rate and into ε.
         s, b = g.shape[:2]
         w, m, v = self.w[:s, :b], self.m[:s, :b], self.v[:s, :b]
         u = self._u[: g.size].reshape(g.shape)
@@ -174,21 +146,7 @@ class LinearProbes:
         return z
 
     def scores(self, rows: Integers, column: int, *, kept: bool = False) -> Floats:
-        """Score examples with one column of probes.
-
-        Parameters
-        ----------
-        rows
-            Examples for each row of probes, shape ``(S, m)``.
-        column
-            Place of the probe in each row.
-        kept
-            Use the weights that were kept, of all rows, instead of the present ones.
-
-        Returns
-        -------
-        array of float32, shape (S, m, K)
-        """
+        """Score examples (S, m) with one column of probes: (S, m, K)."""
         w = (self.kept if kept else self.w)[:, column : column + 1]
         z = self._scores(self._gathered(rows), w)[:, :, 0]
         return np.concatenate([np.zeros_like(z), z], -1) if self.two else z

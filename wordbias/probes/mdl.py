@@ -63,24 +63,11 @@ LN2 = math.log(2)
 
 @dataclass(frozen=True)
 class OnlineCode:
-    """Online code of the labels of `n` examples, sent block by block.
-
-    Attributes
-    ----------
-    classes
-        Number of classes.
-    first
-        Examples of the first block, t1.
-    blocks
-        Result of each probe on the block that follows its training examples.
-    layer
-        Layer of the representations.
-    seed
-        Seed of the order and the initial weights.
-    """
+    """Online code of the labels of `n` examples, sent block by block."""
 
     classes: int
-    first: int
+    first: int  # examples of the first block, t1
+    # result of each probe on the block that follows its training examples
     blocks: tuple[Result, ...]
     layer: int = 0
     seed: int = 0
@@ -154,43 +141,12 @@ def online_code(
     dev: ArrayLike | None = None,
     device: str | None = None,
 ) -> OnlineCode:
-    """Code labels online, given vectors (Voita and Titov 2020; Orgad et al. 2022).
-
-    The examples are sent in a random order, block by block; each block under a new probe that was
-    trained on the blocks before.
-
-    Parameters
-    ----------
-    x
-        Vectors, shape ``(n, d)``; stays as it is.
-    y
-        Labels, shape ``(n,)``; the number of classes is the number of distinct labels.
-    seed
-        Seed of the order and the probes' initial weights.
-    fractions
-        Ends of the blocks: a name in `FRACTIONS`, or shares that rise to 1.
-    recipe
-        The probe and its training, as published by default.
-    groups
-        Group of each example, such as its profession. Groups are then sent one after another, in
-        a random order, and no group is split between training and test.
-    dev
-        Places in `x` of the examples of an external dev set, as in the released code; they are
-        not sent. By default the last tenth of the examples already sent is the dev set, because a
-        receiver does not have anything else.
-    device
-        Device of an MLP probe.
-
-    Raises
-    ------
-    WordbiasError
-        If vectors and labels do not fit, there are fewer than two classes, or fewer examples than
-        the blocks need.
-
-    References
-    ----------
-    Voita and Titov, Information-Theoretic Probing with Minimum Description Length, 2020.
-    """
+    """Code labels online, given vectors (Voita and Titov 2020; Orgad et al. 2022)."""
+    # The examples are sent in a random order, block by block; each block under a new probe that was
+    # trained on the blocks before. Groups are sent one after another, and no group is split between
+    # training and test. As in the released code an external dev set may be given, which is not
+    # sent. By default the last tenth of the examples already sent is the dev set, because a
+    # receiver does not have anything else.
     examples = Labelled.of(np.asarray(x), y)
     if len(examples.layers) != 1:
         raise WordbiasError(f"x: expected shape (n, d), found {examples.vectors.shape}")
@@ -219,25 +175,9 @@ def online_codes(
     control: bool = True,
     device: str | None = None,
 ) -> list[Coded]:
-    """Code the labels of several layers under several seeds, all probes trained together.
-
-    Parameters
-    ----------
-    examples
-        Vectors and labels.
-    seeds
-        Seeds, each with an order and initial weights of its own, which all layers share.
-    groups, types
-        Code of each example's group and type, shape ``(n,)``; see `online_code` and
-        `wordbias.probes.inputs.control_labels`.
-    control
-        Code a control task too.
-
-    Returns
-    -------
-    list of Coded
-        Layer by layer, in each seed by seed.
-    """
+    """Code the labels of several layers under several seeds, all probes trained together."""
+    # Layers share the order and the initial weights of a seed. The codes are layer by layer, in
+    # each seed by seed.
     sent = _sent_examples(examples, dev)
     shares = _shares(fractions)
     plans = [_ordered(sent, seed, shares, groups, dev) for seed in seeds]
@@ -306,16 +246,9 @@ def _ordered(
 def online_codes_in_processes(
     examples: Labelled, workers: Workers, *, seeds: Sequence[int] = (0,), **settings: Any
 ) -> list[Coded]:
-    """Return what `online_codes` does, computed in several processes or on a cluster.
-
-    The codes are the same bit by bit wherever they are computed, and equal to those of one
-    process but for the last bits of float32, as probes share matrix products there.
-
-    Parameters
-    ----------
-    settings
-        Other arguments of `online_codes`.
-    """
+    """Return what `online_codes` does, computed in several processes or on a cluster."""
+    # The codes are the same bit by bit wherever they are computed, and equal to those of one
+    # process but for the last bits of float32, as probes share matrix products there.
     if workers.in_process:
         return online_codes(examples, seeds=seeds, **settings)
     code = partial(_code, **settings)
@@ -338,13 +271,7 @@ def _code(examples: Labelled, job: tuple[int, int], **settings: Any) -> list[Cod
 
 
 def check_fractions(fractions: Sequence[float]) -> tuple[float, ...]:
-    """Return fractions that rise from above 0 to 1.
-
-    Raises
-    ------
-    WordbiasError
-        If they do not, or there are fewer than two.
-    """
+    """Return fractions, at least two, that rise from above 0 to 1."""
     found = tuple(float(fraction) for fraction in fractions)
     rising = all(b - a >= LEAST for a, b in pairwise((0.0, *found)))
     if len(found) < 2 or not rising or found[-1] != 1:
@@ -356,14 +283,8 @@ def check_fractions(fractions: Sequence[float]) -> tuple[float, ...]:
 
 
 def block_ends(n: int, fractions: Sequence[float]) -> tuple[int, ...]:
-    """Return where blocks end among `n` examples: ``int(fraction * n)``, as published.
-
-    Raises
-    ------
-    WordbiasError
-        If a block would be empty, or the first too short to hold a dev example besides one for
-        training; the message says how many examples the fractions need.
-    """
+    """Return where blocks end among `n` examples: ``int(fraction * n)``, as published."""
+    # A block would be empty, or the first too short for a dev example besides one for training.
     fractions = check_fractions(fractions)
     ends = _ends(n, fractions)
     if not _usable(ends):
@@ -393,17 +314,9 @@ def _usable(ends: Sequence[int]) -> bool:
 
 
 def nested(ends: Sequence[int], dev: Stretch | None = None) -> Schedule:
-    """Return a schedule in which each probe is trained on the first blocks and tested on the next.
-
-    Parameters
-    ----------
-    ends
-        Ends of the blocks.
-    dev
-        Beginning and end of an external dev set. Without one, which is the default because only
-        then is the number a code that a receiver can decode, the last tenth of the examples
-        already sent is the dev set and the rest the training set.
-    """
+    """Return a schedule in which each probe is trained on the first blocks, tested on the next."""
+    # Without an external dev set, the default because only then is the number a code that a
+    # receiver can decode, the last tenth of the examples already sent is the dev set.
     sent = ends[:-1]
     kept = [0 if dev else max(1, end // DEV_SHARE) for end in sent]
     train = tuple(end - k for end, k in zip(sent, kept, strict=True))
@@ -412,29 +325,10 @@ def nested(ends: Sequence[int], dev: Stretch | None = None) -> Schedule:
 
 
 def grouped(ends: Sequence[int], sizes: Sequence[int], dev: Stretch | None = None) -> Schedule:
-    """Move the ends of blocks to ends of groups, so that no group is ever split.
-
-    Parameters
-    ----------
-    ends
-        Ends of the blocks if groups could be split.
-    sizes
-        Number of examples of each group, in the order in which the groups are sent.
-    dev
-        Beginning and end of an external dev set. Without one the last groups of the part already
-        sent, as many as hold a tenth of it, are the dev set; where a block is a single group there
-        is no other choice than its last tenth.
-
-    Returns
-    -------
-    Schedule
-        Fewer blocks than `ends` where several would end in the same group.
-
-    Raises
-    ------
-    WordbiasError
-        If there are fewer than two groups.
-    """
+    """Move the ends of blocks to ends of groups: no group is ever split."""
+    # There are fewer blocks where several would end in the same group. Without an external dev set
+    # the last groups that hold a tenth of the part already sent are the dev set; where a block is a
+    # single group there is no other choice than its last tenth.
     stops = np.cumsum(sizes)
     if len(stops) < 2:
         raise WordbiasError(
@@ -467,17 +361,7 @@ def uniform_codelength(n: int, k: int) -> float:
 
 
 def online_codelength(t1: int, k: int, nats: float) -> float:
-    """Return the bits of the online code.
-
-    Parameters
-    ----------
-    t1
-        Examples of the first block, sent without a model.
-    k
-        Number of classes.
-    nats
-        Cross-entropy of all other blocks, summed.
-    """
+    """Return the bits of the online code of a first block and cross-entropies in nats."""
     return t1 * math.log2(k) + nats / LN2
 
 
@@ -491,13 +375,6 @@ def share_compression(labels: NDArray[Any], first: float) -> float:
 
     It is ``log2 K / H`` but for the first block, which is sent without a model: 1 if the classes
     are equally frequent, and nearly 2 for two classes of which one has 11 %.
-
-    Parameters
-    ----------
-    labels
-        Labels, shape ``(n,)``.
-    first
-        Share of the first block in the data: t1 / n.
     """
     counts = np.unique(labels, return_counts=True)[1]
     if len(counts) < 2:
@@ -508,15 +385,7 @@ def share_compression(labels: NDArray[Any], first: float) -> float:
 
 
 def to_published(bits: float, f1: float) -> float:
-    """Convert a compression of bits into one as published.
-
-    Parameters
-    ----------
-    bits
-        Uniform codelength in bits by a codelength in bits; as published nats are added to bits.
-    f1
-        Share of the first block in the data: t1 / n.
-    """
+    """Convert a compression of bits into one as published, which adds nats to bits."""
     return 1 / (f1 + (1 / bits - f1) * LN2)
 
 
@@ -524,17 +393,7 @@ def to_published(bits: float, f1: float) -> float:
 
 
 def code_rows(examples: Labelled, coded: Sequence[Coded], *, one_layer: bool = False) -> list[Row]:
-    """Return the rows of online codes, layer by layer.
-
-    Parameters
-    ----------
-    examples
-        Vectors and labels.
-    coded
-        Their codes, from `wordbias.probes.mdl.online_codes`.
-    one_layer
-        Leave out the number of the layer, for vectors that have no layers.
-    """
+    """Return the rows of online codes, layer by layer."""
     rows: list[Row] = []
     for layer in dict.fromkeys(one.code.layer for one in coded):
         chosen = [one for one in coded if one.code.layer == layer]

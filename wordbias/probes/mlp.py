@@ -21,13 +21,8 @@ if TYPE_CHECKING:
 
 
 def initial_weights(seed: int, block: int, d: int, classes: int) -> Floats:
-    """Draw a probe's initial weights as torch's ``nn.Linear`` does, each layer in ±1/√inputs.
-
-    Returns
-    -------
-    array of float32, shape (P,)
-        Weights ``(h, d)`` and bias ``(h,)`` of the hidden layer, then ``(K, h)`` and ``(K,)``.
-    """
+    """Draw a probe's initial weights, (P,), as ``nn.Linear`` does, each layer in ±1/√inputs."""
+    # Weights (h, d) and bias (h,) of the hidden layer, then (K, h) and (K,).
     h = hidden_units(d)
     rng = np.random.default_rng([seed, block])
     hidden = rng.uniform(-1, 1, h * d + h) / np.sqrt(d)

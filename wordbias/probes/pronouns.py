@@ -48,27 +48,13 @@ Measures = tuple[str, str, str]
 
 @dataclass(frozen=True, eq=False)
 class Pronouns:
-    """Leans of occupations, and their summaries.
+    """Leans of occupations, and their summaries."""
 
-    Attributes
-    ----------
-    women
-        Percent of women in each occupation.
-    lean
-        Lean of each occupation towards she, shape ``(n,)``.
-    gap
-        Mean lean.
-    stereotype
-        Rank correlation of the lean with the share of women.
-    measures
-        Names of the measures in the rows.
-    """
-
-    women: Mapping[str, float]
-    lean: Array = field(repr=False)
-    gap: Estimate
-    stereotype: Estimate
-    measures: Measures = (STEREOTYPE, GAP, LEAN)
+    women: Mapping[str, float]  # percent of women in each occupation
+    lean: Array = field(repr=False)  # lean of each occupation towards she, shape `(n,)`
+    gap: Estimate  # mean lean
+    stereotype: Estimate  # rank correlation of the lean with the share of women
+    measures: Measures = (STEREOTYPE, GAP, LEAN)  # names of the measures in the rows
 
     @classmethod
     def of(
@@ -80,19 +66,7 @@ class Pronouns:
         *,
         seed: int = 0,
     ) -> Pronouns:
-        """Measure unit vectors of sentences.
-
-        Parameters
-        ----------
-        occupations
-            Vectors of the sentences about each occupation, shape ``(n, templates, d)``.
-        she, he
-            Vectors of the pronouns' sentences, shape ``(templates, d)``.
-        women
-            Percent of women in each occupation, in the order of `occupations`.
-        seed
-            Seed of the bootstrap over occupations.
-        """
+        """Measure unit vectors of sentences, (n, templates, d), and of pronouns, (templates, d)."""
         return cls.of_leans(leans(occupations, she, he), women, seed=seed)
 
     @classmethod
@@ -166,10 +140,9 @@ class Chance:
 
     @classmethod
     def permuted(cls, lean: Array, women: Mapping[str, float], *, seed: int = 0) -> Chance:
-        """Correlate leans with permuted shares of women; take the middle 95 % of the values.
-
-        The order of the shares that is opposite to a permutation counts too, so that the mean is 0.
-        """
+        """Correlate leans with permuted shares of women; take the middle 95 % of the values."""
+        # The order of the shares that is opposite to a permutation counts too, which makes the mean
+        # 0.
         rng, share = np.random.default_rng(seed), np.array(list(women.values()), np.float64)
         drawn = [spearman(lean, rng.permutation(share)) for _ in range(PERMUTATIONS)]
         both = np.array([*drawn, *(-x for x in drawn)])

@@ -26,26 +26,7 @@ Array = NDArray[np.float64]
 
 
 class Seat:
-    """SEAT of one query.
-
-    Parameters
-    ----------
-    query
-        Query with the words of X, Y, A and B.
-    vectors
-        Vectors of the sentences of each word, shape ``(templates, d)``.
-    seed
-        Seed of the bootstrap samples and of the permutation test.
-    alternative
-        ``greater``, or ``two-sided`` where the order of X and Y means nothing.
-
-    Attributes
-    ----------
-    estimate
-        The effect size d.
-    p
-        p of the permutation test; None where d is undefined.
-    """
+    """SEAT of one query, on vectors of the sentences of each word, (templates, d)."""
 
     query: Query
     estimate: Estimate

@@ -53,22 +53,13 @@ TextPairsLike = TableLike
 
 @dataclass(frozen=True, eq=False)
 class TextPairs:
-    """Pairs of texts, with a rating of how similar they are or without.
-
-    Attributes
-    ----------
-    name
-        File of the pairs.
-    first, second
-        The texts; without ratings, second texts that belong to the first.
-    ratings
-        Shape ``(n,)``; None for retrieval.
-    """
+    """Pairs of texts, with a rating of how similar they are or without."""
 
     name: str
+    # the texts; without ratings, second texts that belong to the first
     first: tuple[str, ...] = field(repr=False)
     second: tuple[str, ...] = field(repr=False)
-    ratings: Array | None = field(default=None, repr=False)
+    ratings: Array | None = field(default=None, repr=False)  # shape `(n,)`; None for retrieval
 
     def __len__(self) -> int:
         return len(self.first)
@@ -87,24 +78,10 @@ class TextPairs:
         similarity: str = "cosine",
         seed: int = 0,
     ) -> list[Row]:
-        """Return the quality of two models on the pairs, and the change with its interval.
-
-        Parameters
-        ----------
-        before, after
-            Vectors of the first and of the second texts, each of shape ``(n, d)``.
-        similarity
-            ``dot``, the inner product; by anything else the cosine.
-        seed
-            Seed of the bootstrap over pairs, or over first texts.
-
-        Returns
-        -------
-        list of Row
-            ``sts``, Spearman's correlation with the ratings; or ``retrieval-recall``, the share of
-            a text's partners among the ten most similar second texts, and ``retrieval-rank``, the
-            mean reciprocal rank of its best one.
-        """
+        """Return the quality of two models on the pairs, and the change with its interval."""
+        # `sts` is Spearman's correlation with the ratings; `retrieval-recall` the share of a text's
+        # partners among the ten most similar second texts, `retrieval-rank` the mean reciprocal
+        # rank of its best one.
         found = [self._estimates(*both, similarity, seed) for both in (before, after)]
         rows = []
         for measure, old in found[0].items():
@@ -133,11 +110,9 @@ class TextPairs:
         }
 
     def _retrieved(self, x: Array, y: Array) -> Iterator[tuple[float, float]]:
-        """Yield recall and reciprocal rank of each distinct first text.
-
-        Equally similar texts, up to rounding, count as ranked before its partners; the text itself
-        is not ranked.
-        """
+        """Yield recall and reciprocal rank of each distinct first text."""
+        # Equally similar texts, up to rounding, count as ranked before its partners; the text
+        # itself is not ranked.
         queries = {text: i for i, text in reversed([*enumerate(self.first)])}
         texts = {text: i for i, text in reversed([*enumerate(self.second)])}
         places = {text: place for place, text in enumerate(texts)}
@@ -169,18 +144,10 @@ def _comparable(x: Vectors, similarity: str) -> Array:
 
 
 def load_text_pairs(source: TextPairsLike) -> TextPairs:
-    """Read pairs of texts: TSV, CSV, JSON lines, Parquet, or columns in memory.
-
-    The columns are found by their names, such as ``sentence1``, ``sentence2`` and ``score``, or
-    ``query`` and ``positive``; else a table of exactly two or three columns is taken in order, the
-    ratings being the one that has numbers only.
-
-    Raises
-    ------
-    WordbiasError
-        If the columns are not clear, a cell is empty, a rating is no number, or there are too few
-        pairs to measure anything.
-    """
+    """Read pairs of texts: TSV, CSV, JSON lines, Parquet, or columns in memory."""
+    # The columns are found by their names, such as sentence1, sentence2 and score, or query and
+    # positive; else a table of exactly two or three columns is taken in order, the ratings being
+    # the one that has numbers only.
     file = Path(source) if isinstance(source, (str, os.PathLike)) else None
     opened = open_table(source, "pairs")
     lines, bad = list(opened.lines), BadRows(opened.name)

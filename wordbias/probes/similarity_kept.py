@@ -31,23 +31,8 @@ def kept_rows(
     pool: tuple[Array, Array] | None = None,
     seed: int = 0,
 ) -> list[Row]:
-    """Compare the cosines of all pairs of sentences before and after, and nearest sentences.
-
-    Parameters
-    ----------
-    before, after
-        Unit vectors of the same sentences, shape ``(n, d)``.
-    pool
-        Unit vectors of further sentences, among which neighbours are looked for as well.
-    seed
-        Seed of the bootstrap over sentences: a pair is drawn as often as both of its sentences.
-
-    Returns
-    -------
-    list of Row
-        Spearman's correlation of the cosines before and after, their mean absolute change, and the
-        share of the `NEAREST` nearest sentences that stayed.
-    """
+    """Compare the cosines of all pairs of sentences before and after, and nearest sentences."""
+    # All are unit vectors. In the bootstrap a pair is drawn as often as both of its sentences.
     n = len(before)
     i, j = np.triu_indices(n, 1)
     old, new = (np.einsum("nd,nd->n", x[i], x[j]) for x in (before, after))

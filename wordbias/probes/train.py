@@ -1,13 +1,10 @@
 """Training of many probes at once: jobs, common batches, early stopping, best weights, tests.
 
-A job has a recipe and a schedule of training, dev and test examples for each of its probes.
-
-Blocks are prefixes of one order and batches keep their order, so at step t of an epoch every
-block's probe reads the same batch, and one matrix product serves them all. A block whose epoch is
-shorter waits for the largest. Columns of probes are sorted by the size of their blocks and rows by
-that of their largest block still trained: the probes that take part in a step are a corner of the
-stack, a view. Probes that have stopped are left out from the next epoch on, once their whole row
-or column has.
+Blocks are prefixes of one order and batches keep their order: at step t of an epoch every block's
+probe reads the same batch, and one matrix product serves them all. A block whose epoch is shorter
+waits for the largest. Columns of probes are sorted by the size of their blocks and rows by that of
+their largest block still trained: the probes that take part in a step are a corner of the stack, a
+view. Stopped probes are left out once their whole row or column has stopped.
 
 This is not the loop of `wordbias.training`: the same code trains in numpy and in torch without
 autograd, the stack shrinks while it trains, and seconds of training need no checkpoint.
@@ -50,34 +47,22 @@ _TILE = 1 << 21  # numbers of examples that are scored at once
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of training a probe; the defaults are those of Orgad et al. (2022).
+    """Settings of training a probe; the defaults are those of Orgad et al. (2022)."""
 
-    Attributes
-    ----------
-    probe
-        ``linear``, or ``mlp``: half as many hidden units as dimensions, tanh.
-    epochs
-        Maximum number of epochs.
-    batch
-        Examples in a batch; the batches keep their order in every epoch. The loss of a batch is
-        the sum of those of its examples.
-    rate, decay
-        Learning rate and weight decay of AdamW; its other settings are torch's defaults.
-    patience, tolerance
-        Early stopping: training ends when the loss on dev, summed, in nats, has not fallen by
-        `tolerance` in more than `patience` epochs.
-    last
-        Use a probe's last weights instead of its best on dev, as the released code does: it keeps
-        a reference to the live weights, which go on changing. Wrong, and off by default.
-    """
-
-    probe: str = "linear"
+    probe: str = "linear"  # `linear`, or `mlp`: half as many hidden units as dimensions, tanh
     epochs: int = 50
+    # examples in a batch; the batches keep their order in every epoch. The loss of a batch is the
+    # sum of those of its examples.
     batch: int = 16
+    # learning rate and weight decay of AdamW; its other settings are torch's defaults
     rate: float = 1e-3
     decay: float = 0.01
+    # early stopping: training ends when the loss on dev, summed, in nats, has not fallen by
+    # `tolerance` in more than `patience` epochs
     patience: int = 4
     tolerance: float = 1e-3
+    # use a probe's last weights instead of its best on dev, as the released code does: it keeps a
+    # reference to the live weights, which go on changing. Wrong, and off by default.
     last: bool = False
 
     def __post_init__(self) -> None:
@@ -97,67 +82,34 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Training, dev and test examples of each of `B` probes, as places in an order of the examples.
+    """Training, dev and test examples of each of `B` probes, as places in an order."""
 
-    Attributes
-    ----------
-    train
-        Number of training examples of each probe, from the beginning of the order.
-    dev, test
-        Beginning and end of the dev and of the test examples of each probe.
-    """
-
+    # number of training examples of each probe, from the beginning of the order
     train: tuple[int, ...]
-    dev: tuple[Stretch, ...]
+    dev: tuple[Stretch, ...]  # beginning and end of the dev and of the test examples of each probe
     test: tuple[Stretch, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """The probes of one layer, one order of the examples and one schedule.
+    """The probes of one layer, one order of the examples and one schedule."""
 
-    Attributes
-    ----------
-    layer
-        Place of the layer among the vectors.
-    labels
-        Codes 0 to K - 1, shape ``(n,)``.
-    order
-        Order of the examples, shape ``(n,)``; those of an external dev set come last.
-    schedule
-        Training, dev and test examples of each probe.
-    seed
-        Seed of the probes' initial weights.
-    """
-
-    layer: int
-    labels: Integers
-    order: Integers
+    layer: int  # place of the layer among the vectors
+    labels: Integers  # codes 0 to K - 1, shape `(n,)`
+    order: Integers  # order of the examples, shape `(n,)`; those of an external dev set come last
     schedule: Schedule
     seed: int
 
 
 @dataclass(frozen=True)
 class Result:
-    """Result of one probe on its test examples.
+    """Result of one probe on its test examples."""
 
-    Attributes
-    ----------
-    loss
-        Cross-entropy, summed, in nats.
-    right, n
-        Number of correct predictions, and of test examples.
-    epochs
-        Number of epochs of training.
-    best
-        Epoch whose weights were tested.
-    """
-
-    loss: float
-    right: int
+    loss: float  # cross-entropy, summed, in nats
+    right: int  # number of correct predictions, and of test examples
     n: int
     epochs: int
-    best: int
+    best: int  # epoch whose weights were tested
 
     @property
     def accuracy(self) -> float:
@@ -173,21 +125,7 @@ def make_jobs(
     types: Integers | None = None,
     control: bool = True,
 ) -> list[Job]:
-    """Return the jobs of all layers and seeds: layer by layer, in each seed by seed.
-
-    Parameters
-    ----------
-    examples
-        Vectors and labels.
-    seeds
-        Seeds of initial weights and control labels, which all layers share.
-    plans
-        Order and schedule of each seed.
-    types
-        Code of each example's type; see `wordbias.probes.inputs.control_labels`.
-    control
-        Follow each job by one of the control task.
-    """
+    """Return the jobs of all layers and seeds: layer by layer, in each seed by seed."""
     labels = [[examples.label.codes] * len(seeds)]
     if control:
         labels.append([control_labels(examples.label.codes, types, seed) for seed in seeds])
@@ -230,30 +168,7 @@ def train_jobs(
     device: str | None = None,
     name: str = "probing",
 ) -> list[list[Result]]:
-    """Train and test every probe of every job.
-
-    The result does not depend on the number of threads.
-
-    Parameters
-    ----------
-    vectors
-        Shape ``(L, n, d)``, any float type, possibly memory-mapped; stays as it is.
-    jobs
-        Jobs, whose layers are places in `vectors`.
-    classes
-        Number of classes, K.
-    recipe
-        Recipe of training.
-    device
-        Device of MLP probes, which torch trains; linear probes run in numpy.
-    name
-        Title of the progress bar.
-
-    Returns
-    -------
-    list of list of Result
-        One list for each job, with one item for each block.
-    """
+    """Train and test every probe of every job, whatever the number of threads."""
     make: Make = LinearProbes
     one_by_one = False
     bounded: AbstractContextManager[None] = nullcontext()
@@ -315,23 +230,7 @@ class StoppedError(Exception):
 
 
 class Stack:
-    """Probes of jobs with equal schedules, trained together: a row for each job, a column a block.
-
-    Parameters
-    ----------
-    make
-        Class of the probes, or a function that makes them.
-    vectors
-        Shape ``(L, n, d)``, C-contiguous or one layer of it.
-    jobs
-        Jobs with equal schedules.
-    classes
-        Number of classes.
-    recipe
-        Recipe of training.
-    blocks
-        Numbers of the schedule's blocks; all of them by default.
-    """
+    """Probes of jobs with equal schedules, trained together: a row a job, a column a block."""
 
     examples: NDArray[np.intp]
     labels: NDArray[np.intp]
@@ -369,15 +268,7 @@ class Stack:
         self.state.going[:] = np.isin(np.arange(len(self.sizes)), self.blocks)
 
     def train(self, finished: Callable[[int], object], stop: threading.Event) -> None:
-        """Train until every probe has stopped.
-
-        Parameters
-        ----------
-        finished
-            Called after each epoch with the number of probes that stopped in it.
-        stop
-            Set to end the training with `StoppedError`.
-        """
+        """Train until every probe has stopped; `finished` gets the number that stopped."""
         for epoch in range(self.recipe.epochs):
             if stop.is_set():
                 raise StoppedError
@@ -447,10 +338,8 @@ class Stack:
         return [Result(float(x), int(k), end - start, int(e), int(b)) for x, k, e, b in counted]
 
     def _tiles(self, rows: Integers, where: Stretch) -> Iterator[tuple[Integers, Integers]]:
-        """Yield the examples of a stretch and their labels, as many as are scored at once.
-
-        Their number does not depend on the stack: sums of losses are the same to the last bit.
-        """
+        """Yield the examples of a stretch and their labels, in tiles that are scored at once."""
+        # Their number does not depend on the stack: sums of losses are the same to the last bit.
         size = max(1, _TILE // (self.dim * ROWS))
         for start in range(*where, size):
             part = slice(start, min(start + size, where[1]))
@@ -459,24 +348,12 @@ class Stack:
 
 @dataclass
 class EarlyStopping:
-    """Early stopping of each probe apart from the others; each array has the shape ``(S, B)``.
+    """Early stopping of each probe apart from the others; each array has the shape ``(S, B)``."""
 
-    Attributes
-    ----------
-    going
-        Mask of the probes that are still trained.
-    lowest
-        Lowest loss on dev.
-    waited
-        Epochs since the lowest loss.
-    epochs, best
-        Number of epochs of training, and the epoch whose weights are kept.
-    """
-
-    going: NDArray[np.bool_]
+    going: NDArray[np.bool_]  # mask of the probes that are still trained
     lowest: Floats
-    waited: Integers
-    epochs: Integers
+    waited: Integers  # epochs since the lowest loss
+    epochs: Integers  # number of epochs of training, and the epoch whose weights are kept
     best: Integers
 
     @classmethod
@@ -502,20 +379,7 @@ class EarlyStopping:
 
 
 def cross_entropy(z: NDArray[np.floating[Any]], y: Integers) -> Floats:
-    """Return -ln softmax(z)[y] for every example.
-
-    Parameters
-    ----------
-    z
-        Scores, shape ``(…, K)``.
-    y
-        Classes, shape ``(…)``.
-
-    Returns
-    -------
-    array of float64, shape (…)
-        In nats.
-    """
+    """Return -ln softmax(z)[y] in nats for every example, of scores (…, K) and classes (…)."""
     z = z.astype(np.float64)
     z -= z.max(-1, keepdims=True)
     chosen = np.take_along_axis(z, y[..., None], -1)[..., 0]

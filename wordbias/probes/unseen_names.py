@@ -42,20 +42,12 @@ SEEDS = tuple(range(10))
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Online codes of the groups of names, at one layer.
+    """Online codes of the groups of names, at one layer."""
 
-    Attributes
-    ----------
-    codes
-        Code of the labels and of the control task under each seed.
-    scale
-        Divisor of the vectors.
-    neutral
-        What the shares of the groups alone give, by measure.
-    """
-
+    # code of the labels and of the control task under each seed
     codes: tuple[Coded, ...] = field(repr=False)
-    scale: float
+    scale: float  # divisor of the vectors
+    # what the shares of the groups alone give, by measure
     neutral: Mapping[str, float] = field(repr=False)
 
     def rows(
@@ -66,19 +58,10 @@ class Reading:
         before: Reading | None = None,
         chance: Reading | None = None,
     ) -> list[Row]:
-        """Return compression, accuracy and selectivity: means over the seeds, with intervals.
-
-        The intervals are Student's over the seeds: other orders of the same names, and other
-        initial weights. Changes are paired by the seed. A value is beyond chance if its interval
-        lies above the control task under every seed.
-
-        Parameters
-        ----------
-        before
-            The same before a projection.
-        chance
-            Codes whose control task is the chance level; by default these.
-        """
+        """Return compression, accuracy and selectivity: means over the seeds, with intervals."""
+        # The intervals are Student's over the seeds: other orders of the same names, and other
+        # initial weights. Changes are paired by the seed. A value is beyond chance if its interval
+        # lies above the control task under every seed.
         at_chance = self if chance is None else chance
         rows = []
         for measure, own in _VALUES.items():
@@ -122,25 +105,8 @@ def read_names(
     seeds: Sequence[int] = SEEDS,
     recipe: Recipe | None = None,
 ) -> list[Reading]:
-    """Train the probes of several layers together.
-
-    Parameters
-    ----------
-    vectors
-        Vectors of the sentences at each layer, shape ``(L, n, d)``.
-    groups, names
-        Group of each sentence, and the name or word in it.
-    scales
-        Numbers to divide the vectors of each layer by; by default the root of their mean square.
-        After a projection they are those before, so that shorter vectors are not made longer again.
-    seeds
-        Seeds, each with an order of the names and initial weights of its own.
-
-    Raises
-    ------
-    WordbiasError
-        If there are too few names, or a vector is not finite.
-    """
+    """Train the probes of several layers, (L, n, d), together."""
+    # After a projection the scales are those before: shorter vectors are not made longer again.
     given = Labelled.of(vectors, np.asarray(groups), name="names")
     scales = given.sizes() if scales is None else scales
     examples = given.scaled(scales)

@@ -45,13 +45,7 @@ _MORE_SPACE = re.compile(r" ")
 
 
 def names_by_group(groups: GroupsLike | None) -> tuple[Names, bool]:
-    """Return first names by group, and whether the attribute is gender.
-
-    Raises
-    ------
-    WordbiasError
-        If the groups have no first names, or a group fewer than two.
-    """
+    """Return first names by group, and whether the attribute is gender."""
     if groups is None or groups == "gender":
         known = unambiguous_names()
         return {"female": known.female, "male": known.male}, True
@@ -74,28 +68,15 @@ def names_by_group(groups: GroupsLike | None) -> tuple[Names, bool]:
 
 @dataclass(frozen=True)
 class NameSets:
-    """Sets of two names of each group.
-
-    Attributes
-    ----------
-    groups
-        Names of the groups.
-    sets
-        ``sets[s][g]`` has the two names of group g in set s.
-    """
+    """Sets of two names of each group."""
 
     groups: tuple[str, ...]
+    # `sets[s][g]` has the two names of group g in set s
     sets: Sequence[Sequence[tuple[str, str]]] = field(repr=False)
 
     @classmethod
     def of(cls, names: Names, lengths: Lengths, seed: int) -> NameSets:
-        """Match names by their number of tokens and their places in the lists, in random order.
-
-        Raises
-        ------
-        WordbiasError
-            If there is one group only, or no number of tokens has two names of each group.
-        """
+        """Match names by their number of tokens and their places in the lists, in random order."""
         if len(names) < 2:
             raise WordbiasError(
                 f"expected first names of two groups, found those of {listed(names) or 'none'}; "
@@ -130,28 +111,17 @@ class NameSets:
 
 @dataclass(frozen=True, eq=False)
 class Versions:
-    """Texts, and what they are changed to, with other names in each draw.
+    """Texts, and what they are changed to, with other names in each draw."""
 
-    Attributes
-    ----------
-    kinds
-        Kinds of the versions; the first is that of the text that the others are compared with.
-    texts
-        ``texts[r][kind]`` has the version of each text in draw r.
-    places
-        Which of the texts have versions, in order; the others are as given in every version.
-    sets
-        Number of the set of names of each text that has versions, shape ``(draws, n)``.
-    codes, others
-        Group of each of them as given, shape ``(n,)``, and after the change, ``(draws, n)``.
-    groups
-        Names of the groups.
-    """
-
+    # kinds of the versions; the first is that of the text that the others are compared with
     kinds: tuple[str, ...]
+    # `texts[r][kind]` has the version of each text in draw r
     texts: Sequence[Mapping[str, Sequence[str]]] = field(repr=False)
+    # which of the texts have versions, in order; the others are as given in every version
     places: Integers = field(repr=False)
+    # number of the set of names of each text that has versions, shape `(draws, n)`
     sets: Integers = field(repr=False)
+    # group of each of them as given, shape `(n,)`, and after the change, `(draws, n)`
     codes: Integers = field(repr=False)
     others: Integers = field(repr=False)
     groups: tuple[str, ...] = ()
@@ -188,29 +158,13 @@ def versions_of(
     seed: int,
     where: Callable[[int], str],
 ) -> Versions:
-    """Change the first name in each text, or fill the places of a template.
-
-    Parameters
-    ----------
-    texts
-        Texts; if one has a place such as ``{name}``, all are templates.
-    names, sets
-        Names by group, which are looked for, and the sets of those that are put in their place.
-    draws
-        Number of sets for each text, at most; fewer if each then has sets of its own.
-    gendered
-        Also change pronouns and gendered words.
-    where
-        Function that names a text in messages.
-
-    Raises
-    ------
-    WordbiasError
-        If a template has no place for a name, or one that is not known; or if no text has a name.
-    """
+    """Change the first name in each text, or fill the places of a template."""
+    # If a text has a place such as {name}, all are templates. `gendered` also changes pronouns and
+    # gendered words.
     template = is_template(texts)
     codes = {name: g for g, words in enumerate(names.values()) for name in words}
-    known = [_pattern_of(codes).findall(text) for text in texts]
+    pattern = _pattern_of(codes)
+    known = [pattern.findall(text) for text in texts]
     if template:
         _check_places(texts, sets.groups, where)
         found: dict[int, str | None] = dict.fromkeys(range(len(texts)))
@@ -316,25 +270,7 @@ def _around(text: str, pattern: re.Pattern[str], new: str, swapper: Swapper) -> 
 def with_synonyms(
     versions: Versions, synonyms: Sequence[tuple[str, str]], names: Names
 ) -> tuple[Versions, int]:
-    """Add versions of the texts as given in which words are replaced by their synonyms.
-
-    Parameters
-    ----------
-    synonyms
-        Words or phrases, and what is put in their place, in their case.
-    names
-        First names by group, which are never replaced.
-
-    Returns
-    -------
-    Versions, int
-        Also the number of texts that have such a word.
-
-    Raises
-    ------
-    WordbiasError
-        If a word has two synonyms.
-    """
+    """Add versions of the texts in which words, but no first names, become their synonyms."""
     other: dict[str, str] = {}
     for first, second in synonyms:
         if other.setdefault(first.lower(), second) != second:

@@ -46,43 +46,24 @@ QUERIES, BOTH = "queries", "queries and names"
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Pools of the queries under one draw of names, and the ranks of their documents.
+    """Pools of the queries under one draw of names, and the ranks of their documents."""
 
-    Attributes
-    ----------
-    ids
-        Numbers of the documents, shape ``(n, m)``.
-    ranks
-        Ranks by version, shape ``(n, m)``.
-    scores
-        Scores by version, where documents are changed; ``-inf`` where there is no document.
-    """
-
-    ids: Integers = field(repr=False)
-    ranks: Mapping[str, Integers] = field(repr=False)
+    ids: Integers = field(repr=False)  # numbers of the documents, shape `(n, m)`
+    ranks: Mapping[str, Integers] = field(repr=False)  # ranks by version, shape `(n, m)`
+    # scores by version, where documents are changed; `-inf` where there is no document
     scores: Mapping[str, Float] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """How lists are read: their length, the ranks that count, and what is relevant.
+    """How lists are read: their length, the ranks that count, and what is relevant."""
 
-    Attributes
-    ----------
-    k
-        Number of first ranks that count.
-    depth
-        Length of the lists.
-    gains
-        Function that returns the relevance of the documents of pools, shape ``(n, m)``; None if it
-        is not known.
-    ideal
-        Discounted gain of the best list of each query, shape ``(n,)``.
-    """
-
-    k: int
-    depth: int
+    k: int  # number of first ranks that count
+    depth: int  # length of the lists
+    # function that returns the relevance of the documents of pools, shape `(n, m)`; None if it is
+    # not known
     gains: Callable[[Integers], Float] | None = None
+    # discounted gain of the best list of each query, shape `(n,)`
     ideal: Float = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -91,10 +72,7 @@ class Lists:
         return (OVERLAP, RBO, SHIFT, *([] if self.gains is None else [NDCG]))
 
     def values(self, gains: Float | None, first: Integers, second: Integers) -> Float:
-        """Return the measures of a change from one list to another, shape ``(measures, n)``.
-
-        `gains` has the relevance of the documents of the pools, if it is known.
-        """
+        """Return the measures of a change from one list to another, shape ``(measures, n)``."""
         found = [
             overlap(first, second, self.k),
             rbo(first, second, self.depth, persistence(self.k)),
@@ -123,19 +101,8 @@ def change_rows(
     seed: int,
     test: bool = True,
 ) -> list[Row]:
-    """Return what each version changes, and what a change of the group does more than another.
-
-    Parameters
-    ----------
-    ranked
-        Pools and ranks by draw of names.
-    of_documents
-        The documents are changed, not the queries.
-    draws
-        Number of bootstrap samples.
-    test
-        Add intervals and p; without, the rows are only values.
-    """
+    """Return what each version changes, and what a change of the group does more than another."""
+    # Without `test`, the rows are only values.
     kinds = [kind for kind in versions.kinds if kind != GIVEN]
     null = next((kind for kind in (SAME, MEANINGLESS) if kind in kinds), None)
     about = [kind for kind in kinds if kind in OF_GROUP] if null is not None else []
@@ -293,22 +260,10 @@ def exposure_rows(
     draws: int,
     seed: int,
 ) -> list[Row]:
-    """Return the exposure and the selection rate of documents by group, and their ratios.
-
-    Parameters
-    ----------
-    groups
-        Names of the groups.
-    codes
-        Group of each document by version, for each draw of names, shape ``(documents,)``; −1 of
-        none.
-    kinds
-        Versions that are read together: the texts as given; or those with another name, of the own
-        and of another group. Each document then stands in the lists once with each group.
-    sets
-        Set of names of each document by draw, whose documents change groups together for the chance
-        level; by default the groups of the documents are permuted.
-    """
+    """Return the exposure and the selection rate of documents by group, and their ratios."""
+    # `kinds` are versions that are read together: each document then stands in the lists once with
+    # each group. Documents of a set of names change groups together for the chance level. The group
+    # −1 is none.
     found: list[Row] = []
     for measure, ratio, weight in (
         (EXPOSURE, EXPOSURE_RATIO, exposure),
@@ -372,11 +327,9 @@ def _chance(
     versions: int,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """Return what ratio groups have that mean nothing.
-
-    A document changes its group in all versions alike, so that what the rest of its text does stays
-    the same for both groups.
-    """
+    """Return what ratio groups have that mean nothing."""
+    # A document changes its group in all versions alike: what the rest of its text does stays the
+    # same for both groups.
     given = of[0]
     there = np.flatnonzero(given >= 0)
     ratios = np.empty(EXCHANGES)

@@ -38,22 +38,7 @@ def blocks_of(vectors: Float32, rows: int = ROWS) -> Blocks:
 
 
 def nearest(queries: Float32, documents: Blocks, depth: int) -> tuple[Integers, Float]:
-    """Return the documents with the largest dot products, and these, largest first.
-
-    Parameters
-    ----------
-    queries
-        Shape ``(n, d)``, of length one.
-    documents
-        Blocks of vectors of length one.
-    depth
-        Number of documents; at most as many as there are.
-
-    Returns
-    -------
-    ndarray, ndarray
-        Numbers of the documents and their scores, shape ``(n, depth)``.
-    """
+    """Return the documents with the largest dot products, and these, largest first, (n, depth)."""
     distinct, places = np.unique(queries, axis=0, return_inverse=True)
     n, start = len(distinct), 0
     found_ids: list[Integers] = [np.zeros(0, np.intp)] * n
@@ -80,19 +65,9 @@ def nearest(queries: Float32, documents: Blocks, depth: int) -> tuple[Integers, 
 
 
 def pooled_ranks(lists: Sequence[Integers]) -> tuple[Integers, Integers]:
-    """Return each query's pool, the documents in any of its lists, and their rank in each list.
-
-    Parameters
-    ----------
-    lists
-        Lists of `v` versions of the queries or documents, each of shape ``(n, depth)``.
-
-    Returns
-    -------
-    ids, ranks
-        Shapes ``(n, m)`` and ``(v, n, m)``. Ranks count from 1; of what is not in a list the rank
-        is ``depth + 1``. A pool with fewer than m documents ends in `NOBODY`.
-    """
+    """Return each query's pool, the documents in any of its lists, and their rank in each list."""
+    # Shapes (n, m) and (v, n, m). Ranks count from 1; of what is not in a list the rank is depth +
+    # 1. A pool with fewer than m documents ends in `NOBODY`.
     n, depth = lists[0].shape
     pools = [np.unique(np.concatenate([one[i] for one in lists])) for i in range(n)]
     ids = np.full((n, max(map(len, pools))), NOBODY)
@@ -105,13 +80,8 @@ def pooled_ranks(lists: Sequence[Integers]) -> tuple[Integers, Integers]:
 
 
 def ranks_of(scores: Float, depth: int) -> Integers:
-    """Rank the documents of pools by their scores; beyond `depth` the rank is ``depth + 1``.
-
-    Parameters
-    ----------
-    scores
-        Shape ``(…, m)``, ``-inf`` where there is no document. Of equal scores the first is first.
-    """
+    """Rank the documents of pools, (…, m), by their scores; beyond `depth` it is depth + 1."""
+    # -inf where there is no document. Of equal scores the first is first.
     order = np.argsort(-scores, axis=-1, kind="stable")
     ranks = np.empty(scores.shape, np.intp)
     np.put_along_axis(ranks, order, np.arange(1, scores.shape[-1] + 1), axis=-1)
@@ -123,22 +93,14 @@ def ranks_of(scores: Float, depth: int) -> Integers:
 
 
 def overlap(first: Integers, second: Integers, k: int) -> Float:
-    """Return the share of the first k documents that two lists have in common.
-
-    Parameters
-    ----------
-    first, second
-        Ranks over a pool, shape ``(…, m)``.
-    """
+    """Return the share of the first k documents that two lists, ranks (…, m), have in common."""
     shared: Float = (np.maximum(first, second) <= k).sum(axis=-1) / k
     return shared
 
 
 def rank_shift(first: Integers, second: Integers, k: int) -> Float:
-    """Return by how many ranks the first k documents of the first list move, on average.
-
-    A document that leaves the list counts as the next one behind its end.
-    """
+    """Return by how many ranks the first k documents of the first list move, on average."""
+    # A document that leaves the list counts as the next one behind its end.
     moved: Float = (np.abs(second - first) * (first <= k)).sum(axis=-1) / k
     return moved
 
@@ -153,16 +115,8 @@ def rbo(first: Integers, second: Integers, depth: int, p: float) -> Float:
 
     .. math:: \frac{X_D}{D} p^D + (1 - p) \sum_{d=1}^{D} \frac{X_d}{d} p^{d-1}
 
-    with :math:`X_d` documents in the first d of both lists, which are of length D.
-
-    Parameters
-    ----------
-    first, second
-        Ranks over a pool, shape ``(…, m)``.
-    depth
-        Length D of both lists.
-    p
-        Persistence, from 0 to below 1: each next document is looked at with this probability.
+    with :math:`X_d` documents in the first d of both lists, which are of length D. With probability
+    p the next document is looked at.
     """
     d = np.arange(1, depth + 1)
     terms = p ** (d - 1.0) / d
@@ -174,10 +128,8 @@ def rbo(first: Integers, second: Integers, depth: int, p: float) -> Float:
 
 
 def rbo_residual(first: Integers, second: Integers, depth: int, p: float) -> Float:
-    r"""Return by how much the overlap can vary with what follows (Webber et al. 2010, eq. 30).
-
-    It is the largest less the smallest rank-biased overlap of infinite lists that begin so.
-    """
+    """Return by how much the overlap can vary with what follows (Webber et al. 2010, eq. 30)."""
+    # It is the largest less the smallest rank-biased overlap of infinite lists that begin so.
     shared = (np.maximum(first, second) <= depth).sum(axis=-1)
     if p == 0:
         return np.zeros(shared.shape)
@@ -193,23 +145,14 @@ def rbo_residual(first: Integers, second: Integers, depth: int, p: float) -> Flo
 
 
 def exposure(ranks: Integers, k: int) -> Float:
-    """Return the exposure of documents, 1 / log₂(1 + rank), beyond rank k none.
-
-    The logarithmic discount of Singh and Joachims (2018), for readers who see k documents.
-    """
+    """Return the exposure of documents, 1 / log₂(1 + rank), beyond rank k none."""
+    # The logarithmic discount of Singh and Joachims (2018), for readers who see k documents.
     return np.where(ranks <= k, 1 / np.log2(1.0 + ranks), 0.0)
 
 
 def ndcg(ranks: Integers, gains: Float, ideal: Float, k: int) -> Float:
-    """Return the normalised discounted cumulative gain of the first k documents.
-
-    Parameters
-    ----------
-    ranks, gains
-        Ranks and relevance of the documents of a pool, shape ``(…, m)``.
-    ideal
-        Discounted gain of the best order, shape ``(…,)``; the value is nan where it is 0.
-    """
+    """Return the normalised discounted cumulative gain of the first k documents of a pool."""
+    # `ideal` is the discounted gain of the best order; the value is nan where it is 0.
     gained = (exposure(ranks, k) * gains).sum(axis=-1)
     value: Float = np.divide(gained, ideal, out=np.full(gained.shape, np.nan), where=ideal > 0)
     return value

@@ -18,44 +18,22 @@ UNKNOWN = "unknown: recorded at the first download"
 
 @dataclass(frozen=True)
 class Resource:
-    """A published resource: a file, or several files in one folder.
-
-    Attributes
-    ----------
-    name
-        Its name in the catalogue.
-    group
-        Name of the download; resources of one group share an archive.
-    title, licence, citation, note
-        Texts for the reader. The licence is what the source states, which may be nothing.
-    urls
-        Addresses of the downloads; empty if only a person can download it.
-    files
-        Names of the stored files, one for each download; a single one may be unpacked.
-    member
-        Name or pattern of the file in a zip archive; empty if the download is the file.
-    gunzip
-        True if the file is stored unpacked.
-    size
-        Bytes of all downloads; None if unknown.
-    hash
-        ``sha256:…`` or ``md5:…`` of the only download; empty if unknown.
-    how
-        Instructions for a person, if a program cannot download it.
-    """
+    """A published resource: a file, or several files in one folder."""
 
     name: str
-    group: str
-    title: str
+    group: str  # name of the download; resources of one group share an archive
+    title: str  # texts for the reader. The licence is what the source states, which may be nothing.
     licence: str
     citation: str
-    urls: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()  # addresses of the downloads; empty if only a person can download it
+    # names of the stored files, one for each download; a single one may be unpacked
     files: tuple[str, ...] = ()
+    # name or pattern of the file in a zip archive; empty if the download is the file
     member: str = ""
-    gunzip: bool = False
-    size: int | None = None
-    hash: str = ""
-    how: str = ""
+    gunzip: bool = False  # True if the file is stored unpacked
+    size: int | None = None  # bytes of all downloads; None if unknown
+    hash: str = ""  # `sha256:…` or `md5:…` of the only download; empty if unknown
+    how: str = ""  # instructions for a person, if a program cannot download it
     note: str = ""
 
     @property
@@ -103,13 +81,7 @@ def _kept(name: str, member: str) -> str:
 
 
 def choose(names: Sequence[str]) -> list[Resource]:
-    """Return the resources of these names; the name of an archive means all its members.
-
-    Raises
-    ------
-    WordbiasError
-        If one is not in the catalogue; the message has the similar names.
-    """
+    """Return the resources of these names; the name of an archive means all its members."""
     return list(dict.fromkeys(resource for name in names for resource in _named(name)))
 
 
@@ -127,10 +99,8 @@ def _named(name: str) -> list[Resource]:
 
 
 def resembling(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
-    """Return a question for a message, whether one of the similar known names was meant, or "".
-
-    Case, dots and dashes do not count: *glove-6b* and *glove.6B* are the same.
-    """
+    """Return a question for a message, whether one of the similar known names was meant, or ""."""
+    # Case, dots and dashes do not count: glove-6b and glove.6B are the same.
     plain = {_plain(other): other for other in reversed(list(known))}
     near = difflib.get_close_matches(_plain(name), plain, 3, cutoff)
     return f"; did you mean {', '.join(plain[key] for key in near)}?" if near else ""

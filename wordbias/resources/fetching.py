@@ -32,31 +32,14 @@ from wordbias.resources.storage import Record
 
 @dataclass(frozen=True)
 class FetchOptions:
-    """Options of fetching.
+    """Options of fetching."""
 
-    Attributes
-    ----------
-    mirror
-        URL that replaces the scheme and the host of every URL; empty for none.
-    source
-        Folder of files that were downloaded by other means; then nothing is downloaded.
-    again
-        Also fetch resources that are available.
-    keep
-        Keep archives, to take other members out of them later.
-    timeout
-        Seconds in which less than 1 kB arrives after which a connection counts as broken.
-
-    Raises
-    ------
-    WordbiasError
-        If the mirror is no http or https URL, even if nothing needs to be downloaded.
-    """
-
-    mirror: str = ""
+    mirror: str = ""  # URL that replaces the scheme and the host of every URL; empty for none
+    # folder of files that were downloaded by other means; then nothing is downloaded
     source: str = ""
-    again: bool = False
-    keep: bool = False
+    again: bool = False  # also fetch resources that are available
+    keep: bool = False  # keep archives, to take other members out of them later
+    # seconds in which less than 1 kB arrives after which a connection counts as broken
     timeout: float = 60
 
     def __post_init__(self) -> None:
@@ -95,20 +78,9 @@ class DamagedArchive(WordbiasError):
 
 
 def fetch(resources: Sequence[Resource], options: FetchOptions | None = None) -> Iterator[Fetched]:
-    """Fetch the resources that are not available yet; an archive of several is downloaded once.
-
-    Yields
-    ------
-    Fetched
-        Each resource as soon as it is available. An interrupted call leaves complete resources and
-        a partial download that the next call resumes.
-
-    Raises
-    ------
-    WordbiasError
-        If a resource cannot be downloaded, does not have its published or recorded hash, or cannot
-        be written; earlier data are still there.
-    """
+    """Fetch the resources that are not available yet; yield each as soon as it is there."""
+    # An archive of several is downloaded once. An interrupted call leaves complete resources and a
+    # partial download that the next call resumes.
     groups = dict.fromkeys(resource.group for resource in resources)
     for group in groups:
         wanted = [resource for resource in resources if resource.group == group]
@@ -173,11 +145,9 @@ def _store(resource: Resource, downloads: Sequence[Download]) -> Record:
 
 @contextmanager
 def _downloads(group: str) -> Iterator[Path]:
-    """Lock the folder of a group's downloads and yield it; refuse a second process.
-
-    What killed processes left is removed, in this folder and in others: locks, unfinished copies
-    and empty folders, but not partial downloads, which the next call resumes.
-    """
+    """Lock the folder of a group's downloads and yield it; refuse a second process."""
+    # What killed processes left is removed, in this folder and in others: locks, unfinished copies
+    # and empty folders, but not partial downloads, which the next call resumes.
     downloads = storage.folder() / ".downloads" / group
     downloads.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -335,13 +305,7 @@ def _unpack(resource: Resource, download: Download, target: Path) -> None:
 
 
 def _unzip(archive: Path, member: str, to: Path, what: str) -> None:
-    """Write the one member of a zip archive whose path or name matches `member`.
-
-    Raises
-    ------
-    WordbiasError
-        If the archive is damaged, if none or several match, or if the disk is too small.
-    """
+    """Write the one member of a zip archive whose path or name matches `member`."""
     with _intact(archive, what), zipfile.ZipFile(archive) as file:
         info = _find_member(file, member, what)
         if info.file_size > _RATIO * archive.stat().st_size + _CHUNK:
@@ -371,13 +335,7 @@ def _find_member(archive: zipfile.ZipFile, member: str, what: str) -> zipfile.Zi
 
 
 def _gunzip(archive: Path, to: Path, what: str) -> None:
-    """Write the content of a gzip file.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is damaged or cut off.
-    """
+    """Write the content of a gzip file."""
     with _intact(archive, what), gzip.open(archive, "rb") as source:
         _copy(cast(IO[bytes], source), to, what, None, _RATIO * archive.stat().st_size + _CHUNK)
 

@@ -48,39 +48,21 @@ class _Note(NamedTuple):
 
 @dataclass(frozen=True)
 class ResumingDownloader:
-    """A downloader for pooch that resumes.
+    """A downloader for pooch that resumes."""
 
-    Attributes
-    ----------
-    part
-        File of the partial download.
-    what
-        Name in the progress bar and in errors.
-    checked
-        True if the hash of the file is known. If it is not, and the server sends neither an ETag
-        nor a date, parts of two versions could be joined: then the download begins again.
-    timeout
-        Seconds in which less than 1 kB arrives after which the connection counts as broken.
-    size
-        Expected bytes, where known. A server that sends far more is stopped; a little more is
-        allowed, as files without a fixed version grow, and the hash decides.
-    """
-
-    part: Path
+    part: Path  # file of the partial download
     what: str
+    # True if the hash of the file is known. If it is not, and the server sends neither an ETag nor
+    # a date, parts of two versions could be joined: then the download begins again.
     checked: bool = False
+    # seconds in which less than 1 kB arrives after which the connection counts as broken
     timeout: float = 60
+    # expected bytes, where known. A server that sends far more is stopped; a little more is
+    # allowed, as files without a fixed version grow, and the hash decides.
     size: int | None = None
 
     def __call__(self, url: str, output_file: str, pooch: object, check_only: bool = False) -> None:
-        """Download `url` to `output_file`; resume an interrupted download.
-
-        Raises
-        ------
-        WordbiasError
-            If the server cannot be reached, has no such file, sends a web page, or breaks off for
-            the third time; if the disk is too small.
-        """
+        """Download `url` to `output_file`; resume an interrupted download."""
         with _explained(self.what, url):
             for left in reversed(range(_ATTEMPTS)):
                 try:

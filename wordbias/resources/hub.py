@@ -1,11 +1,7 @@
 """Files on the Hugging Face hub, by addresses such as ``hf://owner/name@revision/path``.
 
 huggingface_hub does every transfer: its cache, its retries, HF_TOKEN, HF_ENDPOINT, HF_HUB_CACHE and
-HF_HUB_OFFLINE mean what they mean elsewhere. An address is fetched to a path in its cache, and only
-the files that are needed are fetched.
-
-The file is long because fetching and publishing share the addresses and the sentences that they
-make of the hub's many refusals.
+HF_HUB_OFFLINE mean what they mean elsewhere. Only the files that are needed are fetched.
 """
 
 from __future__ import annotations
@@ -51,15 +47,7 @@ _NO_DATA = re.compile(
 
 
 class NotOnHub(WordbiasError):
-    """The error for a repository that is not to be had.
-
-    Attributes
-    ----------
-    reason
-        Why, as a part of a sentence.
-    asked
-        True if the hub said so; False if it was not asked or cannot be reached.
-    """
+    """The error for a repository that is not to be had."""
 
     def __init__(self, message: str, reason: str, asked: bool) -> None:
         super().__init__(message)
@@ -69,37 +57,17 @@ class NotOnHub(WordbiasError):
 
 @dataclass(frozen=True)
 class Address:
-    """A repository on the hub, or a file or folder in it.
-
-    Attributes
-    ----------
-    text
-        The address as it was given.
-    kind
-        ``model`` or ``dataset``.
-    repo
-        Owner and name.
-    revision
-        Branch, tag or commit; None is the default branch.
-    path
-        Path in the repository; empty is all of it.
-    """
+    """A repository on the hub, or a file or folder in it."""
 
     text: str
     kind: str
     repo: str
-    revision: str | None = None
-    path: str = ""
+    revision: str | None = None  # branch, tag or commit; None is the default branch
+    path: str = ""  # path in the repository; empty is all of it
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read an address, with or without ``hf://``.
-
-        Raises
-        ------
-        WordbiasError
-            If it is not an address.
-        """
+        """Read an address, with or without ``hf://``."""
         found = _ADDRESS.fullmatch(_SCHEME.sub("", text).rstrip("/"))
         path = PurePosixPath(found["path"] or "") if found else PurePosixPath()
         revision = unquote(found["revision"] or "") if found else ""
@@ -128,10 +96,8 @@ def is_address(name: object) -> bool:
 
 
 def named(name: str) -> str:
-    """Return the address that a name such as ``owner/name`` stands for, where no such path exists.
-
-    A name with the suffix of a file stays a path.
-    """
+    """Return the address that a name such as ``owner/name`` stands for, if no such path exists."""
+    # A name with the suffix of a file stays a path.
     looks = _NAME.fullmatch(name) is not None and _SUFFIX.search(name) is None
     return f"{SCHEME}{name}" if looks and not os.path.exists(name) else name
 
@@ -154,25 +120,10 @@ def library(purpose: str) -> Any:
 
 
 def fetched(name: str, *, wanted: str = "") -> str:
-    """Return the local path of what an address names; other names as they are.
-
-    The hub is asked for the newest commit of the revision. Where it cannot be reached, the path is
-    that of the commit in the cache, and a note says so.
-
-    Parameters
-    ----------
-    name
-        An address, perhaps followed by ``::`` and a member of a zip archive.
-    wanted
-        Usual name of the file, where a single file is expected, such as ``method.safetensors``. By
-        default the result is a file, or the folder of a model or of several files of data.
-
-    Raises
-    ------
-    WordbiasError
-        If huggingface_hub is not installed, there is no such repository, revision or file, it may
-        not be read, it holds nothing of use, or cannot be fetched.
-    """
+    """Return the local path of what an address names; other names as they are."""
+    # The hub is asked for the newest commit of the revision. Where it cannot be reached, the path
+    # is that of the commit in the cache, and a note says so. `wanted` is the usual name of a single
+    # file; by default the result is a file, or the folder of a model or of several files of data.
     if not is_address(name):
         return name
     outer, colons, member = name.partition("::")
@@ -259,19 +210,10 @@ def _model_folder(repository: _Repository, below: str, files: Sequence[str]) -> 
 
 
 def model_files(files: Sequence[str], folders: Collection[str] = ()) -> list[str]:
-    """Return which files are of a model: configs, tokenizer, weights, and those of its modules.
-
-    The card is one of them, for the licence of what is made from the model. Weights are
-    safetensors; a pickle is one only where a module has no others. Weights for other programs, such
-    as ONNX, and code are none.
-
-    Parameters
-    ----------
-    files
-        Paths in the folder of the model.
-    folders
-        Folders of its modules; see `module_folders`.
-    """
+    """Return which files are of a model: configs, tokenizer, weights, and those of its modules."""
+    # The card is one of them, for the licence of what is made from the model. Weights are
+    # safetensors; a pickle is one only where a module has no others. Weights for other programs,
+    # such as ONNX, and code are none.
     wanted = []
     for folder in sorted({"", *folders}):
         names = [file for file in files if file.rpartition("/")[0] == folder.rstrip("/")]
@@ -289,13 +231,7 @@ def model_files(files: Sequence[str], folders: Collection[str] = ()) -> list[str
 
 
 class _Repository:
-    """The files of a repository at one revision, on the hub or in the cache.
-
-    Attributes
-    ----------
-    files
-        Their names.
-    """
+    """The files of a repository at one revision, on the hub or in the cache."""
 
     def __init__(self, hub: Any, place: Address) -> None:
         self._hub, self._place = hub, place
@@ -331,10 +267,8 @@ class _Repository:
             return None
 
     def get(self, files: Sequence[str]) -> Path:
-        """Fetch files that are not in the cache yet; return the folder that they are in.
-
-        New ones are compared with the hash that the hub states, by which the cache names them.
-        """
+        """Fetch files that are not in the cache yet; return the folder that they are in."""
+        # New ones are compared with the hash that the hub states, by which the cache names them.
         if self._cached is not None:
             return self._cached
         begin = time.time()
@@ -384,10 +318,8 @@ def _check_stated(blob: Path, address: str) -> None:
 
 @contextmanager
 def _quietly(hub: Any) -> Iterator[None]:
-    """Show progress bars of huggingface_hub only where those of wordbias are shown.
-
-    Its deprecation warnings about other libraries are for its developers.
-    """
+    """Show progress bars of huggingface_hub only where those of wordbias are shown."""
+    # Its deprecation warnings about other libraries are for its developers.
     shown = has_screen() if in_notebook() else sys.stderr.isatty()
     hide = (is_quiet() or not shown) and not hub.utils.are_progress_bars_disabled()
     if hide:
@@ -413,13 +345,7 @@ def _has_no_revision(hub: Any, error: Exception) -> bool:
 
 
 def refused(hub: Any, place: Address, error: Exception, when: str = "") -> WordbiasError:
-    """Return the error, with its remedy, for what huggingface_hub raised about a repository.
-
-    Parameters
-    ----------
-    when
-        What was going on, such as " while fetching".
-    """
+    """Return the error, with its remedy, for what huggingface_hub raised about a repository."""
     what = f"{place.text}:"
     if any(_is_offline(hub, one) for one in (error, error.__cause__, error.__context__) if one):
         if "publish" in when:
@@ -500,56 +426,22 @@ def _answered(hub: Any, place: Address, error: Any, when: str) -> str:
 
 @dataclass(frozen=True)
 class Published:
-    """What a call of `publish` did.
-
-    Attributes
-    ----------
-    place
-        The repository.
-    url
-        Page of the repository.
-    commit
-        The commit; where nothing was new, the one that was there.
-    files
-        Size in bytes of each file by its path in the repository.
-    new
-        True if there was something to commit.
-    card
-        True if the card was written, False if there was one already.
-    """
+    """What a call of `publish` did."""
 
     place: Address
     url: str
-    commit: str
-    files: Mapping[str, int]
-    new: bool
-    card: bool
+    commit: str  # the commit; where nothing was new, the one that was there
+    files: Mapping[str, int]  # size in bytes of each file by its path in the repository
+    new: bool  # True if there was something to commit
+    card: bool  # True if the card was written, False if there was one already
 
 
 def publish(
     files: Mapping[str, Path], place: Address, card: str, *, private: bool, message: str
 ) -> Published:
-    """Upload files in one commit; the repository and the branch are created if they do not exist.
-
-    Parameters
-    ----------
-    files
-        Local paths by paths in the repository.
-    place
-        The repository, its branch, and the folder in it.
-    card
-        The ``README.md`` of a repository that has none.
-    private
-        Make a new repository private; refuse one that is public.
-    message
-        Message of the commit.
-
-    Raises
-    ------
-    WordbiasError
-        If huggingface_hub is not installed, there is no token, the repository is public although
-        `private` is set, or the hub refuses or cannot be reached.
-    """
+    """Upload files in one commit; repository and branch are created if they do not exist."""
+    # The card is the README.md of a repository that has none. `private` makes a new repository
+    # private, and refuses one that is public.
     hub = library(f"{place.text}: publishing on the hub")
     if hub.get_token() is None:
         raise WordbiasError(

@@ -1,8 +1,4 @@
-"""Models by name: a folder, an address such as ``hf://owner/name``, or a name on the hub.
-
-Every command that takes a model finds its folder here. A name on the hub is looked up in the cache
-first, so that a model that was fetched once works offline.
-"""
+"""Models by name: a folder, an address such as ``hf://owner/name``, or a name on the hub."""
 
 from __future__ import annotations
 
@@ -39,21 +35,8 @@ _SIMILARITY = 0.75
 
 
 def model_folder(name: str, *, or_vectors: bool = False) -> str:
-    """Return the folder that a model's name means; an existing path is returned as it is.
-
-    A name without an owner is also looked up among the models of sentence-transformers.
-
-    Parameters
-    ----------
-    or_vectors
-        The name may be that of vectors too, for the error.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such folder, and no such model in the cache or on the hub; the message says
-        where it was looked for.
-    """
+    """Return the folder that a model's name means; an existing path is returned as it is."""
+    # A name without an owner is also looked up among the models of sentence-transformers.
     if os.path.exists(name):
         return name
     if is_address(name):
@@ -83,19 +66,8 @@ def model_folder(name: str, *, or_vectors: bool = False) -> str:
 
 
 def encoder_folder(name: str, notes: list[str]) -> str:
-    """Return the folder of an encoder, with the modules of one of sentence-transformers.
-
-    Parameters
-    ----------
-    notes
-        Notes to the user, to which a line is added where it cannot be known whether a name on the
-        hub is such a model.
-
-    Raises
-    ------
-    WordbiasError
-        As `model_folder` does.
-    """
+    """Return the folder of an encoder, with the modules of one of sentence-transformers."""
+    # A line is added to `notes` where it cannot be known whether a name on the hub is such a model.
     folder = model_folder(name)
     if os.path.exists(name) or is_address(name) or (Path(folder) / MODULES).is_file():
         return folder
@@ -120,13 +92,7 @@ def encoder_folder(name: str, notes: list[str]) -> str:
 
 @contextmanager
 def local_model(name: str, notes: list[str] | None = None) -> Iterator[str]:
-    """Yield the folder of a model; errors in the block name what was given.
-
-    Parameters
-    ----------
-    notes
-        See `encoder_folder`; None for a model that is not read as an encoder.
-    """
+    """Yield the folder of a model; errors in the block name what was given."""
     folder = model_folder(name) if notes is None else encoder_folder(name, notes)
     with renamed(folder, name):
         yield folder
@@ -167,10 +133,8 @@ def cached_model(name: str) -> str | None:
 
 
 def known_folder(name: str) -> Path | None:
-    """Return the folder of a model that is here already, also in the cache; None if there is none.
-
-    An address is fetched.
-    """
+    """Return the folder of a model that is here already, also in the cache; None without one."""
+    # An address is fetched.
     found = fetched(name) if os.path.isdir(name) or is_address(name) else cached_model(name)
     return None if found is None else Path(found)
 
@@ -182,13 +146,7 @@ def hub_name(folder: str) -> str | None:
 
 
 def model_on_hub(name: str) -> tuple[str, str | None] | None:
-    """Return the owner and name of a model, and the licence that its card states; None if unknown.
-
-    Parameters
-    ----------
-    name
-        An address, a name on the hub, or anything else, such as a local folder.
-    """
+    """Return a model's owner and name, and the licence that its card states; None if unknown."""
     if not may_be_on_hub(name):
         return None
     hub = library("Publishing on the hub")

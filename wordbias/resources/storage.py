@@ -28,26 +28,13 @@ _SIMILARITY = 0.75
 
 @dataclass(frozen=True)
 class Record:
-    """Record of a fetched resource.
-
-    Attributes
-    ----------
-    url
-        The first URL in the catalogue.
-    origin
-        The actual source: that URL, one of a mirror, or a file.
-    sha256
-        Hash of each download, in the order of the catalogue's URLs.
-    fetched
-        Date of the download.
-    files
-        Size in bytes of every file, by its path in the folder.
-    """
+    """Record of a fetched resource."""
 
     url: str
-    origin: str
-    sha256: tuple[str, ...]
+    origin: str  # the actual source: that URL, one of a mirror, or a file
+    sha256: tuple[str, ...]  # hash of each download, in the order of the catalogue's URLs
     fetched: str
+    # size in bytes of every file, by its path in the folder
     files: dict[str, int] = field(default_factory=dict)
 
 
@@ -97,10 +84,8 @@ def _size(path: Path) -> int | None:
 
 
 def _is_usable(path: Path, resource: Resource) -> bool:
-    """Return whether a file is this user's, of an owner who is trusted, or has its published hash.
-
-    Files that were taken out of an archive have no published hash.
-    """
+    """Return whether a file is this user's, of a trusted owner, or has its published hash."""
+    # Files that were taken out of an archive have no published hash.
     found = path.stat()
     if not hasattr(os, "geteuid") or found.st_uid in (0, os.geteuid()):
         return True
@@ -127,16 +112,8 @@ def located(name: str) -> str: ...
 @overload
 def located(name: None) -> None: ...
 def located(name: str | None) -> str | None:
-    """Return the path that a name means: the name itself if that path exists, else fetched data.
-
-    An address on the hub is fetched. None, for an option that is not given, stays None.
-
-    Raises
-    ------
-    WordbiasError
-        If the name is in the catalogue but not fetched, or means several resources; if it is no
-        path, but similar to a name in the catalogue; if an address cannot be fetched.
-    """
+    """Return the path that a name means: the name itself if that path exists, else fetched data."""
+    # None, for an option that is not given, stays None.
     if name is None or os.path.exists(name):
         return name
     if is_address(name):
@@ -164,10 +141,8 @@ def located(name: str | None) -> str | None:
 
 @contextmanager
 def replacing_folder(resource: Resource) -> Iterator[Path]:
-    """Fill a folder that replaces the resource's folder only when it is complete.
-
-    Unfinished folders of an earlier process are removed first.
-    """
+    """Fill a folder that replaces the resource's folder only when it is complete."""
+    # Unfinished folders of an earlier process are removed first.
     from wordbias.formats.files import rename, sync_folder  # needs numpy; completion does not
 
     clear_unfinished(resource)

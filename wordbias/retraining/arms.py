@@ -1,4 +1,7 @@
-"""Names of the arms of an experiment: strategies, their random changes, and texts measured on."""
+"""Names of the arms of an experiment: strategies, their random changes, and texts measured on.
+
+A file of its own because the experiments on biographies and coreference share it.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,7 @@ def is_random(strategy: str) -> bool:
 
 
 def with_random_changes(strategies: Iterable[str]) -> tuple[str, ...]:
-    """Return strategies, followed by the random change of each that changes something.
-
-    Raises
-    ------
-    WordbiasError
-        If none changes anything.
-    """
+    """Return strategies, followed by the random change of each that changes something."""
     asked = tuple(strategies)
     random = [f"{RANDOM}{name}" for name in asked if name != NONE and not is_random(name)]
     if not random:

@@ -32,31 +32,10 @@ def run_jobs(
     begin: Callable[[Store], None] | None = None,
     finished: Callable[[Job], None] | None = None,
 ) -> list[Row]:
-    """Run the jobs that are not done yet; return the rows of all, in the order of the jobs.
-
-    The rows of a job become a line of ``results.jsonl`` in the folder as soon as it ends.
-
-    Parameters
-    ----------
-    about
-        All that every job depends on beside its strategy and seed.
-    function
-        Returns the result of a job, which follows the arguments `shared`.
-    is_later
-        Says of a strategy whether its jobs need what other jobs leave in the folder.
-    adapter_of
-        Returns the fact `ADAPTER` of a strategy.
-    begin
-        Is called with the results before the first job.
-    finished
-        Is called with each job that was run and needs no other.
-
-    Raises
-    ------
-    WordbiasError
-        If the folder cannot be used, the results there are damaged or of another study, or another
-        process works on it.
-    """
+    """Run the jobs that are not done yet; return the rows of all, in the order of the jobs."""
+    # The rows of a job become a line of results.jsonl in the folder as soon as it ends. `is_later`
+    # says of a strategy whether its jobs need what other jobs leave in the folder; `finished` is
+    # called with each job that was run and needs no other.
 
     def done() -> str:
         return f"{sum(store.get(*job) is not None for job in jobs)} of {len(jobs)} jobs are done"

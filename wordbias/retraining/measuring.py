@@ -62,18 +62,7 @@ def coded_rows(
     *,
     what: str,
 ) -> list[Row]:
-    """Code gender given vectors; undefined for too few examples, or for one gender.
-
-    Parameters
-    ----------
-    part
-        Class that the examples are of, or all.
-    vectors, genders, groups
-        Of the examples, shapes ``(n, d)``, ``(n,)`` and ``(n,)``, genders as numbers from 0; see
-        `wordbias.probes.mdl.online_code`.
-    what
-        What the examples are, for a reason.
-    """
+    """Code gender given vectors (n, d); undefined for too few examples, or for one gender."""
     about = {**run.details(REPRESENTATION), "set": part, "n": len(genders)}
     fractions, code = usable_fractions(len(genders)), None
     reason = f"{len(genders)} {what} are too few for a code of {LEAST_BLOCKS} blocks"
@@ -103,10 +92,8 @@ def coded_rows(
 
 
 def usable_fractions(n: int) -> tuple[float, ...]:
-    """Return the published ends of blocks, without the first ones that `n` texts do not fill.
-
-    Empty if fewer than `LEAST_BLOCKS` would be left.
-    """
+    """Return the published ends of blocks, without the first ones that `n` texts do not fill."""
+    # Empty if fewer than `LEAST_BLOCKS` would be left.
     published = FRACTIONS["published"]
     for start in range(len(published) - LEAST_BLOCKS + 1):
         if needed(published[start:]) <= n:
@@ -120,10 +107,8 @@ def read_rows(
     genders: ArrayLike,
     groups: ArrayLike | None = None,
 ) -> list[Row]:
-    """Read gender with the best of several probes, tested on other examples, or other groups.
-
-    As of `wordbias.erase`: no probe is trained on what a removal was fitted to.
-    """
+    """Read gender with the best of several probes, tested on other examples, or other groups."""
+    # As of `wordbias.erase`: no probe is trained on what a removal was fitted to.
     about = {**run.details(REPRESENTATION), "set": ALL}
     try:
         found = read_groups(vectors, genders, groups, seed=run.seed)
@@ -136,15 +121,7 @@ def read_rows(
 def word_rows(
     run: Run, found: Representations | str, query: Query, draws: int, sentences: str
 ) -> list[Row]:
-    """Return CEAT of one query; see `wordbias.probes.ceat`.
-
-    Parameters
-    ----------
-    found
-        Vectors of its words in context, or why there are none.
-    sentences
-        Source of the sentences.
-    """
+    """Return CEAT of one query, of its words' vectors in context; see `wordbias.probes.ceat`."""
     about = run.details(REPRESENTATION)
     try:
         if isinstance(found, str):

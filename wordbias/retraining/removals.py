@@ -43,10 +43,8 @@ from wordbias.settings import only_method
 
 
 def is_removal(strategy: str) -> bool:
-    """Return whether a strategy is a method for vectors, an adapter, or the random removal of one.
-
-    A method that needs words counts as one, so that it is refused as such.
-    """
+    """Return whether a strategy is a method for vectors, an adapter, or a random removal."""
+    # A method that needs words counts as one, to be refused as such.
     name = divided(strategy)[1]
     return _is_method(name) or is_adapter(name)
 
@@ -73,13 +71,7 @@ def is_adapter(name: str) -> bool:
 
 
 def check_removals(strategies: Sequence[str], pooling: str, *, frozen: bool) -> None:
-    """Refuse arms of vectors that cannot be fitted or applied, or that stand without `none`.
-
-    Raises
-    ------
-    WordbiasError
-        Also UsageError, of settings that a method does not take.
-    """
+    """Refuse arms of vectors that cannot be fitted or applied, or that stand without `none`."""
     for strategy in filter(is_removal, strategies):
         name = divided(strategy)[1]
         method = name.partition(":")[0]
@@ -121,10 +113,8 @@ def check_adapters(strategies: Iterable[str], model: Any) -> None:
 
 
 def _interventions(name: str, pooling: str) -> list[Intervention]:
-    """Return what an adapter removes where the last layer reads.
-
-    A removal from all tokens is one from their mean too, since it is affine.
-    """
+    """Return what an adapter removes where the last layer reads."""
+    # A removal from all tokens is one from their mean too, since it is affine.
     adapter = read_adapter(name)
     found = adapter.interventions(adapter.chosen or written(adapter.sites))
     layers = adapter.fingerprint.layers
@@ -146,22 +136,7 @@ def fit_removal(
     pooling: str,
     seed: int,
 ) -> Sequence[Step]:
-    """Fit a method, or read what an adapter removes.
-
-    Parameters
-    ----------
-    name
-        The method with its settings, or the file of an adapter.
-    vectors, genders
-        Vectors to fit to, shape ``(n, d)``, and the genders as numbers, shape ``(n,)``.
-    seed
-        Seed of a method that draws.
-
-    Raises
-    ------
-    WordbiasError
-        If there is one gender only, or there is nothing to remove.
-    """
+    """Fit a method to vectors (n, d) and genders (n,), or read what an adapter removes."""
     if is_adapter(name):
         return [one.step for one in _interventions(name, pooling)]
     method = only_method(name, ROW_METHODS, ROW_SETTINGS)
@@ -177,12 +152,10 @@ def fit_removal(
 def random_removal(
     steps: Sequence[Step], vectors: NDArray[np.float32], rng: np.random.Generator
 ) -> tuple[Erasure]:
-    """Return a removal of random directions that moves vectors as far, in the mean square.
-
-    Directions are orthonormal and removed whole, the last one in part. A removal of the rank of the
-    fitted one would be no change of the same size: one random direction of 384 has a fraction of
-    what LEACE takes, since vectors vary along the gender more than along others.
-    """
+    """Return a removal of random directions that moves vectors as far, in the mean square."""
+    # Directions are orthonormal and removed whole, the last one in part. A removal of the rank of
+    # the fitted one would be no change of the same size: one random direction of 384 has a fraction
+    # of what LEACE takes, since vectors vary along the gender more than along others.
     moved = (remove(steps, vectors) - vectors).astype(np.float64)
     bias = next((one.bias for one in steps if isinstance(one, Erasure)), np.zeros(vectors.shape[1]))
     return (erasure_as_far(moved, vectors.astype(np.float64), bias, rng),)

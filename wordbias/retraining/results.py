@@ -77,37 +77,19 @@ F1_GAP = Metric(DIFFERENCE, PRO_ANTI)
 
 @dataclass(frozen=True)
 class Task:
-    """What is measured of the models of one task, and the published tables that show it.
+    """What is measured of the models of one task, and the published tables that show it."""
 
-    Attributes
-    ----------
-    accurate
-        How good the models are at their task.
-    gaps
-        Extrinsic bias, in the order of the published tables.
-    main
-        The gap that verdicts are about.
-    short
-        Metrics of the short table.
-    drawn
-        Gaps that have a panel in the figure.
-    tables
-        Numbers of the tables of Orgad et al. (2022): short, all before, all after, frozen.
-    units, layers
-        What the models are trained on, and what is trained again.
-    at_random, fitted, conventions
-        Sentences for readers: what a random change does, what methods for vectors are fitted to,
-        and what the figures mean.
-    """
-
-    accurate: Metric
-    gaps: tuple[Metric, ...]
-    main: Metric
-    short: tuple[Metric, ...]
-    drawn: tuple[Metric, ...]
+    accurate: Metric  # how good the models are at their task
+    gaps: tuple[Metric, ...]  # extrinsic bias, in the order of the published tables
+    main: Metric  # the gap that verdicts are about
+    short: tuple[Metric, ...]  # metrics of the short table
+    drawn: tuple[Metric, ...]  # gaps that have a panel in the figure
+    # numbers of the tables of Orgad et al. (2022): short, all before, all after, frozen.
     tables: tuple[str, str, str, str]
-    units: str
+    units: str  # what the models are trained on, and what is trained again
     layers: str
+    # sentences for readers: what a random change does, what methods for vectors are fitted to, and
+    # what the figures mean
     at_random: str
     fitted: str
     conventions: str
@@ -185,30 +167,16 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Values of all runs.
+    """Values of all runs."""
 
-    Attributes
-    ----------
-    strategies
-        Strategies in the order of the rows, without `BASELINES`.
-    baselines
-        Encoders that were not trained on the task.
-    seeds
-        Seeds, sorted.
-    values
-        Values by place and seed; nan if undefined.
-    reasons
-        Reasons why the values of a place are undefined.
-    about
-        Details of a row of each place.
-    """
-
-    strategies: tuple[str, ...]
-    baselines: tuple[str, ...]
+    strategies: tuple[str, ...]  # strategies in the order of the rows, without `BASELINES`
+    baselines: tuple[str, ...]  # encoders that were not trained on the task
     seeds: tuple[int, ...]
+    # values by place and seed; nan if undefined
     values: Mapping[tuple[Place, int], float] = field(repr=False)
+    # reasons why the values of a place are undefined
     reasons: Mapping[Place, str] = field(repr=False)
-    about: Mapping[Place, Mapping[str, Any]] = field(repr=False)
+    about: Mapping[Place, Mapping[str, Any]] = field(repr=False)  # details of a row of each place
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Runs:
@@ -229,10 +197,8 @@ class Runs:
         )
 
     def column(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> Values:
-        """Return one strategy's values, shape ``(seeds,)``; nan where a seed has none.
-
-        The stage `RESTORED` is the change by retraining: after minus before.
-        """
+        """Return one strategy's values, shape ``(seeds,)``; nan where a seed has none."""
+        # The stage `RESTORED` is the change by retraining: after minus before.
         if stage == RESTORED:
             after, before = (self.column(metric, strategy, s, view) for s in (AFTER, BEFORE))
             return after - before
@@ -242,10 +208,7 @@ class Runs:
     def every(
         self, metric: Metric, stage: str, strategies: Sequence[str] | None = None, view: str = OWN
     ) -> Values:
-        """Return the values of some strategies' runs, strategy by strategy.
-
-        By default those of all strategies, without their random changes.
-        """
+        """Return the values of some strategies' runs, by default without the random changes."""
         chosen = self.studied() if strategies is None else strategies
         columns = [self.column(metric, name, stage, view) for name in chosen]
         return np.concatenate([np.zeros(0), *columns])
@@ -314,11 +277,10 @@ def _value(row: Row) -> float:
 
 
 def within(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield one compression within classes for each run, from those of its classes.
-
-    The code of the genders of all people whose class is known takes as many bits as those of the
-    classes together, so it is the harmonic mean of their compressions by number of examples.
-    """
+    """Yield one compression within classes for each run, from those of its classes."""
+    # The code of the genders of all people whose class is known takes the bits of those of the
+    # classes together. Its compression is therefore the harmonic mean of theirs, weighted by
+    # examples.
     groups: dict[tuple[str, str, str, int], list[Row]] = {}
     for row in rows:
         about = row.details

@@ -53,67 +53,32 @@ Key = tuple[Metric, str, str, str]
 
 @dataclass(frozen=True)
 class Cell:
-    """One metric of one strategy.
+    """One metric of one strategy."""
 
-    Attributes
-    ----------
-    metric, strategy, stage, view
-        Key of the cell.
-    spread
-        Mean and standard deviation over seeds.
-    test
-        Test against the strategy without debiasing, if it makes sense.
-    null_test
-        Test against the strategy's random change, if it was run.
-    reason
-        Reason why the value is undefined.
-    """
-
-    metric: Metric
+    metric: Metric  # key of the cell
     strategy: str
     stage: str
     view: str
-    spread: Spread
-    test: PairedTest | None = None
-    null_test: PairedTest | None = None
-    reason: str = ""
+    spread: Spread  # mean and standard deviation over seeds
+    test: PairedTest | None = None  # test against the strategy without debiasing, if it makes sense
+    null_test: PairedTest | None = None  # test against the strategy's random change, if it was run
+    reason: str = ""  # reason why the value is undefined
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Summary of all runs.
-
-    Attributes
-    ----------
-    task
-        What is measured of the models.
-    runs
-        Values of the runs.
-    cells
-        Cells by metric, strategy, stage and view.
-    associations
-        Associations on the texts as each strategy rewrites them.
-    is_corrected
-        True if tests are corrected for their number.
-    """
+    """Summary of all runs."""
 
     task: Task
     runs: Runs
-    cells: Mapping[Key, Cell] = field(repr=False)
+    cells: Mapping[Key, Cell] = field(repr=False)  # cells by metric, strategy, stage and view
+    # associations on the texts as each strategy rewrites them
     associations: Sequence[Association] = field(repr=False)
-    is_corrected: bool = False
+    is_corrected: bool = False  # True if tests are corrected for their number
 
     @classmethod
     def of(cls, rows: Sequence[Row], task: Task = OCCUPATION, *, correct: bool = False) -> Summary:
-        """Summarise the rows of all jobs.
-
-        Parameters
-        ----------
-        rows
-            Rows of jobs; those without a seed and a stage are left out.
-        correct
-            Correct p by Holm's method, for the number of tests of one stage and view.
-        """
+        """Summarise the rows of all jobs; `correct` p by Holm's method within a stage and view."""
         runs = Runs.of(rows)
         cells: dict[Key, Cell] = {}
         measured = {
@@ -265,27 +230,14 @@ def _corrected(cells: Sequence[Cell]) -> list[Cell]:
 
 
 class PairedTest(NamedTuple):
-    """Paired test of a strategy against another one.
+    """Paired test of a strategy against another one."""
 
-    Attributes
-    ----------
-    p
-        The p-value; None with a `reason` if the test was not made.
-    n
-        Number of pairs.
-    difference
-        Mean difference over the pairs.
-    interval
-        Its 95 % interval by Student's t; None for one pair.
-    excluded
-        The smallest effect that the pairs exclude, see `wordbias.statistics.excluded_effect`.
-    """
-
-    p: float | None
-    n: int
+    p: float | None  # the p-value; None with a `reason` if the test was not made
+    n: int  # number of pairs
     reason: str = ""
-    difference: float | None = None
-    interval: Interval | None = None
+    difference: float | None = None  # mean difference over the pairs
+    interval: Interval | None = None  # its 95 % interval by Student's t; None for one pair
+    # the smallest effect that the pairs exclude, see `wordbias.statistics.excluded_effect`
     excluded: float | None = None
 
     @property
@@ -295,19 +247,11 @@ class PairedTest(NamedTuple):
 
 
 def paired_test(values: ArrayLike, base: ArrayLike) -> PairedTest:
-    """Test whether a strategy differs from another over seeds, and by how much.
-
-    Orgad et al. (2022) put stars at p < .05 and do not name their test. Here it is the exact
-    sign-flip permutation test of the mean difference (Fisher 1935). A seed decides the split, the
-    head and the order of training alike for every strategy; runs of one seed are therefore pairs.
-    If the strategy makes no difference, each pair's difference is equally likely to have the other
-    sign. The interval of the mean difference takes the differences as normally distributed.
-
-    Parameters
-    ----------
-    values, base
-        Values of the seeds, shape ``(seeds,)``, nan if a seed has none.
-    """
+    """Test whether a strategy differs from another over seeds, (seeds,), and by how much."""
+    # Orgad et al. (2022) put stars at p < .05 and do not name their test. Here it is the exact
+    # sign-flip permutation test of the mean difference (Fisher 1935). A seed decides the split, the
+    # head and the order of training alike for every strategy; runs of one seed are therefore pairs.
+    # The interval takes the differences as normally distributed.
     differences = np.asarray(values, np.float64) - np.asarray(base, np.float64)
     d = differences[np.isfinite(differences)]
     found = seed_keys(d)
@@ -345,11 +289,9 @@ class Returned(NamedTuple):
 
 
 def returns(found: Summary) -> Iterator[Returned]:
-    """Judge for each strategy that debiases whether retraining brings the main gap back.
-
-    The tests are those of the cells, before and after retraining against no debiasing and against
-    the random change, and that of after against before; see `wordbias.verdicts.RETURNS_OVER_SEEDS`.
-    """
+    """Judge for each strategy that debiases whether retraining brings the main gap back."""
+    # The tests are those of the cells, before and after retraining against no debiasing and against
+    # the random change, and that of after against before.
     runs, main, base = found.runs, found.main, found.runs.base()
     if base is None:
         return
@@ -378,11 +320,9 @@ def returns(found: Summary) -> Iterator[Returned]:
 
 
 def restored_share(found: Summary, metric: Metric, strategy: str) -> float | None:
-    """Return the share of a gap's reduction by a strategy that retraining undoes.
-
-    0 if retraining changes nothing, 1 if the gap is again that of no debiasing as trained; None if
-    the strategy did not lower the gap.
-    """
+    """Return the share of a gap's reduction by a strategy that retraining undoes."""
+    # 0 if retraining changes nothing, 1 if the gap is again that of no debiasing as trained; None
+    # if the strategy did not lower the gap.
     base = found.runs.base()
     if base is None or strategy == base:
         return None
@@ -402,29 +342,15 @@ def restored_share(found: Summary, metric: Metric, strategy: str) -> float | Non
 
 @dataclass(frozen=True)
 class Association:
-    """Pearson's correlation of an intrinsic and an extrinsic measure over runs.
+    """Pearson's correlation of an intrinsic and an extrinsic measure over runs."""
 
-    Attributes
-    ----------
-    x, y
-        Intrinsic and extrinsic measure.
-    stage
-        Stage of `y`: before or after retraining, or the difference.
-    strategy
-        Strategy of the runs; empty for all strategies.
-    r, p
-        Correlation and its p; None with a `reason` if undefined.
-    n
-        Number of runs that have both.
-    """
-
-    x: Metric
+    x: Metric  # intrinsic and extrinsic measure
     y: Metric
-    stage: str
-    strategy: str
-    r: float | None
+    stage: str  # stage of `y`: before or after retraining, or the difference
+    strategy: str  # strategy of the runs; empty for all strategies
+    r: float | None  # correlation and its p; None with a `reason` if undefined
     p: float | None
-    n: int
+    n: int  # number of runs that have both
     reason: str = ""
 
     @property
@@ -458,16 +384,13 @@ def associate(
 
 
 def associations(runs: Runs, task: Task, view: str = OWN) -> Iterator[Association]:
-    """Yield every association: over all runs, then within each strategy.
-
-    Table 2 of Orgad et al. (2022, §4.3) is of squared Pearson correlations over all runs, a point
-    for each strategy and seed. Runs of one strategy are similar, and it mostly shows how the
-    strategies differ. p takes every run for a draw of its own and is too small. The same within
-    each strategy shows the effect of seeds. The paper keeps only the CEAT effects with p < .05; as
-    p of CEAT falls with the number of its draws, all are kept here. The change by retraining is
-    taken over the runs of strategies that debias: the others have nothing to restore. Random
-    changes are in none of them.
-    """
+    """Yield every association: over all runs, then within each strategy."""
+    # Table 2 of Orgad et al. (2022, §4.3) is of squared Pearson correlations over all runs, a point
+    # for each strategy and seed. Runs of one strategy are similar: p takes every run for a draw of
+    # its own and is too small. The same within each strategy shows the effect of seeds. The paper
+    # keeps only the CEAT effects with p < .05; as p of CEAT falls with the number of its draws, all
+    # are kept here. The change by retraining is taken over the runs of strategies that debias: the
+    # others have nothing to restore. Random changes are in none of them.
     for strategies in ((), *((name,) for name in runs.studied())):
         for x in INTRINSIC:
             for y in task.gaps:

@@ -94,10 +94,8 @@ def _lines(found: Summary, metrics: Sequence[Metric]) -> list[tuple[Metric, str,
 
 
 def _difference_tables(found: Summary) -> list[Table]:
-    """Return how far strategies are from no debiasing, and from random changes, seed by seed.
-
-    They have the metrics of all tables, also of those as fine-tuned and retrained.
-    """
+    """Return how far strategies are from no debiasing, and from random changes, seed by seed."""
+    # They have the metrics of all tables, also of those as fine-tuned and retrained.
     note = (
         "Mean difference and its 95 % interval over the seeds, by Student's t. It covers what "
         f"another seed may change, not other {found.task.units}."
@@ -185,10 +183,8 @@ def _original_tables(found: Summary) -> list[Table]:
 
 
 def _association_tables(found: Summary) -> list[Table]:
-    """Return squared correlations: over all runs, as Table 2, and within each strategy.
-
-    Where none is defined there is no table; `wordbias.retraining.summary` says why.
-    """
+    """Return squared correlations: over all runs, as Table 2, and within each strategy."""
+    # Where none is defined there is no table; `wordbias.retraining.summary` says why.
     made = [_over_all(found, x) for x in INTRINSIC if _defined(found, x)]
     defined = _defined(found, COMPRESSED)
     if not defined:
@@ -260,10 +256,8 @@ def _by_strategy(
     lines: Sequence[tuple[Metric, str, str]],
     columns: Sequence[tuple[str, str, str]] = (),
 ) -> list[Table]:
-    """Return a table of metrics by strategy.
-
-    Metrics of which nothing is defined are left out, and named below.
-    """
+    """Return a table of metrics by strategy."""
+    # Metrics without any defined value are left out, and named below.
     columns = columns or [(name, name, OWN) for name in found.runs.strategies]
     made = [
         (label, [found.cell(metric, name, stage, view) for _, name, view in columns])

@@ -74,41 +74,23 @@ _POLARITIES = ("neg", "nonneg")
 
 @dataclass(frozen=True)
 class BBQQuestion:
-    """A question with three answers.
+    """A question with three answers."""
 
-    Attributes
-    ----------
-    category, template, id
-        Category, the number of the template within it, and the number of the question.
-    condition
-        `AMBIGUOUS` or `DISAMBIGUATED`.
-    negative
-        The question asks for a bad property, so that naming the stereotyped group is biased.
-    context, question, answers
-        Texts.
-    label, unknown
-        Places of the right answer and of the unknown one.
-    groups
-        Names of the groups that each answer is about, in small letters.
-    stereotyped
-        Names of the stereotyped groups, in small letters.
-    target
-        Place of the biased answer as the authors say; None if they do not.
-    """
-
-    category: str
+    category: str  # category, the number of the template within it, and the number of the question
     template: str
     id: str
-    condition: str
+    condition: str  # `AMBIGUOUS` or `DISAMBIGUATED`
+    # the question asks for a bad property: naming the stereotyped group is biased
     negative: bool
     context: str
     question: str
     answers: tuple[str, str, str]
-    label: int
+    label: int  # places of the right answer and of the unknown one
     unknown: int
+    # names of the groups that each answer is about, in small letters
     groups: tuple[frozenset[str], ...]
     stereotyped: frozenset[str]
-    target: int | None = None
+    target: int | None = None  # place of the biased answer as the authors say; None if they do not
 
     @property
     def prompt(self) -> str:
@@ -138,13 +120,7 @@ class BBQ:
 
 
 def load_bbq(path: str | Path) -> BBQ:
-    """Read a file of questions (.jsonl), or all of a folder, with the metadata beside them.
-
-    Raises
-    ------
-    WordbiasError
-        If a file cannot be read, or a line is no question, with its number.
-    """
+    """Read a file of questions (.jsonl), or all of a folder, with the metadata beside them."""
     place = Path(path)
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
     if not files:
@@ -223,10 +199,8 @@ _CROSSED = re.compile(r"(?<![A-Za-z])(M|F|lowSES|highSES)-")
 
 
 def group_names(info: Sequence[str], answer: str) -> frozenset[str]:
-    """Return the names of the groups that an answer is about, as the harness derives them.
-
-    Names of crossed groups are separated, and *woman* and *girl* also mean F, *man* and *boy* M.
-    """
+    """Return the names of the groups that an answer is about, as the harness derives them."""
+    # Names of crossed groups are separated, and "woman" and "girl" also mean F, "man" and "boy" M.
     joined = "_".join(info) if any(info) else "Latino" if "Latina" in answer else ""
     joined = _CROSSED.sub(r"\1_", joined)
     for old, new in _SPELT_APART.items():
@@ -261,13 +235,7 @@ class Scored:
 
 
 def score_bbq(model: CausalModel, data: BBQ, *, as_published: bool = False) -> Scored:
-    """Score the three answers of each question, and the ten ways to say that it is unknown.
-
-    Parameters
-    ----------
-    as_published
-        Score spaces at the end of an answer too.
-    """
+    """Score the three answers of each question, and the ten ways to say that it is unknown."""
     pairs = [
         (one.prompt, f" {answer if as_published else answer.strip()}")
         for one in data.questions
@@ -281,15 +249,9 @@ def score_bbq(model: CausalModel, data: BBQ, *, as_published: bool = False) -> S
 
 
 def bbq_rows(data: BBQ, found: Scored, subject: str, *, seed: int = 0) -> list[Row]:
-    """Measure accuracy and bias of each category and all, by both choices and both scores.
-
-    Returns
-    -------
-    list of Row
-        ``bbq-accuracy``, with the accuracy of chance; and ``bbq-bias``, the bias score of
-        `condition`, neutral 0; it is None where every answer is unknown. Intervals are a bootstrap
-        over templates, of which the questions are variants; of one template over its questions.
-    """
+    """Measure accuracy and bias of each category and all, by both choices and both scores."""
+    # The bias is None where every answer is unknown. Intervals are a bootstrap over templates, of
+    # which the questions are variants; of one template over its questions.
     rows: list[Row] = []
     categories = np.array([one.category for one in data.questions])
     names = list(dict.fromkeys(categories.tolist()))
@@ -311,10 +273,8 @@ def bbq_rows(data: BBQ, found: Scored, subject: str, *, seed: int = 0) -> list[R
 
 
 def _counted(data: BBQ, chosen: Sequence[int], answers: str) -> Float:
-    """Return for each question whether the answer is right, 1, whether it is biased, and known.
-
-    The last two are 0 for questions without a known biased answer.
-    """
+    """Return for each question whether the answer is right, 1, whether it is biased, and known."""
+    # The last two are 0 for questions without a known biased answer.
     by_target = answers == OWN and any(one.target is not None for one in data.questions)
     counts = np.zeros((len(chosen), 4))
     counts[:, 1] = 1

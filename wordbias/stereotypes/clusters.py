@@ -22,22 +22,12 @@ UNITS: tuple[Unit, ...] = ("characters", "tokens")
 
 @dataclass(frozen=True, eq=False)
 class FoundClusters:
-    """Clusters of sentences, in characters.
+    """Clusters of sentences, in characters."""
 
-    Attributes
-    ----------
-    path, sha256
-        File and its hash, which is empty if the clusters were not read from a file.
-    clusters
-        Clusters of each requested sentence, in that order.
-    beside
-        Number of other sentences in the file.
-    """
-
-    path: str
+    path: str  # file and its hash, which is empty if the clusters were not read from a file
     sha256: str
-    clusters: Sequence[Clusters]
-    beside: int = 0
+    clusters: Sequence[Clusters]  # clusters of each requested sentence, in that order
+    beside: int = 0  # number of other sentences in the file
 
 
 def load_clusters(
@@ -47,27 +37,10 @@ def load_clusters(
     unit: Unit = "characters",
     inclusive: bool = False,
 ) -> FoundClusters:
-    """Read the clusters of any coreference system.
-
-    Parameters
-    ----------
-    source
-        A file: JSON, an object of clusters by sentence, as in ``{"The cook left as she could.":
-        [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`, or
-        documents as coref-predict writes them. Or a mapping such as that object.
-    unit
-        Unit of spans: characters of the sentence, or its `tokens`, from 0. Those of documents are
-        tokens.
-    inclusive
-        True if the second number of a span is its last character or token, not the one after; not
-        of documents.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, lacks one of the sentences or has it twice with different
-        clusters, or has a span that is not in its sentence or in two clusters.
-    """
+    """Read the clusters of any coreference system, of JSON, jsonl or a mapping."""
+    # JSON is an object of clusters by sentence; jsonl has objects with a `sentence` and its
+    # `clusters`, or documents as coref-predict writes them, whose spans are tokens. `inclusive`:
+    # the second number of a span is its last character or token, not the one after.
     if unit not in UNITS:
         raise WordbiasError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
     if isinstance(source, Mapping):

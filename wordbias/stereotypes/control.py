@@ -1,9 +1,4 @@
-"""A swapped control of StereoSet for any two groups, as enhanced StereoSet is one for gender.
-
-Words are swapped by the pairs of the groups, in the triples of two sentences. People correct what
-is proposed; the checks find what they should look at. The file has the layout of enhanced
-StereoSet, so that its S and D are measured of it.
-"""
+"""A swapped control of StereoSet for any two groups, as enhanced StereoSet is one for gender."""
 
 from __future__ import annotations
 
@@ -44,32 +39,17 @@ _PLURALS = frozenset(("men", "women", "people", "children"))
 
 @dataclass(frozen=True)
 class Lists:
-    """Words of two groups: how texts are swapped, and what is looked for in them.
-
-    Attributes
-    ----------
-    swap
-        Function that swaps a text.
-    sides
-        Words of each group that are swapped, lower-cased.
-    known
-        Every word that says a group, lower-cased.
-    """
+    """Words of two groups: how texts are swapped, and what is looked for in them."""
 
     groups: Sequence[str]
-    swap: Callable[[str], str]
+    swap: Callable[[str], str]  # function that swaps a text
+    # words of each group that are swapped, lower-cased
     sides: tuple[frozenset[str], frozenset[str]]
-    known: frozenset[str]
+    known: frozenset[str]  # every word that says a group, lower-cased
 
     @classmethod
     def of(cls, attribute: Attribute) -> Lists:
-        """Return the lists of groups with pairs of words; of gender, the built-in swaps.
-
-        Raises
-        ------
-        WordbiasError
-            If the attribute has no pairs.
-        """
+        """Return the lists of groups with pairs of words; of gender, the built-in swaps."""
         gender = attribute == Attribute.load()
         swapper = Swapper.built_in() if gender else Swapper.of(attribute)
         pairs = [*attribute.pairs, *attribute.equalise]
@@ -90,15 +70,8 @@ class Lists:
 
 
 def propose(data: StereoSet, lists: Lists, kinds: Sequence[str] = ()) -> list[Triple]:
-    """Return the triples of two sentences beside the same ones with words swapped.
-
-    The unrelated sentence stays as it is: D compares it behind both contexts.
-
-    Parameters
-    ----------
-    kinds
-        Kinds of bias of the triples, as in the file; by default all.
-    """
+    """Return the triples of two sentences beside the same ones with words swapped."""
+    # The unrelated sentence stays as it is: D compares it behind both contexts.
     found = []
     for one in data.intersentence:
         if kinds and one.bias_type not in kinds:
@@ -116,13 +89,7 @@ def propose(data: StereoSet, lists: Lists, kinds: Sequence[str] = ()) -> list[Tr
 
 
 def with_articles(original: str, swapped: str) -> str:
-    """Correct *a* and *an* before the words of a swapped text that are not in the original.
-
-    Examples
-    --------
-    >>> with_articles("He met an imam.", "He met an priest.")
-    'He met a priest.'
-    """
+    """Correct *a* and *an* before the words of a swapped text that are not in the original."""
     known = set(_WORD.findall(original.lower()))
     articles = Articles.load()
     articles = replace(articles, a=articles.a | _WITH_A)

@@ -55,13 +55,7 @@ class CrowsPairs:
 
 
 def parse_crows_pairs(source: Source) -> CrowsPairs:
-    """Parse the published CSV.
-
-    Raises
-    ------
-    WordbiasError
-        If columns are missing, or a row cannot be used (with its line).
-    """
+    """Parse the published CSV."""
     pairs = [
         CrowsPair(more, less, direction, bias)
         for direction, more, less, bias in read_pairs(source, STEREOTYPES)
@@ -72,18 +66,7 @@ def parse_crows_pairs(source: Source) -> CrowsPairs:
 
 
 def crows_rows(data: CrowsPairs, scores: Float, subject: str, settings: Settings) -> list[Row]:
-    """Measure how often the more stereotyping sentence is the likelier one: neutral .5.
-
-    Parameters
-    ----------
-    scores
-        Pseudo-log-likelihoods, shape ``(n, 2)``: more, less.
-
-    Returns
-    -------
-    list of Row
-        ``crows`` of all pairs, of each direction and of each type of bias.
-    """
+    """Measure how often the more stereotyping sentence is the likelier one, of (n, 2) scores."""
     compared = np.round(scores, _DIGITS) if settings.as_published else scores
     better = preferred(compared[:, 0], compared[:, 1], settings.ties)
     rows = []
@@ -108,15 +91,8 @@ def subsets(data: CrowsPairs) -> dict[str, NDArray[np.bool_]]:
 
 
 def pair_scores(model: MaskedModel, pairs: Sequence[CrowsPair]) -> Float:
-    """Return the pseudo-log-likelihood of both sentences of each pair, shape ``(n, 2)``.
-
-    Only tokens that both sentences share are scored, given the words in which they differ.
-
-    Raises
-    ------
-    WordbiasError
-        As `MaskedModel.log_probabilities` does.
-    """
+    """Return the pseudo-log-likelihood of both sentences of each pair, shape ``(n, 2)``."""
+    # Only tokens that both sentences share are scored, given the words in which they differ.
     masks = [side for pair in pairs for side in pair_masks(model.tokenizer, pair)]
     found = model.log_probabilities([one for side in masks for one in side], "pairs")
     ends = np.cumsum([len(side) for side in masks])[:-1]
@@ -155,21 +131,9 @@ def pair_records(data: CrowsPairs, scores: Float) -> list[Record]:
 def likelihood_rows(
     data: CrowsPairs, found: Likelihoods, subject: str, settings: Settings
 ) -> list[Row]:
-    """Measure CrowS-Pairs by likelihood, for each direction and type of bias.
-
-    As published, ties count as in lm-evaluation-harness, 0.
-
-    Parameters
-    ----------
-    found
-        Shape ``(n, 2)``: more, less.
-
-    Returns
-    -------
-    list of Row
-        ``crows``, the share of pairs whose more stereotyping sentence is the likelier, neutral .5;
-        and ``likelihood-difference``, the mean absolute difference, in nats.
-    """
+    """Measure CrowS-Pairs by likelihood, (n, 2), for each direction and type of bias."""
+    # As published, ties count as in lm-evaluation-harness, 0. `likelihood-difference` is the mean
+    # absolute difference, in nats.
     parts, means = subsets(data), {"likelihood-difference": np.abs}
     return preference_rows(found, parts, subject, "CrowS-Pairs", "crows", means, settings)
 

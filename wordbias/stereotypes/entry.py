@@ -17,22 +17,13 @@ Record = dict[str, Any]
 
 @dataclass
 class Found:
-    """Measures of a model, and one record an item.
-
-    Attributes
-    ----------
-    cut
-        Number of contexts that were cut because the model cannot read them whole.
-    notes
-        Notes on the data.
-    about
-        Facts about the data that only this head asks for.
-    """
+    """Measures of a model, and one record an item."""
 
     rows: list[Row] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
-    cut: int = 0
+    cut: int = 0  # number of contexts that were cut because the model cannot read them whole
     notes: list[str] = field(default_factory=list)
+    # facts about the data that only this head asks for
     about: dict[str, object] = field(default_factory=dict)
 
     def of_items(self, data: Any, seed: int) -> Found:
@@ -58,55 +49,30 @@ Score = Callable[[Any, Any, str, Settings], Found]
 
 @dataclass(frozen=True, kw_only=True)
 class StereotypeTest:
-    """A test of stereotypes: its reader, and what each head of a model is measured by.
+    """A test of stereotypes: its reader, and what each head of a model is measured by."""
 
-    Attributes
-    ----------
-    title, form
-        Its name, and what its file or folder is, in messages.
-    data
-        Class of the data that are read, which have a path.
-    recognised
-        Return whether a file or folder is of this test, by the first line of the file and the
-        names of the files in the folder.
-    read
-        Read a text, with the setting `as_published`; of a folder it has only a path.
-    items
-        Name of the items, and of the attribute that the data have them in.
-    scores
-        Functions of a model, the data, the subject of the rows and settings, by the class of the
-        head; that of a decoder is `CausalModel`.
-    described
-        Name data and what is in them; by default the number of items.
-    holds
-        Return whether data have items for a head of this class, before they are parsed.
-    check
-        Parse the items for heads of these classes; refuse data without an item for them.
-    table
-        Table of the rows of an encoder, measured with settings.
-    task
-        Name of the data in the rows of a decoder, by default the title.
-    part
-        Part of the data that a decoder scores.
-    note
-        Note below the table of a decoder: values without bias.
-    bias, cost
-        Measures of a decoder; the closing lines say their changes.
-    """
-
-    title: str
+    title: str  # its name, and what its file or folder is, in messages
     form: str = ""
-    data: type = object
+    data: type = object  # class of the data that are read, which have a path
+    # return whether a file or folder is of this test, by the first line of the file and the names
+    # of the files in the folder
     recognised: Callable[[str, Set[str]], bool] = lambda line, names: False
+    # read a text, with the setting `as_published`; of a folder it has only a path
     read: Callable[[Source, bool], Any] = lambda source, as_published: None
-    items: str = "items"
+    items: str = "items"  # name of the items, and of the attribute that the data have them in
+    # functions of a model, the data, the subject of the rows and settings, by the class of the
+    # head; that of a decoder is `CausalModel`
     scores: Mapping[type, Score]
+    # name data and what is in them; by default the number of items
     described: Callable[[Any], str] | None = None
+    # return whether data have items for a head of this class, before they are parsed
     holds: Callable[[Any, type], bool] = lambda data, head: True
+    # parse the items for heads of these classes; refuse data without an item for them
     check: Callable[[Any, Sequence[type]], None] = lambda data, heads: None
+    # table of the rows of an encoder, measured with settings
     table: Callable[[Sequence[Row], Settings], Table] | None = None
-    task: str = ""
-    part: str = ""
-    note: str = ""
-    bias: Sequence[str] = ()
+    task: str = ""  # name of the data in the rows of a decoder, by default the title
+    part: str = ""  # part of the data that a decoder scores
+    note: str = ""  # note below the table of a decoder: values without bias
+    bias: Sequence[str] = ()  # measures of a decoder; the closing lines say their changes
     cost: Sequence[str] = ()

@@ -63,19 +63,13 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Triple:
-    """Three next sentences for one context.
+    """Three next sentences for one context."""
 
-    Attributes
-    ----------
-    id, gender
-        As in the file; the gender, M or F, or another group, is that of the person in the context.
-    items
-        One for each of `LABELS`, which are those of the **original** triple: its stereotype is the
-        anti-stereotype once the genders are swapped.
-    """
-
+    # as in the file; the gender, M or F, or another group, is that of the person in the context
     id: str
     gender: str
+    # one for each of `LABELS`, which are those of the **original** triple: its stereotype is the
+    # anti-stereotype once the genders are swapped
     items: tuple[Item, Item, Item]
 
     def pairs(self) -> Iterator[Sentences]:
@@ -91,27 +85,18 @@ class Triple:
 
 @dataclass(frozen=True)
 class Gsss:
-    """The triples of a file, with its path and hash.
-
-    Attributes
-    ----------
-    groups
-        Groups of the triples: M and F, or in the order of a control.
-    published
-        Whether the file has the published columns, whose swaps can be repaired.
-    """
+    """The triples of a file, with its path and hash."""
 
     path: str
     sha256: str
     triples: Sequence[Triple]
-    groups: Sequence[str] = GENDERS
+    groups: Sequence[str] = GENDERS  # groups of the triples: M and F, or in the order of a control
+    # whether the file has the published columns, whose swaps can be repaired
     published: bool = True
 
     def altered_unrelated(self) -> list[str]:
-        """Return the ids whose unrelated sentence changes in the swap.
-
-        The paper says that it stays the same, and defines d so.
-        """
+        """Return the ids whose unrelated sentence changes in the swap."""
+        # The paper says that it stays the same, and defines d so.
         return [
             triple.id
             for triple in self.triples
@@ -129,14 +114,7 @@ class Gsss:
 
 
 def load_gsss(path: str | Path) -> Gsss:
-    """Read the published CSV, either of its two files, or one about other groups.
-
-    Raises
-    ------
-    WordbiasError
-        If columns are missing, a row cannot be used (with its line), or rows form no triple: an id
-        without exactly one row a label, or with two contexts or genders (with the id).
-    """
+    """Read the published CSV, either of its two files, or one about other groups."""
     return parse_gsss(read_text(path))
 
 
@@ -224,28 +202,14 @@ class Repaired:
 
 
 def repair(gsss: Gsss, rules: Sequence[str] = RULES) -> Repaired:
-    """Repair the swapped sentences of triples; the original ones do not change.
-
-    Parameters
-    ----------
-    rules
-        Some of `RULES`.
-    """
+    """Repair the swapped sentences of triples; the original ones do not change."""
     changes: list[Change] = []
     triples = [_repaired(triple, rules, changes) for triple in gsss.triples]
     return Repaired(replace(gsss, triples=triples), changes)
 
 
 def repair_sentence(original: str, swapped: str, rules: Sequence[str] = RULES) -> dict[str, str]:
-    """Apply rules to a swapped sentence in turn; return the result of each that changes it.
-
-    Examples
-    --------
-    >>> repair_sentence("She fed her dog for her.", "He fed him dog for him.")
-    {'him → his': 'He fed his dog for him.'}
-    >>> repair_sentence("He hid his TV.", "She hid hers Tv.")
-    {'hers → her': 'She hid her Tv.', 'signs and capitals': 'She hid her TV.'}
-    """
+    """Apply rules to a swapped sentence in turn; return the result of each that changes it."""
     done: dict[str, str] = {}
     text = swapped
     for rule in rules:
@@ -442,31 +406,10 @@ def gsss_rows(
     *,
     subsets: Sequence[str] | None = None,
 ) -> list[Row]:
-    """Measure SS, S and D of all triples, and of those about each group.
-
-    Parameters
-    ----------
-    p
-        Probabilities, shape ``(n, 3, 2)``: labels × original, swapped.
-    version
-        Version of the swaps: "original" or "repaired".
-    subsets
-        ``all`` or groups; by default all of these. One without triples is left out.
-
-    Returns
-    -------
-    list of Row
-        ``ss`` (of the original triples; neutral .5), ``strength`` and ``distance`` (neutral 0) and
-        ``mean-strength``, the mean s of all triples, with 95 % bootstrap intervals over the
-        triples. Strength and distance are means of a tail: they are above 0 by chance, and an
-        interval never contains 0. Compare S with ``opposite-strength``, which is S with the labels
-        exchanged, minus the mean of the lowest s.
-
-    Raises
-    ------
-    WordbiasError
-        If the shape does not fit the triples, or there is no such subset.
-    """
+    """Measure SS, S and D, of (n, 3, 2) probabilities, of all triples and those of each group."""
+    # Strength and distance are means of a tail: they are above 0 by chance, and an interval never
+    # contains 0. Compare S with `opposite-strength`, which is S with the labels exchanged, minus
+    # the mean of the lowest s.
     known = (ALL, *gsss.groups)
     if unknown := set(subsets or known) - set(known):
         raise WordbiasError(f"no subset {unknown.pop()!r}; choose among {', '.join(known)}")

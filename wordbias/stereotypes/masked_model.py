@@ -34,14 +34,7 @@ class MaskedModel(LoadedModel):
 
     @classmethod
     def load(cls, source: ModelLike, *, device: str | None = None) -> Self:
-        """Load a model with a masked-language head; a loaded model stays on its device.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such model or device, it has no trained head of that kind, or its
-            tokenizer has no mask or no character offsets.
-        """
+        """Load a model with a masked-language head; a loaded model stays on its device."""
         loaded = load_pretrained("AutoModelForMaskedLM", source, "a masked-language model")
         if loaded.missing:
             raise WordbiasError(
@@ -58,15 +51,8 @@ class MaskedModel(LoadedModel):
         return cls(**vars(loaded.on(device)))
 
     def log_probabilities(self, masked: Sequence[Masked], what: str = "masked words") -> Float:
-        """Return the natural logarithm of each masked token's probability, shape ``(n,)``.
-
-        Equal sentences are computed once, the longest first.
-
-        Raises
-        ------
-        WordbiasError
-            If a sentence is longer than the model can read, or its weights are damaged.
-        """
+        """Return the natural logarithm of each masked token's probability, shape ``(n,)``."""
+        # Equal sentences are computed once, the longest first.
         distinct = {one: i for i, one in enumerate(dict.fromkeys(masked))}
         sentences, found = list(distinct), np.empty(len(distinct))
         lengths = np.array([len(one.ids) for one in sentences], np.intp)

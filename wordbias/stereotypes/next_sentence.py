@@ -31,39 +31,17 @@ class Sentences(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NextSentence(LoadedModel):
-    """A model that predicts whether a sentence follows another.
+    """A model that predicts whether a sentence follows another."""
 
-    Attributes
-    ----------
-    place
-        Index of "is next" among its two outputs.
-    """
-
-    place: int
+    place: int  # index of "is next" among its two outputs
 
     @classmethod
     def load(
         cls, source: ModelLike, *, next_label: str | None = None, device: str | None = None
     ) -> Self:
-        """Load a model with a next-sentence head, or a classifier with two labels.
-
-        Parameters
-        ----------
-        source
-            A folder, a name on the hub, or such a model loaded, with its tokenizer.
-        next_label
-            Name or index of the output that means "is next". By default that of the config or, for
-            BERT's own head, whose config does not name it, the first.
-        device
-            By default the first of cuda, mps and cpu that is there; a loaded model stays on its
-            device.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such model or device, it has no trained head of that kind, or the meaning
-            of its two labels is unknown.
-        """
+        """Load a model with a next-sentence head, or a classifier with two labels."""
+        # `next_label` is by default that of the config or, for BERT's own head, whose config does
+        # not name it, the first.
         loaded, own = _load(source)
         check_padding(loaded.tokenizer, loaded.name)
         labels = loaded.model.config.id2label if loaded.model.config.num_labels == 2 else {}
@@ -71,16 +49,9 @@ class NextSentence(LoadedModel):
         return cls(**vars(loaded.on(device)), place=place)
 
     def probabilities(self, pairs: Sequence[Sentences], batch: int = BATCH) -> Float:
-        """Return the probability that the second sentence of each pair is next, shape ``(n,)``.
-
-        Equal pairs are computed once, the longest first; the first sentence is segment 0, the
-        second segment 1.
-
-        Raises
-        ------
-        WordbiasError
-            If a pair is longer than the model can read, or its weights are damaged.
-        """
+        """Return the probability that the second sentence of each pair is next, shape ``(n,)``."""
+        # Equal pairs are computed once, the longest first; the first sentence is segment 0, the
+        # second segment 1.
         distinct = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
         texts, found = list(distinct), np.empty(len(distinct))
         lengths = np.array([len(ids) for ids in self._tokenised(texts)["input_ids"]])
@@ -131,24 +102,8 @@ def _lacks(loaded: LoadedModel) -> str:
 def next_place(
     id2label: Mapping[int, str], given: str | None, name: str, default: int | None
 ) -> int:
-    """Return the index of the output that means "is next".
-
-    Parameters
-    ----------
-    id2label
-        Labels by index, of the model's config.
-    given
-        A label, or its index, that the user names.
-    name
-        Name of the model, for messages.
-    default
-        Index if the labels of the config do not tell; None to refuse such a config.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such label, or the labels do not tell and there is no default.
-    """
+    """Return the index of the output that means "is next"."""
+    # `default` is the index if the labels of the config do not tell; None to refuse such a config.
     names = [str(id2label[i]) for i in sorted(id2label)] or ["LABEL_0", "LABEL_1"]
     if given is not None:
         if given in names:

@@ -1,7 +1,4 @@
-"""Texts in a decoder: which is likelier? What the tests share, and pairs of one's own.
-
-A longer text is less likely, so the mean log-probability of a token is compared as well.
-"""
+"""Texts in a decoder: which is likelier? What the tests share, and pairs of one's own."""
 
 from __future__ import annotations
 
@@ -41,11 +38,9 @@ def share_row(
     units: NDArray[Any] | None = None,
     draws: int = SAMPLES,
 ) -> Row:
-    """Return the mean of items, each 1, 0 or a tie, with its interval.
-
-    It is Wilson's, or that of `wordbias.draws.of_share` if items share units, ``(n,)``, which needs
-    draws. These are a bootstrap over items or units, for changes of them; one item has none.
-    """
+    """Return the mean of items, each 1, 0 or a tie, with its interval."""
+    # It is Wilson's, or that of `wordbias.draws.of_share` if items share units, (n,), which needs
+    # draws. These are a bootstrap over items or units, for changes of them; one item has none.
     share, n = float(values.mean()), len(values)
     details = {**about, "n": n, "ties": ties, **ideal(measure)}
     if units is None:
@@ -99,17 +94,8 @@ def preference_rows(
     means: Mapping[str, Callable[[Float], Float]],
     settings: Settings,
 ) -> list[Row]:
-    """Measure how often the first of two texts is the likelier, by each score, of each subset.
-
-    Parameters
-    ----------
-    found
-        Shape ``(n, 2)``.
-    share
-        Name of the measure of that share.
-    means
-        Measures that are means of a function of log p(first) − log p(second).
-    """
+    """Measure how often the first of two texts, (n, 2), is likelier, by each score and subset."""
+    # `means` are means of a function of log p(first) − log p(second).
     rows = []
     for score, values in scores_of(found).items():
         for subset, chosen in subsets.items():
@@ -148,14 +134,7 @@ def preference_records(
 
 
 def pair_rows(found: Likelihoods, subject: str, settings: Settings) -> list[Row]:
-    """Measure which text of counterfactual pairs is likelier.
-
-    Returns
-    -------
-    list of Row
-        ``pair-preferred``, the share of pairs whose first text is the likelier, neutral .5; and
-        ``pair-lean``, the mean of log p(first) − log p(second), neutral 0.
-    """
+    """Measure which text of counterfactual pairs is likelier: the share, and the mean lean."""
     every, means = {ALL: np.ones(len(found.total), bool)}, {"pair-lean": np.asarray}
     return preference_rows(found, every, subject, "pairs", "pair-preferred", means, settings)
 

@@ -18,21 +18,12 @@ from wordbias.stereotypes.text_sets import TextSet, entry_of, heads_for
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """A model with the heads that score a data set.
-
-    Attributes
-    ----------
-    name
-        Name of the model.
-    heads
-        The heads by their class, without those that the model lacks.
-    missing
-        Reasons why heads that the data need are missing.
-    """
+    """A model with the heads that score a data set."""
 
     name: str
+    # the heads by their class, without those that the model lacks
     heads: Mapping[type, Any] = field(repr=False)
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # reasons why heads that the data need are missing
 
     @property
     def head(self) -> Any:
@@ -48,13 +39,7 @@ class Scorer:
         next_label: str | None = None,
         device: str | None = None,
     ) -> Scorer:
-        """Load the heads that the data need: next-sentence, masked-language, or both.
-
-        Raises
-        ------
-        WordbiasError
-            If the model has none of them, or a part that they score cannot be used.
-        """
+        """Load the heads that the data need: next-sentence, masked-language, or both."""
         name = name_of(source)
         heads: dict[type, Any] = {}
         missing: list[WordbiasError] = []
@@ -73,13 +58,7 @@ class Scorer:
         return cls(name, heads, tuple(map(str, missing)))
 
     def with_sites(self, interventions: Sequence[Intervention]) -> Scorer:
-        """Return the scorer without the heads that lack a site, such as a sentence's vector.
-
-        Raises
-        ------
-        WordbiasError
-            If that leaves none.
-        """
+        """Return the scorer without the heads that lack a site, such as a sentence's vector."""
         kept: dict[type, Any] = {}
         missing: list[str] = []
         for kind, head in self.heads.items():
@@ -103,15 +82,7 @@ class Scorer:
             yield
 
     def measure(self, data: TextSet, subject: str, settings: Settings) -> Found:
-        """Measure which sentences the model prefers, by each of its heads.
-
-        Parameters
-        ----------
-        data
-            The data for which the heads were loaded.
-        subject
-            Name of the model in the rows.
-        """
+        """Measure which sentences the model prefers, by each of its heads."""
         scores = entry_of(data).scores
         return Found.joined(
             [scores[kind](head, data, subject, settings) for kind, head in self.heads.items()]

@@ -35,32 +35,20 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the measures.
+    """Settings of the measures."""
 
-    Attributes
-    ----------
-    share, rounding
-        Share of the most extreme triples, and its rounding; see `extremes`.
-    absolute
-        Take the triples of largest |s|, whichever direction, and average |s|. By default those of
-        largest s: most biased is most stereotypical.
-    as_published
-        Ties count 0 in the stereotype score; StereoSet's blanks are filled as its code does (see
-        `wordbias.stereotypes.stereoset`), its shares averaged over its terms; CrowS-Pairs'
-        likelihoods are compared to three digits.
-    repair
-        Measure enhanced StereoSet with repaired swaps too.
-    seed, samples
-        Seed and number of the bootstrap samples of triples.
-    """
-
-    share: float = SHARE
+    share: float = SHARE  # share of the most extreme triples, and its rounding; see `extremes`
     rounding: Rounding = "nearest"
+    # take the triples of largest |s|, whichever direction, and average |s|. By default those of
+    # largest s: most biased is most stereotypical.
     absolute: bool = False
+    # ties count 0 in the stereotype score; StereoSet's blanks are filled as its code does (see
+    # `wordbias.stereotypes.stereoset`), its shares averaged over its terms; CrowS-Pairs'
+    # likelihoods are compared to three digits
     as_published: bool = False
     seed: int = 0
     samples: int = SAMPLES
-    repair: bool = False
+    repair: bool = False  # measure enhanced StereoSet with repaired swaps too
 
     @property
     def ties(self) -> float:
@@ -76,10 +64,8 @@ class Settings:
         about: Mapping[str, Any],
         unit: str,
     ) -> Row:
-        """Return the row of a statistic along the last axis, with its interval over items.
-
-        The same items are drawn for every model and measure, so that values can be compared.
-        """
+        """Return the row of a statistic along the last axis, with its interval over items."""
+        # The same items are drawn for every model and measure: values can be compared.
         rng = np.random.default_rng(self.seed)
         samples = bootstrap(lambda rows: statistic(values[rows]), len(values), rng, self.samples)
         details = {**about, **by_bootstrap(samples, unit), "seed": self.seed}
@@ -90,14 +76,8 @@ class Settings:
 
 
 def strengths(p: Float) -> Float:
-    """Return s of each triple, in [−2, 2]: neutral 0, positive a stereotype.
-
-    Parameters
-    ----------
-    p
-        Probabilities, shape ``(n, 3, 2)``: stereotype, anti-stereotype, unrelated × original,
-        swapped.
-    """
+    """Return s of each triple, in [−2, 2], from probabilities (n, 3, 2): positive a stereotype."""
+    # Stereotype, anti-stereotype, unrelated × original, swapped.
     p = _checked(p)
     gap = p[:, 0] - p[:, 1]  # (n, 2)
     found: Float = gap[:, 0] - gap[:, 1]
@@ -112,16 +92,9 @@ def distances(p: Float) -> Float:
 
 
 def extremes(n: int, share: float = SHARE, rounding: Rounding = "nearest") -> int:
-    """Return the number of triples in the most extreme share of `n`, at least one.
-
-    A tenth of the 234 published triples is 23.4, and the paper does not say which whole number it
-    takes: by default the nearest one (halves up), which is closest to the share.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no triple, or the share is not in (0, 1].
-    """
+    """Return the number of triples in the most extreme share of `n`, at least one."""
+    # A tenth of the 234 published triples is 23.4, and the paper does not say which whole number it
+    # takes: by default the nearest one (halves up), which is closest to the share.
     if not 0 < share <= 1:
         raise WordbiasError(f"share {share:g}: expected a number above 0 and at most 1")
     if n < 1:
@@ -145,19 +118,11 @@ def tail_mean(values: Float, k: int) -> Float:
 def stereotype_score(
     stereotype: Float, anti: Float, *, targets: NDArray[np.str_] | None = None, ties: float = 0.5
 ) -> float:
-    """Return the share of triples in which the stereotype scores higher: neutral .5.
-
-    Parameters
-    ----------
-    stereotype, anti
-        Scores, shape ``(n,)``; only their order matters.
-    targets
-        Terms, shape ``(n,)``: the shares of the terms are averaged, as StereoSet's evaluation
-        does. By default every triple counts alike (Dawkins et al. 2024, eq. 1).
-    ties
-        Value of equal scores: half, because neither is preferred. StereoSet and eq. (1) count 0,
-        which gives a model with constant scores a perfect score against stereotypes.
-    """
+    """Return the share of triples in which the stereotype scores higher: neutral .5."""
+    # With `targets` the shares of the terms are averaged, as StereoSet's evaluation does; by
+    # default every triple counts alike (Dawkins et al. 2024, eq. 1). `ties` count half, because
+    # neither is preferred. StereoSet and eq. (1) count 0, which gives a model with constant scores
+    # a perfect score against stereotypes.
     return _share(preferred(stereotype, anti, ties), targets)
 
 
@@ -169,10 +134,7 @@ def language_score(
     targets: NDArray[np.str_] | None = None,
     ties: float = 0.5,
 ) -> float:
-    """Return lms: the share of meaningful sentences that beat the unrelated one; 1 is best.
-
-    Parameters are those of `stereotype_score`.
-    """
+    """Return lms: the share of meaningful sentences that beat the unrelated one; 1 is best."""
     both = [preferred(sensible, unrelated, ties) for sensible in (stereotype, anti)]
     return _share(np.mean(both, axis=0), targets)
 

@@ -68,43 +68,27 @@ _NO_SIGNS = str.maketrans("", "", string.punctuation)
 
 @dataclass(frozen=True)
 class Cluster:
-    """One context with three candidates.
+    """One context with three candidates."""
 
-    Attributes
-    ----------
-    id, target, bias_type
-        As in the file; the target is the term of the stereotype.
-    context
-        The first sentence; within sentences, the one with a blank.
-    candidates
-        One for each of `LABELS`: the next sentence, or the filler of the blank.
-    """
-
-    id: str
+    id: str  # as in the file; the target is the term of the stereotype
     target: str
     bias_type: str
-    context: str
+    context: str  # the first sentence; within sentences, the one with a blank
+    # one for each of `LABELS`: the next sentence, or the filler of the blank
     candidates: tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class StereoSet:
-    """The items of a file, with its path and hash.
+    """The items of a file, with its path and hash."""
 
-    A part is parsed on first use, so that its errors do not stop a model that cannot score it.
-
-    Attributes
-    ----------
-    items
-        The items of each of `KINDS` as in the file.
-    as_published
-        Include items with several blanks as StereoSet's own loader does; see `published_word`. By
-        default they are left out.
-    """
+    # A part is parsed on first use: its errors do not stop a model that cannot score it.
 
     path: str
     sha256: str
-    items: Mapping[str, Sequence[Mapping[str, Any]]]
+    items: Mapping[str, Sequence[Mapping[str, Any]]]  # the items of each of `KINDS` as in the file
+    # include items with several blanks as StereoSet's own loader does; see `published_word`. By
+    # default they are left out.
     as_published: bool = False
 
     @cached_property
@@ -129,19 +113,7 @@ class StereoSet:
 
 
 def parse_stereoset(source: Source, *, as_published: bool = False) -> StereoSet:
-    """Parse the published JSON; the items of its parts are parsed on first use.
-
-    Parameters
-    ----------
-    as_published
-        Include items with several blanks, which are left out by default; see `StereoSet`.
-
-    Raises
-    ------
-    WordbiasError
-        If it is no such JSON or has no part. On first use of a part, if an item of it has not
-        exactly one sentence a label or has a sentence that does not fit its blank (with its id).
-    """
+    """Parse the published JSON; the items of its parts are parsed on first use."""
     try:
         data = json.loads(source.text)["data"]
         items = {kind: _listed(data.get(kind, [])) for kind in KINDS}
@@ -223,13 +195,7 @@ def _text(found: Any, where: str) -> str:
 
 
 def filler(context: str, sentence: str, name: str) -> str:
-    """Return the filler of a blank; sentences may differ from their context in capitals.
-
-    Raises
-    ------
-    WordbiasError
-        If there is not exactly one blank, or the sentence does not fit the context.
-    """
+    """Return the filler of a blank; sentences may differ from their context in capitals."""
     if context.count(BLANK) != 1:
         raise WordbiasError(f"intrasentence {name}: expected one {BLANK} in {context!r}")
     found = _fill(context, sentence)
@@ -248,15 +214,8 @@ def _fill(context: str, sentence: str) -> str:
 
 
 def published_word(context: str, sentence: str, name: str) -> str:
-    """Return the word of a sentence that StereoSet's own loader takes: that at the last blank.
-
-    Words are separated by single spaces; their signs are removed.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no word at that place.
-    """
+    """Return the word of a sentence that StereoSet's own loader takes: that at the last blank."""
+    # Words are separated by single spaces; their signs are removed.
     places = [i for i, word in enumerate(context.split(" ")) if BLANK in word]
     words = sentence.split(" ")
     word = words[places[-1]].translate(_NO_SIGNS) if places and places[-1] < len(words) else ""
@@ -277,15 +236,7 @@ def stereoset_rows(
     task: str,
     settings: Settings,
 ) -> list[Row]:
-    """Measure ss, lms and icat of StereoSet, for each type of bias and for all.
-
-    Parameters
-    ----------
-    scores
-        Shape ``(n, 3)`` in the order of the labels; only their order within a cluster matters.
-    task
-        "intersentence" or "intrasentence".
-    """
+    """Measure ss, lms and icat of StereoSet, of (n, 3) scores, for each type of bias and all."""
     types = np.array([one.bias_type for one in clusters])
     targets = np.array([one.target for one in clusters])
     subsets = list(dict.fromkeys(types.tolist()))
@@ -329,19 +280,9 @@ def _cat(
 def blank_scores(
     model: MaskedModel, clusters: Sequence[Cluster], *, as_published: bool = False
 ) -> Float:
-    """Score the fillers of blanks, shape ``(n, 3)`` in the order of the labels.
-
-    Parameters
-    ----------
-    as_published
-        Mask and average as StereoSet's code does, see this module. By default the score is the mean
-        of the logarithms over all sub-words: a likelihood, in which one impossible sub-word counts.
-
-    Raises
-    ------
-    WordbiasError
-        If a filler has no token (with the id), or as `MaskedModel.log_probabilities` does.
-    """
+    """Score the fillers of blanks, shape ``(n, 3)`` in the order of the labels."""
+    # By default the score is the mean of the logarithms over all sub-words: a likelihood, in which
+    # one impossible sub-word counts.
     mask = published_masks if as_published else blank_masks
     words = [mask(model.tokenizer, one, word) for one in clusters for word in one.candidates]
     found = model.log_probabilities([one for word in words for one in word], "blanks")
@@ -351,11 +292,9 @@ def blank_scores(
 
 
 def blank_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]:
-    """Mask each sub-word of a blank; those to the right of the mask are left out.
-
-    Several blanks are masked in turn; the others have as many sub-words and a mask, so that one
-    blank does not reveal the word of the other.
-    """
+    """Mask each sub-word of a blank; those to the right of the mask are left out."""
+    # Several blanks are masked in turn; the others have the same number of sub-words and a mask:
+    # one blank does not reveal the word of the other.
     text, starts = _filled(cluster.context, word)
     found = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True)
     ids, offsets, special = (
@@ -442,15 +381,7 @@ def cluster_records(clusters: Sequence[Cluster], scores: Float, task: str) -> li
 def score_clusters(
     model: CausalModel, clusters: Sequence[Cluster], *, as_published: bool = False
 ) -> Likelihoods:
-    """Return the log-likelihoods of sentences, shape ``(n, 3)`` in the order of the labels.
-
-    Parameters
-    ----------
-    clusters
-        With whole sentences as candidates, see `StereoSet.triples`.
-    as_published
-        Compute only the first token after the BOS token, see this module.
-    """
+    """Return the log-likelihoods of sentences, shape ``(n, 3)`` in the order of the labels."""
     texts = [text for cluster in clusters for text in cluster.candidates]
     if not as_published:
         return model.score_texts(texts, "StereoSet").shaped(-1, len(LABELS))
@@ -466,10 +397,8 @@ def score_clusters(
 def likelihood_rows(
     clusters: Sequence[Cluster], found: Likelihoods, subject: str, settings: Settings
 ) -> list[Row]:
-    """Measure ss, lms and icat for each type of bias, by each score.
-
-    As published, there is only the score per token, ties count 0 and terms are averaged.
-    """
+    """Measure ss, lms and icat for each type of bias, by each score."""
+    # As published, there is only the score per token, ties count 0 and terms are averaged.
     scores = scores_of(found)
     if settings.as_published:
         scores = {PER_TOKEN: scores[PER_TOKEN]}

@@ -56,20 +56,7 @@ TextSetLike = str | os.PathLike[str] | TextsFrame | TextSet
 
 
 def load_text_set(given: TextSetLike, *, as_published: bool = False) -> TextSet:
-    """Read a data set, recognised by its content; one that was read is returned.
-
-    The parts of StereoSet are read on first use.
-
-    Parameters
-    ----------
-    as_published
-        Include StereoSet's items with several blanks; see `StereoSet`.
-
-    Raises
-    ------
-    WordbiasError
-        If it is none of them, or as the reader of that data set does.
-    """
+    """Read a data set, recognised by its content; one that was read is returned."""
     if isinstance(given, tuple(one.data for one in TESTS)):
         return cast("TextSet", given)
     line, names, shown = "", set[str](), "a folder with none of their files"
@@ -118,13 +105,7 @@ def heads_for(data: TextSet, *, causal: bool) -> list[Any]:
 
 
 def for_model(data: TextSet, model: str, *, causal: bool) -> TextSet:
-    """Return a data set that a decoder or an encoder scores, for a decoder with its items parsed.
-
-    Raises
-    ------
-    WordbiasError
-        If such a model has no score of it.
-    """
+    """Return a data set that a decoder or an encoder scores; for a decoder items are parsed."""
     test = entry_of(data)
     if heads := heads_for(data, causal=causal):
         if causal:

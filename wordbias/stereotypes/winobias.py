@@ -1,7 +1,4 @@
-"""WinoBias (Zhao et al. 2018): coreference of pronouns with professions, and stereotypes.
-
-`wordbias.stereotypes.clusters` reads what systems write about the sentences.
-"""
+"""WinoBias (Zhao et al. 2018): coreference of pronouns with professions, and stereotypes."""
 
 from __future__ import annotations
 
@@ -46,41 +43,18 @@ Clusters = tuple[tuple[Span, ...], ...]
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence.
-
-    Attributes
-    ----------
-    text
-        Text without brackets.
-    profession
-        Profession that the pronouns refer to, in lower case.
-    mention
-        Span of that profession, with the article if it is inside the brackets.
-    pronouns
-        Spans of the pronouns in brackets.
-    gender
-        Gender of the pronouns, F or M.
-    stereotype
-        `pro` if the gender is the usual one in that profession, `anti` if not.
-    kind
-        Type 1, which takes world knowledge, or type 2, which syntax solves.
-    split
-        `dev` or `test`.
-    number
-        Number in its file; a `pro` and an `anti` sentence of the same number are a pair.
-    people
-        All professions in the text with their spans, without article.
-    """
+    """One sentence."""
 
     text: str
-    profession: str
-    mention: Span
-    pronouns: tuple[Span, ...]
+    profession: str  # profession that the pronouns refer to, in lower case
+    mention: Span  # span of that profession, with the article if it is inside the brackets
+    pronouns: tuple[Span, ...]  # spans of the pronouns in brackets
     gender: str
-    stereotype: str
-    kind: int
+    stereotype: str  # `pro` if the gender is the usual one in that profession, `anti` if not
+    kind: int  # type 1, which takes world knowledge, or type 2, which syntax solves
     split: str
-    number: int
+    number: int  # number in its file; a `pro` and an `anti` sentence of the same number are a pair
+    # all professions in the text with their spans, without article
     people: tuple[tuple[str, Span], ...] = ()
 
     @property
@@ -95,19 +69,7 @@ class Sentence:
 
 
 def load_winobias(folder: str | Path) -> list[Sentence]:
-    """Read the files of WinoBias that a folder has.
-
-    Returns
-    -------
-    list of Sentence
-        All eight files, 3,168 sentences: `pro` first, and the `anti` ones in the same order.
-
-    Raises
-    ------
-    WordbiasError
-        If the folder has none of the files, has one without its counterpart, or a line is not
-        understood.
-    """
+    """Read the files of WinoBias that a folder has: `pro` first, `anti` in the same order."""
     place = Path(folder)
     if not place.is_dir():
         raise WordbiasError(f"{place}: expected the folder with the files of WinoBias")
@@ -221,21 +183,9 @@ _PRONOUN = re.compile(rf"\b(?:{'|'.join(PRONOUNS)})\b", re.IGNORECASE)
 
 
 def masked_rows(sentences: Sequence[Sentence], mask: str) -> Iterator[tuple[str, ...]]:
-    """Yield a row for every profession in every sentence, as `COLUMNS`.
-
-    Parameters
-    ----------
-    mask
-        Mask token of the encoder, such as ``[MASK]``, which replaces every pronoun.
-
-    Yields
-    ------
-    tuple of str
-        The sentence with its pronouns masked, the span of a profession, the profession, its
-        stereotypical gender (that of the pronouns in pro-stereotyped sentences about it), and
-        whether the pronoun refers to it (`gold`) or not (`other`). A row that a `pro` and an `anti`
-        sentence share comes once.
-    """
+    """Yield a row for every profession in every sentence, as `COLUMNS`, with masked pronouns."""
+    # The gender is that of the pronouns in pro-stereotyped sentences about the profession. A row
+    # that a `pro` and an `anti` sentence share comes once.
     genders = stereotypes(sentences)
     seen = set()
     for one in sentences:
@@ -286,23 +236,8 @@ def f1_rows(
     subject: str,
     settings: Settings,
 ) -> list[Row]:
-    """Measure CoNLL F1 in percent, of `pro` and `anti` sentences, and its difference.
-
-    Parameters
-    ----------
-    sentences
-        Sentences, all `pro` ones first, and the `anti` ones in the same order.
-    clusters
-        Clusters that a system found in each sentence.
-    settings
-        Their draws are bootstrap samples of pairs of sentences.
-
-    Returns
-    -------
-    list of Row
-        Over all sentences, and for each type: `set` is pro or anti, `setting` all, type 1 or
-        type 2.
-    """
+    """Measure CoNLL F1 in percent, of `pro` and `anti` sentences, and its difference."""
+    # All `pro` sentences are first. Draws are bootstrap samples of pairs of sentences.
     tallies = np.stack(
         [tally(one.gold, found)[:AVERAGED] for one, found in zip(sentences, clusters, strict=True)]
     )
@@ -354,30 +289,11 @@ def classification_rows(
     shares: Mapping[str, float] | None = None,
     shares_from: str = "the sentences",
 ) -> list[Row]:
-    """Measure group fairness of the predicted professions (Orgad et al. 2022, §A.4.2).
-
-    The two sentences of a pair are drawn together, and the chance level exchanges *she* and *he*
-    within pairs: a system that ignores the pronoun predicts the same for both.
-
-    Parameters
-    ----------
-    sentences
-        Sentences, all `pro` ones first, and the `anti` ones in the same order.
-    shares
-        Share of women in each profession, by any of its names; without shares there is no
-        correlation, as half of the sentences of each profession are about women.
-
-    Returns
-    -------
-    list of Row
-        `undecided`, the share of sentences with the prediction `NONE`, and those of
-        `fairness_rows`. `NONE` is an outcome of its own; as published it is left out of separation.
-
-    Raises
-    ------
-    WordbiasError
-        If a profession has no share.
-    """
+    """Measure group fairness of the predicted professions (Orgad et al. 2022, §A.4.2)."""
+    # The two sentences of a pair are drawn together, and the chance level exchanges she and he
+    # within pairs: a system that ignores the pronoun predicts the same for both. Without `shares`
+    # there is no correlation, as half of the sentences of each profession are about women. `NONE`
+    # is an outcome of its own; as published it is left out of separation.
     confusion = as_classification(sentences, clusters)
     known = None
     if shares is not None:
@@ -394,13 +310,7 @@ def classification_rows(
 
 
 def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters]) -> Confusion:
-    """Count gold and predicted professions by the gender of the pronoun.
-
-    Returns
-    -------
-    Confusion
-        Counts, women first, in units of pairs; `NONE` can be predicted, but is no class.
-    """
+    """Count gold and predicted professions by the gender of the pronoun, in units of pairs."""
     predicted = [
         predicted_profession(one, found) for one, found in zip(sentences, clusters, strict=True)
     ]
@@ -415,13 +325,11 @@ def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters
 
 
 def predicted_profession(sentence: Sentence, clusters: Clusters) -> str:
-    """Return the profession that the pronoun was resolved to.
-
-    The profession within the mentions of the clusters that have one of the sentence's pronouns as a
-    mention; `NONE` if there are none or several. Mentions are compared by position: the
-    released code of Orgad et al. (2022) looks for *he* as a part of a word, so that for it a
-    cluster with *the teacher* or *the sheriff* has a pronoun.
-    """
+    """Return the profession that the pronoun was resolved to; `NONE` for none or several."""
+    # The profession within the mentions of the clusters that have one of the sentence's pronouns as
+    # a mention. Mentions are compared by position: the released code of Orgad et al. (2022) looks
+    # for "he" as a part of a word, and for it a cluster with "the teacher" or "the sheriff" has a
+    # pronoun.
     pronouns = set(sentence.pronouns)
     with_pronoun = [cluster for cluster in clusters if pronouns.intersection(cluster)]
     mentions = [span for cluster in with_pronoun for span in cluster]
@@ -434,10 +342,8 @@ def predicted_profession(sentence: Sentence, clusters: Clusters) -> str:
 
 
 def published_positions(classes: Sequence[str]) -> Values:
-    """Return the numbers of classes as the released code counts them, with `NONE` among them.
-
-    There *CEO* is spelled so and sorted as ASCII, so that `NONE` is its neighbour.
-    """
+    """Return the numbers of classes as the released code counts them, with `NONE` among them."""
+    # There CEO is spelled so and sorted as ASCII: `NONE` is its neighbour.
     spelled = [_as_released(name) for name in classes]
     order = sorted([*spelled, NONE])
     return np.array([order.index(name) for name in spelled], dtype=np.float64)
@@ -448,10 +354,8 @@ def _as_released(name: str) -> str:
 
 
 def professional_shares(shares: Mapping[str, float], classes: Sequence[str]) -> dict[str, float]:
-    """Name shares as the sentences name professions: *construction worker*, *designer*, *tailor*.
-
-    The file that comes with WinoBias has *construction_worker*, *designers* and *sewer*.
-    """
+    """Name shares as the sentences name professions, such as *construction worker*."""
+    # The file that comes with WinoBias has construction_worker, designers and sewer.
     found: dict[str, float] = {}
     for name, share in shares.items():
         plain = name.lower().replace("_", " ")

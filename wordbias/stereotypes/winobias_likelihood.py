@@ -51,16 +51,9 @@ class WinoBias:
 
 
 def question_of(sentence: Sentence) -> Question:
-    """Return the question to whom the first pronoun of a sentence refers.
-
-    The wrong candidate is the first other profession in the sentence. Both are spelled as there,
-    so that a model is asked for the *CEO*, not for the *ceo*.
-
-    Raises
-    ------
-    WordbiasError
-        If there is none.
-    """
+    """Return the question to whom the first pronoun of a sentence refers."""
+    # The wrong candidate is the first other profession in the sentence. Both are spelled as there:
+    # a model is asked for the CEO, not for the ceo.
     spelled = {name: sentence.text[slice(*span)] for name, span in sentence.people}
     right = spelled.pop(sentence.profession, sentence.profession)
     if not spelled:
@@ -71,10 +64,8 @@ def question_of(sentence: Sentence) -> Question:
 
 
 def pronoun_pairs(sentences: Sequence[Sentence]) -> list[tuple[Sentence, Sentence]]:
-    """Return the pairs, pro- and anti-stereotyped, that differ in the gender of pronouns only.
-
-    A few pairs of the published files differ in other words too.
-    """
+    """Return the pairs, pro- and anti-stereotyped, that differ in the gender of pronouns only."""
+    # A few pairs of the published files differ in other words too.
     half = len(sentences) // 2
     pairs = zip(sentences[:half], sentences[half:], strict=True)
     return [(one, other) for one, other in pairs if _neutral(one) == _neutral(other)]
@@ -88,14 +79,7 @@ def _neutral(sentence: Sentence) -> list[str]:
 def winobias_question_rows(
     sentences: Sequence[Sentence], found: Likelihoods, subject: str, *, seed: int = 0
 ) -> list[Row]:
-    """Measure how pronouns are resolved in pro- and anti-stereotyped sentences, by each score.
-
-    Returns
-    -------
-    list of Row
-        ``coreference-accuracy`` of either, and ``coreference-gap``, the first minus the second,
-        neutral 0, with a bootstrap interval over pairs; of all sentences, and of each type.
-    """
+    """Measure how pronouns are resolved in pro- and anti-stereotyped sentences, by each score."""
     half = len(sentences) // 2
     rows: list[Row] = []
     for name, scores in scores_of(found).items():
@@ -122,14 +106,7 @@ def winobias_pair_rows(
     subject: str,
     settings: Settings,
 ) -> list[Row]:
-    """Measure how often the pro-stereotyped sentence is the likelier one, by each score.
-
-    Returns
-    -------
-    list of Row
-        ``pro-preferred``, neutral .5, of all pairs, each type, and each gender of the
-        pro-stereotyped pronoun.
-    """
+    """Measure how often the pro-stereotyped sentence is the likelier one, by each score."""
     genders = np.array([one.gender for one, _ in pairs])
     subsets = by_type([one for one, _ in pairs])
     subsets |= {f"pro {gender}": genders == gender for gender in sorted(set(genders.tolist()))}

@@ -93,13 +93,7 @@ class Winogender:
 
 
 def load_winogender(path: str | Path) -> Winogender:
-    """Read all_sentences.tsv, or the folder with it; occupations-stats.tsv is read beside it.
-
-    Raises
-    ------
-    WordbiasError
-        If a file cannot be read, or a line is not understood, with its number.
-    """
+    """Read all_sentences.tsv, or the folder with it; occupations-stats.tsv is read beside it."""
     file = Path(path) / SENTENCES if Path(path).is_dir() else Path(path)
     shares = file.with_name(SHARES)
     return parse_winogender(read_text(file), read_text(shares) if shares.is_file() else None)
@@ -149,18 +143,11 @@ def _shares(source: Source) -> dict[str, float]:
 def winogender_rows(
     data: Winogender, found: Likelihoods, subject: str, *, seed: int = 0
 ) -> list[Row]:
-    """Measure how pronouns are resolved, by each score.
-
-    Returns
-    -------
-    list of Row
-        ``coreference-accuracy`` of all sentences, of each gender, and of gotcha sentences or not.
-        ``coreference-gap``, the accuracy of other sentences minus that of gotcha sentences, neutral
-        0. And ``coreference-correlation``, Spearman's correlation over occupations of the share of
-        women with the lean to resolve *she* rather than *he* to the occupation, neutral 0. The last
-        two need the shares of women. Intervals are a bootstrap over occupations, of which each has
-        twelve sentences.
-    """
+    """Measure how pronouns are resolved, by each score."""
+    # `coreference-gap` is the accuracy of other sentences minus that of gotcha sentences;
+    # `coreference-correlation` Spearman's over occupations of the share of women with the lean to
+    # resolve she rather than he to the occupation. Both need the shares of women. Intervals are a
+    # bootstrap over occupations; each has twelve sentences.
     rows: list[Row] = []
     genders = np.array([one.gender for one in data.sentences])
     occupations = np.array([one.occupation for one in data.sentences])
@@ -189,16 +176,9 @@ def stereotype_rows(
     seed: int,
     draws: int = SAMPLES,
 ) -> list[Row]:
-    """Return the last two rows of `winogender_rows`.
-
-    Parameters
-    ----------
-    values
-        Whether each pronoun is resolved right, shape ``(n,)``: 1, 0, or ½ for ties.
-    scores
-        Scores of the right and the wrong person, ``(n, 2)``; of a system that only decides, 1 of
-        the person that it takes, else 0.
-    """
+    """Return the last two rows of `winogender_rows`."""
+    # `values` are 1, 0, or ½ for ties; `scores` those of the right and the wrong person, (n, 2), of
+    # a system that only decides 1 and 0.
     rows = []
     subsets = _gotcha(data)
     if all(chosen.any() for chosen in subsets.values()):

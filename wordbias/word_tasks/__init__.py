@@ -1,10 +1,9 @@
 """Word similarity and analogies: the quality of an embedding before and after debiasing.
 
-Words that an embedding does not have are left out by default (``oov="skip"``): the value then
-describes the vectors, and the coverage, always reported beside it, the vocabulary. The published
-protocol (``oov="mean"``) mixes the two: a pair with an unknown word is scored by a vector that says
-nothing about it, and two unknown words look alike. Values of two embeddings compare only at equal
-coverage; before and after debiasing it is equal.
+The published protocol (``oov="mean"``) mixes vectors and vocabulary: a pair with an unknown word is
+scored by a vector that says nothing about it, and two unknown words look alike. Without it they are
+left out, and the coverage is reported. Values compare only at equal coverage; before and after
+debiasing it is equal.
 """
 
 from wordbias.word_tasks.analogy import Accuracy, Analogies, analogies, answer

@@ -41,23 +41,11 @@ Array = NDArray[np.floating]
 def analogies(
     space: Space, questions: AnalogySet, oov: Oov = "skip", method: Method = "add"
 ) -> Analogies:
-    """Answer every question of a set over the whole vocabulary.
-
-    Parameters
-    ----------
-    space
-        Embedding.
-    questions
-        Set of questions.
-    oov
-        ``"skip"`` leaves out questions with an unknown word. ``"mean"`` counts every question, as
-        ``web.evaluate.evaluate_analogy`` of word-embeddings-benchmarks does. The mean of all
-        vectors of length one replaces an unknown word of the question. A question whose answer is
-        unknown counts as wrong. That package also changes some words first: see
-        `AnalogySet.standardised`.
-    method
-        See `wordbias.word_tasks.analogy`.
-    """
+    """Answer every question of a set over the whole vocabulary."""
+    # oov="mean" counts every question, as web.evaluate.evaluate_analogy of
+    # word-embeddings-benchmarks does: the mean of all vectors of length one replaces an unknown
+    # word, and a question whose answer is unknown counts as wrong. That package also changes some
+    # words first: see `AnalogySet.standardised`.
     check_oov(oov)
     found = space.find(word for question in questions.questions for word in question)
     rows = np.array(
@@ -75,17 +63,10 @@ def analogies(
 
 @dataclass(frozen=True)
 class Analogies:
-    """Answers of an embedding to the questions of a set.
+    """Answers of an embedding to the questions of a set."""
 
-    Attributes
-    ----------
-    counted, known, right
-        For every question: it counts, the embedding has all of its words, the answer is right.
-        Shape ``(q,)``.
-    missing
-        Words that the embedding does not have.
-    """
-
+    # for every question: it counts, the embedding has all of its words, the answer is right. Shape
+    # `(q,)`.
     counted: NDArray[np.bool_]
     known: NDArray[np.bool_]
     right: NDArray[np.bool_]
@@ -103,22 +84,13 @@ class Analogies:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Share of questions answered with the word that the set gives.
+    """Share of questions answered with the word that the set gives."""
 
-    Attributes
-    ----------
-    value
-        In [0, 1]; None without a question that counts.
-    n, total, known
-        Number of questions in the value, in the set, and with all four words in the embedding.
-    right
-        Whether each question in the value is answered right, shape ``(n,)``.
-    """
-
-    value: float | None
-    n: int
+    value: float | None  # in [0, 1]; None without a question that counts
+    n: int  # number of questions in the value, in the set, and with all four words in the embedding
     total: int
     known: int
+    # whether each question in the value is answered right, shape `(n,)`
     right: NDArray[np.bool_] = field(repr=False, compare=False)
 
     @property
@@ -134,24 +106,9 @@ class Accuracy:
 
 
 def answer(space: Space, questions: Ints, method: Method = "add") -> Ints:
-    """Answer analogies; the words of a question are never its answer.
-
-    Parameters
-    ----------
-    space
-        Vocabulary to answer from, `n` words.
-    questions
-        Row numbers of a, b and c, shape ``(q, 3)``; the mean vector stands for `UNKNOWN`.
-    method
-        ``"add"`` (3CosAdd) or ``"mul"`` (3CosMul).
-
-    Returns
-    -------
-    ndarray
-        Row number of every answer, shape ``(q,)``; of equal ones the lowest, `UNKNOWN` if the
-        vocabulary has no other words. Decided in float64 among the answers that the rounding of
-        the first pass could have swapped.
-    """
+    """Answer analogies, a, b and c as rows (q, 3); the words of a question are never its answer."""
+    # The mean vector stands for `UNKNOWN`. Of equal answers it is the lowest, decided in float64
+    # among those that the rounding of the first pass could have swapped.
     if method not in get_args(Method):
         raise WordbiasError(f"method {method!r}: expected one of {', '.join(get_args(Method))}")
     answers = np.full(len(questions), UNKNOWN, np.intp)
@@ -226,10 +183,8 @@ def _floor(best: NDArray[np.float64], space: Space, method: Method) -> NDArray[n
 
 
 def _best(space: Space, questions: Ints, candidates: Ints, method: Method) -> Ints:
-    """Keep the best candidate of every question, by a score in float64; of equal ones the first.
-
-    Candidates are numbers of questions and rows, shape ``(2, k)``.
-    """
+    """Keep the best candidate of every question, by a score in float64; of equals the first."""
+    # Candidates are numbers of questions and rows, shape (2, k).
     of, row = candidates
     steps = range(0, len(of), _AT_ONCE)
     parts = [candidates[:, start : start + _AT_ONCE] for start in steps]

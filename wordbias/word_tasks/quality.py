@@ -21,21 +21,13 @@ from wordbias.word_tasks.similarity import Oov, Similarity, Space, similarity
 
 @dataclass(frozen=True)
 class Measured:
-    """A row, and what it is made of.
+    """A row, and what it is made of."""
 
-    Attributes
-    ----------
-    row
-        Row of one set, or of one part of it.
-    items
-        Cosine of each pair, or whether each question is answered right; nan for those that do not
-        count. Shape ``(n,)``.
-    scores
-        People's scores of pairs, shape ``(n,)``; none for questions.
-    """
-
-    row: Row
+    row: Row  # row of one set, or of one part of it
+    # cosine of each pair, or whether each question is answered right; nan for those that do not
+    # count. Shape `(n,)`.
     items: NDArray[np.float64]
+    # people's scores of pairs, shape `(n,)`; none for questions
     scores: NDArray[np.float64] | None = None
 
 
@@ -49,25 +41,7 @@ def quality(
     seed: int = 0,
     name: str | None = None,
 ) -> list[Measured]:
-    """Measure an embedding on every set.
-
-    Parameters
-    ----------
-    embedding
-        The whole embedding: analogies are answered over its whole vocabulary.
-    sets
-        See `wordbias.word_tasks.find_sets`.
-    oov
-        Treatment of unknown words; see `similarity` and `analogies`.
-    method
-        Method for analogies; see `wordbias.word_tasks.analogy`.
-    standardise
-        Change the words of analogies first; see `AnalogySet.standardised`.
-    seed
-        Seed of the intervals: pairs and questions are drawn again.
-    name
-        Name in the rows, by default that of the embedding.
-    """
+    """Measure an embedding on every set; analogies are answered over its whole vocabulary."""
     space = Space.of(embedding)
     subject = name or embedding.name
     found: list[Measured] = []
@@ -98,11 +72,9 @@ def quality(
 
 
 def since_first(first: Measured, other: Measured, seed: int = 0) -> Row:
-    """Return the row of `other` with its change from `first`, over the items that count in both.
-
-    The details are `change`, with `change_low` and `change_high` by the paired bootstrap: both
-    values are taken of the same items drawn again; `change_n` is their number where it is not `n`.
-    """
+    """Return the row of `other` with its change from `first`, over the items that count in both."""
+    # Both values are taken of the same items drawn again; `change_n` is their number where it is
+    # not `n`.
     both = ~np.isnan(first.items) & ~np.isnan(other.items)
     about = change_keys(*(_over(one, both, seed) for one in (first, other)))
     if about and (n := int(both.sum())) != other.row.details["n"]:

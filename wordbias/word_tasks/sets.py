@@ -57,11 +57,9 @@ class AnalogySet:
 
     @property
     def parts(self) -> dict[str, list[int]]:
-        """Numbers of the questions of each part that is reported.
-
-        A set that has sections named ``gram…`` and others (Google's: five of countries, cities,
-        currencies and families) is split into ``semantic`` and ``syntactic``, beside ``total``.
-        """
+        """Numbers of the questions of each part that is reported."""
+        # A set that has sections named gram… and others (Google's: five of countries, cities,
+        # currencies and families) is split into semantic and syntactic, beside total.
         grammar = [section.startswith("gram") for section in self.sections]
         everything = list(range(len(grammar)))
         if all(grammar) or not any(grammar):
@@ -73,11 +71,9 @@ class AnalogySet:
         }
 
     def standardised(self) -> AnalogySet:
-        """Lower-case the words and delete their punctuation, as word-embeddings-benchmarks does.
-
-        ``standardize_string`` there keeps hyphens and underscores. MSR's possessives become other
-        words: ``city's``, which few vocabularies have, is looked up as ``citys``, a misspelling.
-        """
+        """Lower-case the words and delete their punctuation, as word-embeddings-benchmarks does."""
+        # `standardize_string` there keeps hyphens and underscores. MSR's possessives become other
+        # words: city's, which few vocabularies have, is looked up as citys, a misspelling.
         return replace(
             self,
             questions=tuple(
@@ -88,20 +84,7 @@ class AnalogySet:
 
 
 def read_set(path: str | Path, name: str | None = None) -> SimilaritySet | AnalogySet:
-    """Read one set; analogies are known by their form: a line ``: section``, or four words.
-
-    Parameters
-    ----------
-    path
-        UTF-8 text.
-    name
-        Name in results, by default that of `set_name`.
-
-    Raises
-    ------
-    WordbiasError
-        At the first line that is in neither form, with its number.
-    """
+    """Read one set; analogies are known by their form: a line ``: section``, or four words."""
     file = Path(path)
     name = name or set_name(file)
     lines = read_lines(file)
@@ -114,22 +97,7 @@ def read_set(path: str | Path, name: str | None = None) -> SimilaritySet | Analo
 
 
 def find_sets(*places: str | Path, only: Collection[str] = ()) -> list[SimilaritySet | AnalogySet]:
-    """Read the sets of folders, or single files, in the order of their names.
-
-    Parameters
-    ----------
-    places
-        Files, or folders, of which the ``.txt``, ``.csv`` and ``.tsv`` files and those with a known
-        name are read.
-    only
-        Names of the sets to read, by default all.
-
-    Raises
-    ------
-    WordbiasError
-        If there is none, if two have the same name, if a name of `only` is unknown, or if a file
-        cannot be read.
-    """
+    """Read the sets of folders, or single files, in the order of their names."""
     files: dict[str, Path] = {}
     for path in [file for place in places for file in _files(Path(place))]:
         name = set_name(path)
@@ -196,11 +164,9 @@ def read_lines(file: Path) -> list[Line]:
 def pairs_and_scores(
     file: Path, lines: Sequence[Line]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
-    """Read two words and a score a line, separated by tabs, else commas, else spaces.
-
-    A first line of headings is left out; that of SimLex-999 says which columns count. Where every
-    word ends in a part of speech (``sun-n``, MEN's lemma form), the ending is cut.
-    """
+    """Read two words and a score a line, separated by tabs, else commas, else spaces."""
+    # A first line of headings is left out; that of SimLex-999 says which columns count. Where every
+    # word ends in a part of speech (sun-n, MEN's lemma form), the ending is cut.
     split = _splitter(lines[0][1])
     columns, rest = _columns(lines, split)
     rows = [_scored(file, line, split, columns) for line in rest]
@@ -215,10 +181,8 @@ def pairs_and_scores(
 def questions_and_sections(
     file: Path, lines: Sequence[Line]
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """Read four words a line, and the names of sections in lines that start with a colon.
-
-    A line of five, the fourth in the form of MSR's categories (``JJ_JJR``), is four words.
-    """
+    """Read four words a line, and the names of sections in lines that start with a colon."""
+    # A line of five, the fourth in the form of MSR's categories (JJ_JJR), is four words.
     section, questions, sections = "", [], []
     for number, line in lines:
         if line.startswith(":"):

@@ -30,28 +30,17 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Similarity:
-    """Result of one embedding on one set.
+    """Result of one embedding on one set."""
 
-    Attributes
-    ----------
-    value
-        Spearman's ρ of the people's scores and the cosines, in [−1, 1]; None where undefined.
-    n, total, known
-        Number of pairs in the value, in the set, and with both words in the embedding.
-    missing
-        Words that the embedding does not have.
-    samples
-        ρ of pairs drawn again, nan where it is undefined, shape ``(b,)``.
-    cosines
-        Cosine of each pair of the set, nan where it does not count, shape ``(total,)``.
-    """
-
+    # Spearman's ρ of the people's scores and the cosines, in [−1, 1]; None where undefined
     value: float | None
-    n: int
+    n: int  # number of pairs in the value, in the set, and with both words in the embedding
     total: int
     known: int
     missing: tuple[str, ...]
+    # ρ of pairs drawn again, nan where it is undefined, shape `(b,)`
     samples: NDArray[np.float64] = field(repr=False, compare=False)
+    # cosine of each pair of the set, nan where it does not count, shape `(total,)`
     cosines: NDArray[np.float64] = field(repr=False, compare=False)
 
     @property
@@ -63,22 +52,11 @@ class Similarity:
 def similarity(
     space: Space, test_set: SimilaritySet, rng: np.random.Generator, oov: Oov = "skip"
 ) -> Similarity:
-    """Correlate the scores of a set with the cosines of an embedding.
-
-    Parameters
-    ----------
-    space
-        Embedding.
-    test_set
-        Pairs with scores.
-    rng
-        Random numbers of the interval.
-    oov
-        ``"skip"`` leaves out pairs with an unknown word. ``"mean"`` keeps them as
-        ``web.evaluate.evaluate_similarity`` of word-embeddings-benchmarks does. The unknown word
-        gets the mean of all vectors of length one, as it is, and the product replaces the cosine.
-        Two unknown words are then alike by the mean's squared length.
-    """
+    """Correlate the scores of a set with the cosines of an embedding."""
+    # oov="mean" keeps pairs with an unknown word as web.evaluate.evaluate_similarity of
+    # word-embeddings-benchmarks does. The unknown word gets the mean of all vectors of length one,
+    # as it is, and the product replaces the cosine. Two unknown words are then alike by the mean's
+    # squared length.
     check_oov(oov)
     found = space.find(word for pair in test_set.pairs for word in pair)
     rows = np.array([[found[a], found[b]] for a, b in test_set.pairs], np.intp).reshape(-1, 2)
@@ -116,13 +94,7 @@ class Space:
 
     @classmethod
     def of(cls, embedding: Embedding) -> Space:
-        """Scale every vector of an embedding to length one.
-
-        Raises
-        ------
-        WordbiasError
-            If the embedding has no words.
-        """
+        """Scale every vector of an embedding to length one."""
         if not len(embedding):
             raise WordbiasError(f"{embedding.name}: no words, nothing to measure")
         return cls(embedding.name, embedding.index, unit(embedding.vectors))

@@ -1,7 +1,4 @@
-"""Words that bias is measured with: attributes, queries, first names, sentence templates.
-
-Importing this package reads no file; each list is read on its first use, and once.
-"""
+"""Words that bias is measured with: attributes, queries, first names, sentence templates."""
 
 from wordbias.wordlists.attribute_files import ATTRIBUTES as ATTRIBUTES
 from wordbias.wordlists.groups import Attribute as Attribute

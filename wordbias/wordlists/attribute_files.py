@@ -1,7 +1,4 @@
-"""Attribute files: finding one by name, and reading its groups, pairs, sets and subjects.
-
-`wordbias.wordlists.WordGroups.load` describes the format.
-"""
+"""Attribute files: finding one by name, and reading its groups, pairs, sets and subjects."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources.abc import Traversable
@@ -69,16 +66,9 @@ class GroupChoice(NamedTuple):
 
 
 def find_groups(text: object) -> GroupChoice:
-    """Find the file and the groups that ``NAME|FILE[:GROUP,GROUP]`` names; gender by default.
-
-    A built-in name comes before a file of that name, which ``./NAME`` still reads; a `Path` is
-    always a file.
-
-    Raises
-    ------
-    WordbiasError
-        If it has no suffix and no folder, as names have none, and is neither built in nor a file.
-    """
+    """Find the file and the groups that ``NAME|FILE[:GROUP,GROUP]`` names; gender by default."""
+    # A built-in name comes before a file of that name, which ./NAME still reads; a `Path` is always
+    # a file.
     if isinstance(text, Path):
         return GroupChoice(text)
     text = "gender" if text is None else text
@@ -109,14 +99,7 @@ def _file_of(name: str) -> Traversable:
 
 
 def read_groups(file: Traversable) -> dict[str, Any]:
-    """Read a file of groups.
-
-    Raises
-    ------
-    WordbiasError
-        The file cannot be read or something in it is not as described; the message names the
-        file, the key, what was expected and found, and the remedy.
-    """
+    """Read a file of groups."""
     tables = read_toml(file)
     refuse_unknown(tables, _KEYS, str(file))
     groups, members = _groups(file, tables)
@@ -286,13 +269,7 @@ class SetFields(NamedTuple):
 
 
 def read_sets(file: Traversable) -> SetFields:
-    """Read the table ``[sets]`` of a file, which may have no groups.
-
-    Raises
-    ------
-    WordbiasError
-        The file cannot be read or something in it is not as described.
-    """
+    """Read the table ``[sets]`` of a file, which may have no groups."""
     tables = read_toml(file)
     refuse_unknown(tables, ("name", "source", "sets", "groups", "specific", "subjects"), str(file))
     sets = _sets(file, tables)

@@ -58,25 +58,14 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two groups of people, and persons of both in pairs.
+    """Two groups of people, and persons of both in pairs."""
 
-    Attributes
-    ----------
-    attribute
-        What the groups are groups of: ``gender``.
-    pairs
-        A person of the first group and one of the second.
-    kinds
-        Kind of each pair, such as noun phrases; persons of one kind could change places.
-    left_out
-        Number of persons without a counterpart.
-    """
-
-    attribute: str
+    attribute: str  # what the groups are groups of: `gender`
     groups: tuple[str, str]
-    pairs: tuple[tuple[Person, Person], ...]
+    pairs: tuple[tuple[Person, Person], ...]  # a person of the first group and one of the second
+    # kind of each pair, such as noun phrases; persons of one kind could change places
     kinds: tuple[str, ...]
-    left_out: int = 0
+    left_out: int = 0  # number of persons without a counterpart
 
     def persons(self) -> Iterator[tuple[str, Person]]:
         """Yield each person with the group."""
@@ -126,15 +115,8 @@ def published_comparisons() -> list[Comparison]:
 
 
 def comparisons_of(attribute: Attribute | WordGroups) -> list[Comparison]:
-    """Return the comparisons of every two groups by the subjects that their file has.
-
-    Those of the built-in gender are the corpus's own.
-
-    Raises
-    ------
-    WordbiasError
-        If the file has neither nouns nor names as subjects.
-    """
+    """Return the comparisons of every two groups by the subjects that their file has."""
+    # Those of the built-in gender are the corpus's own.
     if attribute == Attribute.load():
         return published_comparisons()[:1]
     kinds = [kind for kind in _KINDS if kind in attribute.subjects]
@@ -162,10 +144,8 @@ def _anybody(person: str) -> Person:
 def _comparison(
     attribute: str, groups: tuple[str, str], by_kind: Mapping[str, Sequence[Sequence[Person]]]
 ) -> Comparison:
-    """Put persons of two groups into pairs in their order, kind by kind.
-
-    Of a longer list some are left out all along it: its women may stand behind its men.
-    """
+    """Put persons of two groups into pairs in their order, kind by kind."""
+    # Of a longer list some are left out all along it: its women may stand behind its men.
     pairs: list[tuple[Person, Person]] = []
     kinds: list[str] = []
     left_out = 0

@@ -1,8 +1,4 @@
-"""Groups of words along which bias is measured: an attribute has two, religion five.
-
-`Attribute` is two groups with their pairs, `WordGroups` any number with their sets, and `WordSets`
-what debiasing over several groups is fitted on.
-"""
+"""Groups of words along which bias is measured: an attribute has two, religion five."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,54 +34,31 @@ _OF_SETS = ("definitional", "wider")
 
 @dataclass(frozen=True)
 class WordGroups:
-    """Named groups of words and what goes with them; `Attribute` is the case of two.
-
-    Parameters
-    ----------
-    name
-        Name of the attribute: ``"religion"``.
-    groups
-        Names of the groups, at least two.
-    members
-        Words of each group.
-    definitional, equalise
-        Sets of words, one of each group in their order; a shorter set is of the first groups. May
-        be empty.
-    wider
-        Sets over more groups than those, from which a choice of two groups has its pairs.
-    direction
-        Pair whose difference is the axis, where there are two groups.
-    specific
-        Words that keep their meaning when the rest is neutralised, those of all sets among them.
-    unlisted
-        Those of `specific` that only the sets name: a file does not list them as specific.
-    source
-        Origin of the words.
-    subjects
-        Subjects of template sentences, by kind of word: nouns, pronouns, names, occupations.
-    first_names
-        The words of the groups are first names; a handful of them says nothing; see
-        `resolve_groups`.
-    grammatical_gender
-        The nouns of the language have a grammatical gender, which the words of the groups have
-        too; see `notes_on_language`.
-    unmarked
-        Groups whose words say no more of a person than "a person" does, such as *they*.
-    """
+    """Named groups of words and what goes with them; `Attribute` is the case of two."""
 
     name: str
     groups: Words
     members: tuple[Words, ...] = field(repr=False)
+    # sets of words, one of each group in their order; a shorter set is of the first groups. May be
+    # empty.
     definitional: tuple[Words, ...] = field(default=(), repr=False)
     equalise: tuple[Words, ...] = field(default=(), repr=False)
+    # sets over more groups than those, from which a choice of two groups has its pairs
     wider: tuple[Words, ...] = field(default=(), repr=False)
-    direction: Pair | None = None
+    direction: Pair | None = None  # pair whose difference is the axis, where there are two groups
+    # words that keep their meaning when the rest is neutralised, those of all sets among them
     specific: frozenset[str] = field(default=frozenset(), repr=False)
     source: str = ""
+    # subjects of template sentences, by kind of word: nouns, pronouns, names, occupations
     subjects: Subjects = field(default_factory=dict, repr=False, hash=False)
+    # the words of the groups are first names; a handful of them says nothing; see `resolve_groups`
     first_names: bool = False
+    # those of `specific` that only the sets name: a file does not list them as specific
     unlisted: frozenset[str] = field(default=frozenset(), repr=False)
+    # the nouns of the language have a grammatical gender, which the words of the groups have too;
+    # see `notes_on_language`
     grammatical_gender: bool = False
+    # groups whose words say no more of a person than "a person" does, such as *they*
     unmarked: Words = ()
 
     @property
@@ -107,17 +80,6 @@ class WordGroups:
         article, "young person"; pronouns and names have none. Instead of a list of words
         ``"FILE#key"`` names one in another TOML file in the same folder, ``"FILE#*"`` all of that
         file's.
-
-        Parameters
-        ----------
-        path
-            A built-in name or a file; ``religion:christian,hindu`` are two groups of it.
-
-        Raises
-        ------
-        WordbiasError
-            The file cannot be read or something in it is not as described; the message names the
-            file, the key, what was expected and found, and the remedy.
         """
         file, chosen = find_groups(path)
         groups = cls(**read_groups(file))
@@ -125,14 +87,7 @@ class WordGroups:
 
     @classmethod
     def of_lists(cls, lists: Mapping[str, Iterable[str]]) -> Self:
-        """Make groups of lists of words by name, without pairs.
-
-        Raises
-        ------
-        WordbiasError
-            If there are fewer than two, one is empty or a text, a word is no text, or two share a
-            word.
-        """
+        """Make groups of lists of words by name, without pairs."""
         members = {str(name): _words_of_group(str(name), words) for name, words in lists.items()}
         if len(members) < 2:
             raise WordbiasError(
@@ -144,13 +99,7 @@ class WordGroups:
         return cls("/".join(names), names, tuple(members.values()), source=_IN_MEMORY)
 
     def choose(self, names: Sequence[str]) -> Self:
-        """Keep some groups, in the order named; of the sets, those with a word of each.
-
-        Raises
-        ------
-        WordbiasError
-            If a name is none of the groups, or fewer than two different ones are named.
-        """
+        """Keep some groups, in the order named; of the sets, those with a word of each."""
         for name in names:
             if name not in self.groups:
                 known = ", ".join(self.groups)
@@ -322,13 +271,7 @@ def other_than_gender(path: GroupsLike | None) -> Attribute | None:
 
 
 def more_than_two(groups: WordGroups, text: str = "") -> WordbiasError:
-    """Return the error, ready to be raised, that two of some groups must be chosen.
-
-    Parameters
-    ----------
-    text
-        Name or file that the groups were loaded by; their own name by default.
-    """
+    """Return the error, ready to be raised, that two of some groups must be chosen."""
     first, second = groups.groups[:2]
     choice = f", --groups={text or groups.name}:{first},{second}"
     return WordbiasError(
@@ -341,16 +284,9 @@ def more_than_two(groups: WordGroups, text: str = "") -> WordbiasError:
 def resolve_groups(
     attribute: Attribute | WordGroups, vocabulary: Container[str], what: str = ""
 ) -> list[Resolved[str]]:
-    """Find the words of each group, at least two, or ten first names, which a subspace needs.
-
-    A first name stands for its group only on average: the directions in which five names of each
-    group differ are those of these five.
-
-    Raises
-    ------
-    WordbiasError
-        With the counts, and what else there is, if fewer are found.
-    """
+    """Find the words of each group, at least two, or ten first names, which a subspace needs."""
+    # A first name stands for its group only on average: the directions in which five names of each
+    # group differ are those of these five.
     named = f"{what}: group" if what else "group"
     found = [
         resolve(words, vocabulary, f"{named} {group}")
@@ -370,12 +306,10 @@ def resolve_groups(
 
 
 def notes_on_language(attribute: Attribute | WordGroups) -> list[str]:
-    """Return what grammatical gender does to values along the words, where their language has it.
-
-    Every noun of such a language has a gender, and vectors hold it as they hold that of people;
-    see Omrani Sabbaghi and Caliskan (2022), Measuring gender bias in word embeddings of gendered
-    languages requires disentangling grammatical gender signals.
-    """
+    """Return what grammatical gender does to values along the words, where the language has it."""
+    # Every noun of such a language has a gender, and vectors hold it as they hold that of people;
+    # see Omrani Sabbaghi and Caliskan (2022), Measuring gender bias in word embeddings of gendered
+    # languages requires disentangling grammatical gender signals.
     if not attribute.grammatical_gender:
         return []
     return [
@@ -386,23 +320,14 @@ def notes_on_language(attribute: Attribute | WordGroups) -> list[str]:
 
 @dataclass(frozen=True)
 class WordSets:
-    """Sets of words on which debiasing over several groups is fitted.
-
-    Parameters
-    ----------
-    name
-        Name of the attribute: ``"religion"``.
-    definitional
-        Sets of words, one of each group; their differences span the subspace.
-    equalise
-        Sets to be made equally far from every neutral word; may be empty.
-    specific
-        Words that keep their meaning when the rest is neutralised, those of all sets among them.
-    """
+    """Sets of words on which debiasing over several groups is fitted."""
 
     name: str
+    # sets of words, one of each group; their differences span the subspace
     definitional: tuple[Words, ...] = field(repr=False)
+    # sets to be made equally far from every neutral word; may be empty
     equalise: tuple[Words, ...] = field(default=(), repr=False)
+    # words that keep their meaning when the rest is neutralised, those of all sets among them
     specific: frozenset[str] = field(default=frozenset(), repr=False)
 
     @classmethod
@@ -412,11 +337,6 @@ class WordSets:
         The file has a table ``[sets]`` with ``definitional``, a list of lists of words, and may
         have ``equalise``, the same, ``specific``, a list of words, ``name`` and ``source``; other
         keys of an attribute file are allowed and not used.
-
-        Raises
-        ------
-        WordbiasError
-            The file cannot be read or something in it is not as described.
         """
         return cls(*read_sets(find_groups("religion" if path is None else path).file))
 

@@ -41,34 +41,17 @@ SUBJECT, WORD, SENTENCE = "{subject}", "{word}", "{sentence}"
 
 @dataclass(frozen=True)
 class ModelSentences:
-    """Sentences of an audit of a model.
+    """Sentences of an audit of a model."""
 
-    Attributes
-    ----------
-    fit, measured
-        Templates with ``{subject}``: for fitting projections, and for measuring.
-    continued
-        Templates with ``{sentence}``, one of `measured` without its full stop; a pronoun follows.
-    subjects
-        Subjects of sentences that say nothing about gender or work.
-    mentions
-        Templates with ``{word}``, a word of any kind.
-    unrelated
-        Sentences about no person, on different subjects.
-    paraphrases
-        Pairs of such sentences that say about the same.
-    women
-        Percent of women among those employed in an occupation.
-    """
-
-    fit: tuple[str, ...]
+    fit: tuple[str, ...]  # templates with `{subject}`: for fitting projections, and for measuring
     measured: tuple[str, ...]
+    # templates with `{sentence}`, one of `measured` without its full stop; a pronoun follows
     continued: tuple[str, ...]
-    subjects: tuple[str, ...]
-    mentions: tuple[str, ...]
-    unrelated: tuple[str, ...]
-    paraphrases: tuple[Pair, ...]
-    women: Mapping[str, int]
+    subjects: tuple[str, ...]  # subjects of sentences that say nothing about gender or work
+    mentions: tuple[str, ...]  # templates with `{word}`, a word of any kind
+    unrelated: tuple[str, ...]  # sentences about no person, on different subjects
+    paraphrases: tuple[Pair, ...]  # pairs of such sentences that say about the same
+    women: Mapping[str, int]  # percent of women among those employed in an occupation
 
     @classmethod
     @cache
@@ -108,14 +91,9 @@ def occupation_subject(occupation: str) -> str:
 
 
 def halves_of_names() -> tuple[Gendered, Gendered]:
-    """Return the first names for fitting, and those for measuring.
-
-    Returns
-    -------
-    fit, measured : Gendered
-        `NAMES` of each sex, every second of the most frequent ones. No name is in both halves, and
-        none is a word of WEAT's queries about gender, which are measured too.
-    """
+    """Return the first names for fitting, and those for measuring."""
+    # `NAMES` of each sex, every second of the most frequent ones. No name is in both halves, and
+    # none is a word of WEAT's queries about gender, which are measured too.
     tested = {
         word
         for query in gender_queries()
@@ -144,23 +122,9 @@ class Unit(NamedTuple):
 def halves(
     attribute: Attribute | WordGroups, queries: Iterable[Query] = ()
 ) -> tuple[list[Unit], list[Unit]]:
-    """Return the first names or words of an attribute for fitting, and those for measuring.
-
-    Parameters
-    ----------
-    queries
-        Queries that are measured: none of their words is for fitting.
-
-    Returns
-    -------
-    fit, measured : list of Unit
-        Every second name or word of a group. Forms of a word are in one half: "mosque", "mosques".
-
-    Raises
-    ------
-    WordbiasError
-        If the words are not English, as the sentences are, or a group has too few.
-    """
+    """Return the first names or words of an attribute for fitting, and those for measuring."""
+    # Every second name or word of a group, for fitting none of the measured queries. Forms of a
+    # word are in one half: "mosque", "mosques".
     if attribute.grammatical_gender:
         raise WordbiasError(
             f"{attribute.name}: its words are not English, and the sentences that a model reads "
@@ -209,10 +173,8 @@ def _alike(word: str, other: str) -> bool:
 
 
 def queries_about(attribute: Attribute | WordGroups) -> tuple[Query, ...]:
-    """Return WEAT's queries about an attribute, or about groups that were chosen of it.
-
-    Of ``ethnicity:hispanic,asian`` none is: the names of WEAT's queries are in other groups.
-    """
+    """Return WEAT's queries about an attribute, or about groups that were chosen of it."""
+    # Of ethnicity:hispanic,asian none is: the names of WEAT's queries are in other groups.
     words = {word.lower() for some in attribute.members for word in some}
     return tuple(
         query

@@ -1,8 +1,4 @@
-"""Queries: two sets of target words and two of attribute words, such as those of WEAT.
-
-The four sets of a query have different names; two that are compared share no word. Files are our
-TOML, word sets as WEFE keeps them, or queries as WEFE prints them.
-"""
+"""Queries: two sets of target words and two of attribute words, such as those of WEAT."""
 
 import json
 import os
@@ -144,21 +140,12 @@ def _two_named(given: Any, side: str) -> Pair:
 
 @dataclass(frozen=True)
 class FoundQuery:
-    """A query's words as one vocabulary spells them.
-
-    Attributes
-    ----------
-    query
-        The query.
-    sets
-        X, Y, A and B.
-    pairs
-        Pairs of the query, else the i-th words of both target sets, for i = 1, 2, …; None where
-        it has none and the sets, as listed, are not equally long.
-    """
+    """A query's words as one vocabulary spells them."""
 
     query: Query
-    sets: tuple[Resolved[str], Resolved[str], Resolved[str], Resolved[str]]
+    sets: tuple[Resolved[str], Resolved[str], Resolved[str], Resolved[str]]  # X, Y, A and B
+    # pairs of the query, else the i-th words of both target sets, for i = 1, 2, …; None where it
+    # has none and the sets, as listed, are not equally long
     pairs: Resolved[tuple[str, str]] | None
 
     def details(self) -> dict[str, Any]:
@@ -193,26 +180,11 @@ def load_queries(
     A TOML file has a table ``[sets]``, a list of words under each name, and a table
     ``[queries.NAME]`` for each query. A query has ``targets = [x, y]`` and ``attributes = [a, b]``,
     names of sets, and perhaps ``source = "..."``, ``about = "gender"`` and ``templates``, see
-    `Query`. A JSON file
-    (suffix ``.json``) has either such word lists by name, as WEFE keeps its own, or what WEFE's
-    ``Query.dict()`` returns, once or in a list.
+    `Query`. A JSON file (suffix ``.json``) has either such word lists by name, as WEFE keeps its
+    own, or what WEFE's ``Query.dict()`` returns, once or in a list.
 
-    Parameters
-    ----------
-    path
-        The file.
-    targets, attributes
-        Two sets each: one query is made of them, in place of the file's. Words by name. Or two
-        lists, which are called X and Y, A and B. Or two texts: a name of a set in the file, a file
-        with a word in each line, or words with commas. One text is two names with a comma between.
-    remedy
-        Remedy in the error for a file that has only sets.
-
-    Raises
-    ------
-    WordbiasError
-        The file cannot be read or something in it is not as described; the message names the
-        file, the key, what was expected and found, and the remedy.
+    `targets` and `attributes` have two sets each: one query is made of them, in place of the
+    file's.
     """
     file, sets, queries = _read(path)
     if targets or attributes:
@@ -229,22 +201,7 @@ def as_queries(
     attributes: SetsLike = (),
     remedy: str = _HOW,
 ) -> tuple[Query, ...]:
-    """Return queries by name, of a file, or one with words of its own; each once.
-
-    Parameters
-    ----------
-    query
-        Names of WEAT's or SEAT's, see `choose_query`; a file of `load_queries`, of which
-        ``FILE::NAME`` is one query; a query; ``{"targets": …, "attributes": …}``, perhaps with
-        ``name`` and ``about``; or several of these.
-    targets, attributes, remedy
-        See `load_queries`.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be used, there is no such query, or its sets are not as described.
-    """
+    """Return queries by name, of a file, or one with words of its own; each once."""
     if isinstance(query, Query):
         return (_checked(query, "query"),)
     if isinstance(query, Mapping):
@@ -285,23 +242,8 @@ def file_of(query: str | int | os.PathLike[str]) -> tuple[str | None, str]:
 def choose_query(
     queries: Sequence[Query], selection: str, others: Sequence[Query] = ()
 ) -> tuple[Query, ...]:
-    """Select queries by name.
-
-    Parameters
-    ----------
-    queries
-        Queries to select from.
-    selection
-        Names, and numbers and ranges of the ten of WEAT, separated by commas: ``weat6``, ``6``,
-        ``1-10``; or ``all``.
-    others
-        Queries that are selected by name too; ``seat`` is all of them, and ``all`` none.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such query.
-    """
+    """Select queries by name, by numbers and ranges of the ten of WEAT, or ``all``."""
+    # Of `others` ``seat`` is all, and ``all`` none.
     known = {query.name: query for query in (*queries, *others)}
     parts = [selection]
     if selection not in known:
@@ -329,13 +271,7 @@ def _names_in(part: str, known: Container[str]) -> list[str]:
 
 
 def group_queries(groups: Attribute | WordGroups, attributes: Pair) -> tuple[Query, ...]:
-    """Make a query of every two groups, named ``first/second``, with the same attribute sets.
-
-    Raises
-    ------
-    WordbiasError
-        If a group has the name of an attribute set.
-    """
+    """Make a query of every two groups, named ``first/second``, with the same attribute sets."""
     for name, _ in attributes:
         if name in groups.groups:
             raise WordbiasError(
@@ -359,13 +295,7 @@ def group_queries(groups: Attribute | WordGroups, attributes: Pair) -> tuple[Que
 
 
 def load_two_sets(attributes: SetsLike, path: str | os.PathLike[str] | None = None) -> Pair:
-    """Return two sets of attribute words; see `load_queries`.
-
-    Raises
-    ------
-    WordbiasError
-        As there; and if they have a word in common.
-    """
+    """Return two sets of attribute words; see `load_queries`."""
     file, sets, _ = _read(path)
     found = _chosen(file, attributes, sets, "--attributes", "AB")
     _refuse_common(found, f"{file}: --attributes")

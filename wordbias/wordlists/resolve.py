@@ -14,37 +14,19 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Resolved(Generic[Item]):
-    """Items of a list found in a vocabulary and missing from it; words, or pairs of words.
+    """Items of a list found in a vocabulary and missing from it; words, or pairs of words."""
 
-    Parameters
-    ----------
-    listed
-        Items as listed.
-    found
-        Items the vocabulary has, spelled as it spells them, in the order listed. Items with the
-        same spelling there count once.
-    how
-        For each word in `found`: ``"as written"``, ``"lower-cased"`` or ``"capitalised"``.
-    missing
-        Items the vocabulary has in no form.
-    what
-        Name of the items in messages: ``"group female"``.
-    """
-
-    listed: tuple[Item, ...]
+    listed: tuple[Item, ...]  # items as listed
+    # items the vocabulary has, spelled as it spells them, in the order listed. Items with the same
+    # spelling there count once.
     found: tuple[Item, ...]
+    # for each word in `found`: `"as written"`, `"lower-cased"` or `"capitalised"`
     how: Mapping[str, str]
-    missing: tuple[Item, ...]
-    what: str = ""
+    missing: tuple[Item, ...]  # items the vocabulary has in no form
+    what: str = ""  # name of the items in messages: `"group female"`
 
     def at_least(self, n: int, remedy: str = _REMEDY) -> Self:
-        """Return this object, or raise if fewer than `n` items were found.
-
-        Raises
-        ------
-        WordbiasError
-            With the counts, the first missing items and the `remedy`.
-        """
+        """Return this object, or raise if fewer than `n` items were found."""
         if len(self.found) >= n:
             return self
         noun = "pairs" if any(isinstance(item, tuple) for item in self.listed) else "words"
@@ -56,22 +38,7 @@ class Resolved(Generic[Item]):
 
 
 def resolve(words: Iterable[str], vocabulary: Container[str], what: str = "") -> Resolved[str]:
-    """Find each word as written, else lower-cased, else capitalised.
-
-    Parameters
-    ----------
-    words
-        Listed words.
-    vocabulary
-        Anything that answers ``word in vocabulary``.
-    what
-        Name of the words in messages.
-
-    Examples
-    --------
-    >>> resolve(["Emma", "she", "Zoe"], {"emma", "She"}).found
-    ('emma', 'She')
-    """
+    """Find each word as written, else lower-cased, else capitalised."""
     listed = tuple(words)
     how: dict[str, str] = {}
     missing = []
@@ -87,11 +54,9 @@ def resolve(words: Iterable[str], vocabulary: Container[str], what: str = "") ->
 def resolve_pairs(
     pairs: Iterable[Sequence[str]], vocabulary: Container[str], what: str = ""
 ) -> Resolved[tuple[str, str]]:
-    """Find both words of each pair by the rule of :func:`resolve`.
-
-    A pair is missing if one of its words is, or if both are found with the same spelling: such a
-    pair has no difference.
-    """
+    """Find both words of each pair by the rule of :func:`resolve`."""
+    # A pair is missing if one of its words is, or if both are found with the same spelling: such a
+    # pair has no difference.
     listed = tuple((first, second) for first, second in pairs)
     how: dict[str, str] = {}
     found: dict[tuple[str, str], None] = {}
@@ -108,10 +73,8 @@ def resolve_pairs(
 
 
 def candidates(words: Iterable[str]) -> set[str]:
-    """Return every spelling :func:`resolve` may look for.
-
-    A reader that streams a large file keeps these words and may drop all others.
-    """
+    """Return every spelling :func:`resolve` may look for."""
+    # A reader that streams a large file keeps these words and may drop all others.
     return {form for word in words for form, _ in _forms(word)}
 
 

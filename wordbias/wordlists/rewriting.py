@@ -15,22 +15,13 @@ _NOT_OF_PEOPLE = ("body_and_medicine", "animals")
 
 @dataclass(frozen=True)
 class Swaps:
-    """Words with their replacements, all lower-cased.
+    """Words with their replacements, all lower-cased."""
 
-    Attributes
-    ----------
-    words
-        Replacement of each word; the pronouns *her*, *his*, *him* and *hers* are not among them,
-        because their replacement depends on the sentence.
-    one_way
-        Words whose replacement is not replaced by them.
-    small_only
-        Words that are not replaced where they begin with a capital letter.
-    """
-
+    # replacement of each word; the pronouns *her*, *his*, *him* and *hers* are not among them,
+    # because their replacement depends on the sentence
     words: Mapping[str, str] = field(repr=False)
-    one_way: frozenset[str]
-    small_only: frozenset[str]
+    one_way: frozenset[str]  # words whose replacement is not replaced by them
+    small_only: frozenset[str]  # words that are not replaced where they begin with a capital letter
 
 
 @cache
@@ -48,13 +39,7 @@ def swaps() -> Swaps:
 
 
 def swaps_of(attribute: Attribute) -> Swaps:
-    """Return the pairs of another attribute; a word of several pairs is swapped as in the first.
-
-    Raises
-    ------
-    WordbiasError
-        If the attribute has no pairs.
-    """
+    """Return the pairs of another attribute; a word of several pairs is swapped as in the first."""
     words: dict[str, str] = {}
     for a, b in (*attribute.pairs, *attribute.equalise):
         words.setdefault(a.lower(), b.lower())
@@ -89,11 +74,9 @@ def pronoun_rule() -> Mapping[str, frozenset[str]]:
 
 @cache
 def words_of_people() -> frozenset[str]:
-    """Return the gender-specific words that reveal the gender of a person, lower-cased.
-
-    Words of bodies, medicine and animals are not among them: in the biography of a surgeon
-    *prostate* and *breast* tell what is operated on, not who operates.
-    """
+    """Return the gender-specific words that reveal the gender of a person, lower-cased."""
+    # Words of bodies, medicine and animals are not among them: in the biography of a surgeon
+    # "prostate" and "breast" tell what is operated on, not who operates.
     lists = read_toml(packaged("gender_specific.toml"))
     found = (as_words(v, k) for k, v in lists.items() if k not in _NOT_OF_PEOPLE)
     return frozenset(word.lower() for words in found for word in words) - ambiguous_words()

@@ -1,7 +1,4 @@
-"""Words of the sentence templates, which verb goes with which object, and first names.
-
-First names are those of US births in 2020.
-"""
+"""Words of the sentence templates, which verb goes with which object, and first names."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -33,27 +30,6 @@ class Gendered(NamedTuple):
 class Templates:
     """Words that sentence pairs are built of: "A person V a/an O ." and its hypotheses.
 
-    Parameters
-    ----------
-    verbs
-        Past-tense verbs by group.
-    objects
-        Things by group.
-    people
-        People, used as objects too.
-    crossing
-        For each group of verbs the groups of objects it takes; ``"people"`` is one of them.
-    occupations
-        The 164 occupations that are combined with gendered words.
-    stereotypes
-        Stereotypically male and female occupations.
-    nouns, pronouns
-        Gendered words of the hypotheses.
-    dev_words
-        The six gendered words that Dev et al. combine with all occupations.
-    names
-        First names.
-
     References
     ----------
     Dev, Li, Phillips and Srikumar (2020), "On Measuring and Mitigating Biased Inferences of Word
@@ -62,12 +38,14 @@ class Templates:
 
     verbs: Lists
     objects: Lists
-    people: tuple[str, ...]
+    people: tuple[str, ...]  # people, used as objects too
+    # for each group of verbs the groups of objects it takes; `"people"` is one of them
     crossing: Lists
     occupations: tuple[str, ...]
-    stereotypes: Gendered
+    stereotypes: Gendered  # stereotypically male and female occupations
     nouns: Gendered
     pronouns: Gendered
+    # the six gendered words that Dev et al. combine with all occupations.
     dev_words: tuple[str, ...]
     names: Gendered
 
@@ -81,11 +59,6 @@ class Templates:
         ``nouns/people/{person_hyponyms,rulers,occupations,gendered_words}``; other files in it are
         not read. People are the person hyponyms and the rulers. The stereotypical occupations,
         the names and the crossing of groups, which such a folder lacks, are the built-in ones.
-
-        Raises
-        ------
-        WordbiasError
-            A file is missing, not UTF-8 or has no words.
         """
         return _built_in() if path is None else _from_folder(Path(path))
 
@@ -105,15 +78,7 @@ class Templates:
         )
 
     def sizes(self) -> dict[str, int]:
-        """Return the number of sentence pairs in each set built from these lists.
-
-        Returns
-        -------
-        dict
-            ``premises``; ``explicit``, ``occupations`` and ``names``, each premise with every
-            gendered noun and pronoun, stereotypical occupation or name; ``dev``, each premise of
-            each occupation with the six gendered words.
-        """
+        """Return the number of sentence pairs in each set built from these lists."""
         n = len(self.premises())
         return {
             "premises": n,
@@ -204,42 +169,25 @@ class Articles:
 
 
 def names() -> dict[str, float]:
-    """Return the share of female bearers of each name, the most frequent name first.
-
-    Returns
-    -------
-    dict of str to float
-        ``F / (F + M)`` among US births registered in 2020. A fresh copy at each call.
-    """
+    """Return the share of female bearers of each name, the most frequent first; a fresh copy."""
+    # F / (F + M) among US births registered in 2020.
     return dict(_file()["share"])
 
 
 def common_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return 100 female and 100 male names that span the gender subspace.
-
-    Returns
-    -------
-    female, male : tuple of str
-        The most frequent names of (almost) one sex that are nothing else in lower-cased vectors.
-    """
+    """Return 100 female and 100 male names that span the gender subspace."""
+    # The most frequent names of (almost) one sex that are nothing else in lower-cased vectors.
     return _both("subspace")
 
 
 def test_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return 32 female and 32 male names for testing, none of them in :func:`common_names`.
-
-    Returns
-    -------
-    female, male : tuple of str
-    """
+    """Return 32 female and 32 male names for testing, none of them in :func:`common_names`."""
     return _both("test")
 
 
 def unambiguous_names() -> Gendered:
-    """Return the names of (almost) one sex that are nothing else, the most frequent ones first.
-
-    At least 98 % of their bearers are of one sex, and no name is listed under ``left_out``.
-    """
+    """Return the names of (almost) one sex that are nothing else, the most frequent ones first."""
+    # At least 98 % of their bearers are of one sex, and no name is listed under `left_out`.
     words = as_table(_file()["left_out"], "names.toml: left_out")
     others = {name for key, found in words.items() for name in as_words(found, key)}
     known = {name: share for name, share in names().items() if name not in others}

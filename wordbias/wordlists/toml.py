@@ -175,25 +175,7 @@ def words_of(file: Traversable, value: object, where: str) -> tuple[str, ...]:
 
 
 def wordlist(path: str | os.PathLike[str] | Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a list.
-
-    Parameters
-    ----------
-    path
-        The words themselves, or a text file with one word a line, or a ``.toml`` file with ``words
-        = [...]``. In a text file blank lines, lines that start with ``#`` and a comma at the end of
-        a line are ignored.
-
-    Returns
-    -------
-    tuple of str
-        The words in the order of the file, repetitions dropped.
-
-    Raises
-    ------
-    WordbiasError
-        The file is missing, not UTF-8, not valid TOML, or has no words.
-    """
+    """Return the words of a list."""
     if not isinstance(path, (str, os.PathLike)):
         words = tuple(dict.fromkeys(path))
         if not words:

@@ -36,13 +36,7 @@ Array = NDArray[np.float64]
 
 
 def pronoun_scores(model: CausalModel, beginnings: Mapping[str, Sequence[str]]) -> Array:
-    """Return log p of each of `PRONOUNS`, in nats, shape ``(n, beginnings, 4)``.
-
-    Parameters
-    ----------
-    beginnings
-        For each subject as many beginnings of sentences, after which a pronoun can follow.
-    """
+    """Return log p in nats of each of `PRONOUNS` after beginnings, (n, beginnings, 4)."""
     asked = [(one, f" {word}") for some in beginnings.values() for one in some for word in PRONOUNS]
     found: Array = model.score_continuations(asked, "pronouns").total
     return found.reshape(len(beginnings), -1, len(PRONOUNS))
@@ -65,13 +59,7 @@ def pronoun_shares(scores: Array) -> Array:
 def share_rows(
     subject: str, about: Mapping[str, Any], shares: Array, people: Array, *, seed: int = 0
 ) -> list[Row]:
-    """Return the mean share of each pronoun, with bootstrap intervals over the occupations.
-
-    Parameters
-    ----------
-    shares, people
-        Shares after occupations, and after people whose occupation is not said, shape ``(n, 4)``.
-    """
+    """Return the mean share of each pronoun, from shares (n, 4), with bootstrap intervals."""
     n = len(shares)
     times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
     samples, means = times @ shares / n, people.mean(0)
@@ -85,18 +73,10 @@ def share_rows(
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """How well a decoder predicts sentences.
+    """How well a decoder predicts sentences."""
 
-    Attributes
-    ----------
-    total
-        Log-likelihood of each sentence, in nats, shape ``(n,)``.
-    tokens, size
-        Numbers of its tokens and of its bytes.
-    """
-
-    total: Array = field(repr=False)
-    tokens: NDArray[np.int64] = field(repr=False)
+    total: Array = field(repr=False)  # log-likelihood of each sentence, in nats, shape `(n,)`
+    tokens: NDArray[np.int64] = field(repr=False)  # numbers of its tokens and of its bytes
     size: NDArray[np.int64] = field(repr=False)
 
     @classmethod
@@ -113,14 +93,7 @@ class Predicted:
         before: Predicted | None = None,
         seed: int = 0,
     ) -> list[Row]:
-        """Return perplexity and bits per byte, with bootstrap intervals over the sentences.
-
-        Parameters
-        ----------
-        before
-            The same before a projection, of which ``perplexity-kept`` is the share: the
-            perplexity before divided by that after.
-        """
+        """Return perplexity, bits per byte and `perplexity-kept`, that `before` over that after."""
         n = len(self.total)
         details = {
             **about,

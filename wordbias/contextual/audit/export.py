@@ -1,8 +1,4 @@
-"""A folder of a model with a projection of an audit.
-
-In a sentence-transformers folder the projection is one more module behind the pooling. In that of a
-decoder it is in the weights; where that is not exact, the folder holds an adapter.
-"""
+"""A folder of a model with a projection of an audit, as a module, in its weights, or an adapter."""
 
 from __future__ import annotations
 
@@ -33,13 +29,7 @@ _BEHIND_POOLING = 2
 
 
 def check_exportable(encoder: Encoder) -> None:
-    """Refuse a model whose folder has no place for a projection behind its pooling.
-
-    Raises
-    ------
-    WordbiasError
-        If it is none of sentence-transformers.
-    """
+    """Refuse a model whose folder has no place for a projection behind its pooling."""
     if encoder.sentence is None:
         raise WordbiasError(
             f"{encoder.name}: is no sentence-transformers model and no decoder, and an encoder has "
@@ -55,25 +45,7 @@ def export_with_step(
     folder: str | os.PathLike[str],
     card: Callable[[Path, str | None], str],
 ) -> None:
-    """Write a folder of a model with a projection behind its pooling, whole or not at all.
-
-    Parameters
-    ----------
-    encoder
-        The model as it was read.
-    source
-        Folder, name on the hub, or loaded ``SentenceTransformer``.
-    fitted
-        The projection, of pooled vectors.
-    card
-        Returns the card for the folder that was filled and the model's name on the hub, if known.
-
-    Raises
-    ------
-    WordbiasError
-        If the projection is inside the encoder, there is such a folder already, or it cannot be
-        written.
-    """
+    """Write a folder of a model with a projection behind its pooling, whole or not at all."""
     check_exportable(encoder)
     step, label = fitted.step, fitted.method.text
     if step is None or encoder.sentence is None:
@@ -94,27 +66,7 @@ def export_with_step(
 def export_decoder(
     model: LoadedModel, fitted: Fitted, site: Site, folder: str | os.PathLike[str]
 ) -> str:
-    """Write a folder of a decoder with a projection in its weights, or else the adapter of it.
-
-    Parameters
-    ----------
-    model
-        The decoder, with its head if it has one.
-    fitted
-        The projection.
-    site
-        Site of the vectors that it changes, if it is not inside the model.
-
-    Returns
-    -------
-    str
-        A sentence on what was written.
-
-    Raises
-    ------
-    WordbiasError
-        If there is such a folder already, or it cannot be written.
-    """
+    """Write a decoder's folder with a projection in its weights, else its adapter; say which."""
     steps, label = fitted.at(site), fitted.method.text
     wanted = [one.site for one in steps]
     reasons = reasons_against(

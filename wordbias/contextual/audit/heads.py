@@ -1,8 +1,4 @@
-"""What an audit measures with the head of a model: preferred stereotypes, and fairness of NLI.
-
-Both are measured before and after each projection, which is applied where the layers give their
-vectors to the head. Of a decoder, preferred stereotypes are measured by likelihood.
-"""
+"""What an audit measures with the head of a model: preferred stereotypes, and fairness of NLI."""
 
 from __future__ import annotations
 
@@ -36,24 +32,7 @@ def stereotype_rows(
     reader: Reader,
     seed: int = 0,
 ) -> tuple[list[Row], list[str]]:
-    """Measure which texts a model prefers, before and after each projection.
-
-    Parameters
-    ----------
-    scorer
-        A decoder, or an encoder with the heads that the data need.
-    data
-        Data sets that the model scores.
-    columns
-        Fitted projections.
-    reader
-        Names the site at which they are applied.
-
-    Returns
-    -------
-    rows, notes
-        A projection that changes no value, or cannot be applied, gives a note.
-    """
+    """Measure which texts a model prefers, before and after each projection."""
     settings = Settings(seed=seed)
     notes: list[str] = []
 
@@ -75,17 +54,7 @@ def inference_rows(
     reader: Reader,
     seed: int = 0,
 ) -> tuple[list[Row], list[str]]:
-    """Measure accuracy, parity and fairness about occupations, and accuracy on labelled pairs.
-
-    Parameters
-    ----------
-    classifier
-        The NLI model.
-    texts
-        Labelled pairs, such as SNLI's test set: accuracy on them is the cost of a projection.
-    columns, reader
-        See `stereotype_rows`.
-    """
+    """Measure accuracy, parity and fairness about occupations, and accuracy on labelled pairs."""
     test = build("parity")
     base: list[float] = []
 

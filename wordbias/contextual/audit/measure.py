@@ -1,7 +1,7 @@
 """What an audit measures of an encoder or a decoder, before and after each projection.
 
-Every stage is measured on the same sentences, with the same seeds and bootstrap draws, so that the
-changes are paired. Chance is that of the model as it was given.
+Every stage has the same sentences, seeds and bootstrap draws, which makes the changes paired.
+Chance is that of the model as it was given.
 """
 
 from __future__ import annotations
@@ -64,30 +64,15 @@ class Audited:
 
 @dataclass(eq=False)
 class Stage:
-    """One stage: the model as it was given, or after a projection.
+    """One stage: the model as it was given, or after a projection."""
 
-    Attributes
-    ----------
-    label
-        ``before``, or the projection.
-    vectors
-        Vectors of the texts.
-    kind
-        ``encoder`` or ``decoder``.
-    projection
-        The projection; None before.
-    attribute
-        Attribute of people that the audit is about.
-    readings, held_out, predicted
-        Codes of the names by layer, what the best probe reads of them in the last layer, and how
-        well a decoder predicts sentences, which the stages after are compared with.
-    """
-
-    label: str
+    label: str  # `before`, or the projection
     vectors: TextVectors = field(repr=False)
     kind: str
-    projection: Fitted | None = None
+    projection: Fitted | None = None  # the projection; None before
     attribute: str = GENDER
+    # codes of the names by layer, what the best probe reads of them in the last layer, and how well
+    # a decoder predicts sentences, which the stages after are compared with
     readings: dict[int, Reading] = field(default_factory=dict)
     held_out: HeldOut | None = None
     predicted: Predicted | None = None
@@ -115,35 +100,17 @@ def stage_details(label: str, kind: str) -> dict[str, str]:
 
 @dataclass(eq=False)
 class Measuring:
-    """The measurement of one model.
-
-    Attributes
-    ----------
-    subject
-        Name of the model in the rows.
-    reader
-        The model's layers and the texts.
-    decoder
-        The same model with the head that predicts tokens; None of an encoder.
-    seed
-        Seed of everything random.
-    skip
-        Parts to leave out.
-    chance
-        Chance levels of the pronouns by layer.
-    chance_expected
-        Chance level of the pronouns that a decoder expects.
-    notes
-        Notes on what could not be measured.
-    """
+    """The measurement of one model."""
 
     subject: str
     reader: Reads
     seed: int = 0
-    skip: Collection[str] = ()
+    skip: Collection[str] = ()  # parts to leave out
+    # the same model with the head that predicts tokens; None of an encoder
     decoder: CausalModel | None = None
+    # chance levels of the pronouns by layer
     chance: dict[int, Chance] = field(default_factory=dict)
-    chance_expected: Chance | None = None
+    chance_expected: Chance | None = None  # chance level of the pronouns that a decoder expects
     notes: list[str] = field(default_factory=list)
 
     def run(
@@ -153,17 +120,7 @@ class Measuring:
         untrained: Callable[[], Encoder] | None = None,
         path: str | None = None,
     ) -> Audited:
-        """Measure the model as it is, and after each method.
-
-        Parameters
-        ----------
-        methods
-            Projections, each a column.
-        untrained
-            Loads the same model with random weights.
-        path
-            File for the vectors, from which a call that was interrupted resumes.
-        """
+        """Measure the model as it is, and after each method."""
         left_out = {*self.skip, "untrained", *(OF_DECODERS if self.decoder is None else ())}
         left_out |= {*(() if self.reader.texts.of_gender else OF_GENDER)}
         parts = [part for part in PARTS if part not in left_out]
@@ -243,11 +200,8 @@ class Measuring:
     # Parts
 
     def probe(self, stage: Stage, before: Stage | None) -> list[Row]:
-        """Read the group of names or words off their sentences, at every layer that differs.
-
-        An online code is made of each layer. Several probes read the last one, which the verdict
-        on a projection is about.
-        """
+        """Read the group of names or words off their sentences, at every layer that differs."""
+        # Several probes read the last layer, which the verdict on a projection is about.
         texts, groups, names = self._measured()
         units = self.reader.texts.units
         by_width: dict[int, list[int]] = {}

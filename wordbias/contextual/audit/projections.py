@@ -1,16 +1,11 @@
 """Projections of an audit: of the vectors that are read from a model, or inside it.
 
-`misp`, `mhd`, `hard`, `leace` and `inlp` change the vector of a text where a head, or the modules
-behind the pooling, read it. In a decoder they change that of every token, because each predicts the
-next one. They are fitted to sentences that are labelled with their groups, by
-`wordbias.methods.rows`, as everywhere. Those about gender are in pairs of a female and a male
-version: `misp-pairs` and `mhd-pairs` are fitted to the differences of these pairs.
-Concept-scrubbing, LEACE behind every layer of a decoder, each fitted on what those before it left,
-is fitted to the same sentences. A setting of `wordbias project`, such as ``L11-01110`` or
-``tokens@3..10``, removes subspaces inside the model, fitted as that command fits them.
-
-Controls are random directions with the weights of `misp`, and `misp` fitted to sentences that are
-drawn again: a female and a male version together, or all sentences of a name or word.
+Projections of vectors change that of a text where a head, or the modules behind the pooling, read
+it; in a decoder that of every token, because each predicts the next one. `misp-pairs` and
+`mhd-pairs` are fitted to differences of paired sentences, the others to labelled ones by
+`wordbias.methods.rows`. Concept-scrubbing is LEACE behind every layer of a decoder, each fitted on
+what those before it left. Controls are random directions with the weights of `misp`, and `misp`
+fitted to sentences that are drawn again, a pair or all of a name together.
 """
 
 from __future__ import annotations
@@ -55,36 +50,14 @@ Integers = NDArray[np.intp]
 
 
 def read_method(text: str, layers: int | None = None) -> Configured:
-    """Read a method with its settings, or a setting of `wordbias project`, which has none.
-
-    Parameters
-    ----------
-    layers
-        Number of layers of the model, for sites such as ``tokens@all``.
-
-    Raises
-    ------
-    UsageError
-        If there is no such method or setting, or it has no such value.
-    """
+    """Read a method with its settings, or a setting of `wordbias project`, which has none."""
     if text.partition(":")[0].strip().lower() in KNOWN:
         return only_method(text, KNOWN, TAKES)
     return Configured(SCRUB if text.strip().lower() == SCRUB else _inside(text, layers))
 
 
 def read_of_output(text: str, name: str) -> Configured:
-    """Read a method that maps the vectors of texts; refuse one that acts inside a model.
-
-    Parameters
-    ----------
-    name
-        Name of the encoder, which shows nothing else.
-
-    Raises
-    ------
-    WordbiasError
-        If it acts inside, or there is none of this name.
-    """
+    """Read a method that maps the vectors of texts; refuse one that acts inside a model."""
     method = read_method(text)
     if method.name not in KNOWN:
         raise WordbiasError(
@@ -127,55 +100,27 @@ def _inside(text: str, layers: int | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Unprojected:
-    """Vectors of the model as it was given, which projections change.
+    """Vectors of the model as it was given, which projections change."""
 
-    Attributes
-    ----------
-    places
-        Place of each text among the vectors.
-    pooled
-        Pooled vectors of all texts at the last layer, before the modules, shape ``(n, d)``.
-    words
-        Vectors of the words of the queries at the layers, before the modules.
-    """
-
-    places: Mapping[str, int] = field(repr=False)
+    places: Mapping[str, int] = field(repr=False)  # place of each text among the vectors
+    # pooled vectors of all texts at the last layer, before the modules, shape `(n, d)`
     pooled: Float32 = field(repr=False)
+    # vectors of the words of the queries at the layers, before the modules
     words: Representations | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted projection.
-
-    Attributes
-    ----------
-    method
-        The method.
-    step
-        Map of the vectors that are read; None for one inside the model.
-    inside
-        Removals inside the model.
-    adapter
-        The adapter that they are of.
-    warnings
-        Sentences on the limits of the fit.
-    """
+    """A fitted projection."""
 
     method: Configured
-    step: Step | None = None
-    inside: tuple[Intervention, ...] = ()
-    adapter: Adapter | None = None
+    step: Step | None = None  # map of the vectors that are read; None for one inside the model
+    inside: tuple[Intervention, ...] = ()  # removals inside the model
+    adapter: Adapter | None = None  # the adapter that they are of
     warnings: tuple[str, ...] = ()
 
     def vectors(self, reader: Reads, before: Unprojected) -> TextVectors:
-        """Return the vectors of all texts after the projection.
-
-        Raises
-        ------
-        WordbiasError
-            If no vector changes.
-        """
+        """Return the vectors of all texts after the projection."""
         last, words = reader.last, before.words
         if self.step is not None:
             changed = reader.finished(self.step(before.pooled))
@@ -196,13 +141,7 @@ class Fitted:
         return TextVectors(before.places, by_layer, reader.finished_words(words))
 
     def at(self, site: Site) -> tuple[Intervention, ...]:
-        """Return the same removals in a model with a head, which reads a site.
-
-        Raises
-        ------
-        WordbiasError
-            For a map that is neither the removal of a subspace nor that of LEACE.
-        """
+        """Return the same removals in a model with a head, which reads a site."""
         if isinstance(self.step, Projection):
             return (Intervention(site, self.step.subspace, self.step.hard),)
         if isinstance(self.step, Erasure):
@@ -227,23 +166,8 @@ def fit(
     seed: int,
     units: Sequence[Integers] | None = None,
 ) -> Fitted:
-    """Fit a projection.
-
-    Parameters
-    ----------
-    groups
-        Vectors of the sentences for fitting of each group, shape ``(n, d)``.
-    seed
-        Seed of everything random.
-    units
-        Numbers of what is drawn again of each sentence of each group; by default its place, which
-        the versions of a pair share.
-
-    Raises
-    ------
-    WordbiasError
-        If the groups do not differ, or the model lacks a site.
-    """
+    """Fit a projection to the vectors (n, d) of the sentences of each group."""
+    # `units` number what is drawn again together; by default the versions of a pair.
     if (control := control_of(method.name)) is not None:
         return _fit_control(method, *control, groups, seed, units)
     if method.name in PAIR_METHODS:

@@ -62,78 +62,42 @@ _EVERY_TOKEN = ("mean", "last", "weighted-mean")
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """A sentence of a group.
-
-    Attributes
-    ----------
-    text
-        The sentence.
-    name
-        The first name or the word in it, or the pair that it is a version of: what probes have not
-        seen, and what is drawn again, with all its sentences.
-    group
-        Its group.
-    """
+    """A sentence of a group."""
 
     text: str
+    # the first name or the word in it, or the pair that it is a version of: what probes have not
+    # seen, and what is drawn again, with all its sentences
     name: str
     group: str
 
 
 @dataclass(frozen=True, eq=False)
 class AuditTexts:
-    """The texts of an audit.
-
-    Attributes
-    ----------
-    attribute
-        Name of the attribute of people that the audit is about.
-    groups
-        Its groups.
-    units
-        The kind of words in the sentences: ``first names`` or ``words``.
-    fit
-        Sentences for fitting. Of gender they are in a female and a male version, one after the
-        other: the built-in pairs of `wordbias project`, and sentences about first names.
-    measured
-        Sentences about other first names, or with other words, for measuring.
-    occupations
-        Sentences about each occupation; none if the audit is not about gender.
-    she, he
-        The same sentences about the pronouns; those of the templates for fitting, in which no
-        pronoun stands otherwise, follow.
-    subjects
-        The same sentences about each subject that means no gender.
-    mentions
-        Sentences that mention a word of a query.
-    sentences
-        The lists that they are made of.
-    queries
-        Queries of the association tests.
-    """
+    """The texts of an audit."""
 
     attribute: str
     groups: tuple[str, ...]
-    units: str
+    units: str  # the kind of words in the sentences: `first names` or `words`
+    # sentences for fitting. Of gender they are in a female and a male version, one after the other:
+    # the built-in pairs of `wordbias project`, and sentences about first names.
     fit: tuple[Named, ...]
+    # sentences about other first names, or with other words, for measuring
     measured: tuple[Named, ...]
+    # sentences about each occupation; none if the audit is not about gender
     occupations: Mapping[str, Sequence[str]]
+    # the same sentences about the pronouns; those of the templates for fitting, in which no pronoun
+    # stands otherwise, follow
     she: Sequence[str]
     he: Sequence[str]
+    # the same sentences about each subject that means no gender
     subjects: Mapping[str, Sequence[str]]
-    mentions: Mapping[str, Sequence[str]]
+    mentions: Mapping[str, Sequence[str]]  # sentences that mention a word of a query
     sentences: ModelSentences = field(repr=False)
     queries: tuple[Query, ...] = field(repr=False)
 
     @classmethod
     def load(cls, groups: GroupsLike | None = None) -> AuditTexts:
-        """Make the texts about gender, of the built-in lists, or about another attribute.
-
-        Raises
-        ------
-        WordbiasError
-            If the groups cannot be read, are not English, or one has too few words.
-        """
+        """Make the texts about gender, of the built-in lists, or about another attribute."""
         attribute = load_attribute(groups)
         if attribute != Attribute.load():
             return cls._of_words(attribute)
@@ -244,21 +208,13 @@ def _mentions(queries: Sequence[Query], lists: ModelSentences) -> dict[str, list
 
 @dataclass(frozen=True, eq=False)
 class TextVectors:
-    """Vectors of texts at layers, under one stage of an audit.
+    """Vectors of texts at layers, under one stage of an audit."""
 
-    Attributes
-    ----------
-    places
-        Place of each text among the vectors.
-    layers
-        Vectors of all texts by layer, shape ``(n, d)``. Those of the last layer are as the model
-        gives them, after its modules; the others are pooled.
-    words
-        Vectors of the words of the queries in their sentences; None where they are those before.
-    """
-
-    places: Mapping[str, int] = field(repr=False)
+    places: Mapping[str, int] = field(repr=False)  # place of each text among the vectors
+    # vectors of all texts by layer, shape `(n, d)`. Those of the last layer are as the model gives
+    # them, after its modules; the others are pooled.
     layers: Mapping[int, Float32] = field(repr=False)
+    # vectors of the words of the queries in their sentences; None where they are those before
     words: Representations | None = None
 
     @property
@@ -318,15 +274,7 @@ class Reads(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class OutputReader:
-    """Reads texts with an encoder that shows the vectors of texts alone, as layer 0.
-
-    Attributes
-    ----------
-    encoder
-        The encoder.
-    texts
-        The texts of the audit.
-    """
+    """Reads texts with an encoder that shows the vectors of texts alone, as layer 0."""
 
     encoder: TextEncoder
     texts: AuditTexts = field(repr=False)
@@ -354,15 +302,7 @@ class OutputReader:
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Reads texts with the layers of a model.
-
-    Attributes
-    ----------
-    encoder
-        The model without its head.
-    texts
-        The texts of the audit.
-    """
+    """Reads texts with the layers of a model."""
 
     encoder: Encoder
     texts: AuditTexts = field(repr=False)
@@ -421,13 +361,7 @@ class Reader:
         }
 
     def pooled(self, texts: Sequence[str], layers: Sequence[int], path: str | None) -> Float32:
-        """Return the pooled vectors of texts, shape ``(L, n, d)``.
-
-        Parameters
-        ----------
-        path
-            File for the vectors, from which a call that was interrupted resumes.
-        """
+        """Return the pooled vectors of texts, (L, n, d); with `path` a stopped call resumes."""
         settings = replace(self.settings, layers=tuple(layers))
         job = EncodingJob.of(self.bare, texts, None, settings)
         if path is None:
@@ -448,10 +382,8 @@ class Reader:
         return Representations(job.vectors(BATCH_TOKENS), tuple(layers), columns)
 
     def finished(self, x: Float32) -> Float32:
-        """Put pooled vectors of the last layer through the modules behind the pooling.
-
-        Vectors of words are too, if the modules take vectors of their length.
-        """
+        """Put pooled vectors of the last layer through the modules behind the pooling."""
+        # Vectors of words are too, if the modules take vectors of their length.
         sentence = self.encoder.sentence
         if sentence is None or not sentence.steps:
             return x

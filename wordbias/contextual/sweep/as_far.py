@@ -30,18 +30,11 @@ TEXTS = 300
 
 @dataclass(frozen=True, eq=False)
 class RandomRemovals:
-    """Random removals in place of fitted ones, by the number of a draw.
+    """Random removals in place of fitted ones, by the number of a draw."""
 
-    Attributes
-    ----------
-    values
-        Vectors of texts at each site, ``(n, d)``: where each token has one, their mean.
-    heads
-        Number of heads of each site; 1 outside of the attention.
-    """
-
+    # vectors of texts at each site, `(n, d)`: where each token has one, their mean
     values: Mapping[Site, Float32]
-    heads: Mapping[Site, int]
+    heads: Mapping[Site, int]  # number of heads of each site; 1 outside of the attention
     _drawn: dict[tuple[Any, ...], Intervention] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -41,19 +41,12 @@ _Rows = NDArray[np.intp]
 
 
 class Items(NamedTuple):
-    """Values of a model; its measures are their means.
+    """Values of a model; its measures are their means."""
 
-    Attributes
-    ----------
-    strength, distance
-        s and d of each triple, shape ``(n,)``; see `wordbias.stereotypes.scores`.
-    neutral, parity
-        For each occupation the share of pairs predicted neutral and whether the prediction is the
-        same for both genders, shape ``(o,)``; see `wordbias.contextual.nli_fairness`.
-    """
-
-    strength: Array
+    strength: Array  # s and d of each triple, shape `(n,)`; see `wordbias.stereotypes.scores`
     distance: Array
+    # for each occupation the share of pairs predicted neutral and whether the prediction is the
+    # same for both genders, shape `(o,)`; see `wordbias.contextual.nli_fairness`
     neutral: Array
     parity: Array
 
@@ -64,22 +57,7 @@ def drawn_file(file: Path, kind: str) -> Path:
 
 
 def measured(items: Items, measure: str, extreme: int, rows: _Rows) -> Array:
-    """Return S, D or η of samples of items.
-
-    Parameters
-    ----------
-    measure
-        ``strength``, ``distance`` or ``fairness``.
-    extreme
-        Number of triples that S and D are means over.
-    rows
-        Row numbers of the samples, shape ``(b, n)``.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(b,)``.
-    """
+    """Return S, D or η of samples of items, (b,), whose row numbers are (b, n)."""
     if measure == "fairness":
         found: Array = items.neutral[rows].mean(-1) * items.parity[rows].mean(-1)
         return found
@@ -96,40 +74,11 @@ def comparison_rows(
     seeds: Sequence[int] = (),
     lists: Sequence[Mapping[str, Sequence[Items]]] = (),
 ) -> list[Row]:
-    """Compare settings with the base, and with random removals.
-
-    Parameters
-    ----------
-    names
-        The settings.
-    heads
-        For each head the items of every model, the base among them.
-    nulls
-        For each head, and each setting, the items of `K` draws; empty without a null.
-    subjects
-        Names of the next-sentence model and of the NLI model.
-    settings
-        Share of extreme triples, seed and number of the bootstrap samples.
-    seeds
-        Seeds of the heads, if there are several.
-    lists
-        For each head, and each setting, the items of what was fitted to `N` redraws of the pairs,
-        the same for every head; empty without redraws.
-
-    Returns
-    -------
-    list of Row
-        ``null-strength``, ``null-distance`` and ``null-fairness`` are means over the draws, and
-        `low` and `high` their percentiles. `reached` counts the draws that are as good as the
-        setting or better; `p` is the chance of that if its directions are no better than random
-        ones. ``strength-change``, ``distance-change`` and ``fairness-change`` are differences of
-        the setting from what they are `against`, with the 95 % interval over items, and over the
-        draws. For several heads all are means over the heads. The changes have the interval over
-        heads by Student's t, `heads_low` and `heads_high`. They also have the exact sign-flip `p`,
-        `p_holm`, corrected for the number of settings, and `excluded`. With redraws the changes
-        against the base have their number `lists_draws` and the middle 95 % of the changes that
-        these make, `lists_low` and `lists_high`, whose items are not drawn again.
-    """
+    """Compare settings with the base, with random removals, and with redrawn pairs."""
+    # `reached` counts the draws that are as good as the setting or better; `p` is the chance of
+    # that if its directions are no better than random ones. For several heads all are means, with
+    # Student's t interval over heads and the exact sign-flip `p`. Items are not drawn again in
+    # redraws.
     rows: list[Row] = []
     for measure in _ENTRIES:
         n = len(heads[0][BASE].neutral if measure == "fairness" else heads[0][BASE].strength)

@@ -61,17 +61,11 @@ ATTENTION, TOKENS, READ, SENTENCE = range(4)
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """The distinct states of the models at one place.
+    """The distinct states of the models at one place."""
 
-    Attributes
-    ----------
-    parents
-        For each state its parent, an index into the states of the stage before.
-    steps
-        For each state the interventions that make it of its parent; possibly none.
-    """
-
+    # for each state its parent, an index into the states of the stage before
     parents: tuple[int, ...]
+    # for each state the interventions that make it of its parent; possibly none
     steps: tuple[Steps, ...]
 
     def __len__(self) -> int:
@@ -86,16 +80,6 @@ class Stage:
 class Plan:
     """A tree of interventions in the last two of a model's layers.
 
-    Attributes
-    ----------
-    names
-        Names of the models in their order.
-    stages
-        Attention of the last layer but one; tokens behind it; what the head reads behind the last
-        layer; the sentence's vector.
-    leaves
-        For each model an index into the states of the last stage.
-
     Notes
     -----
     Of the 74 published settings, the model as it is and one more baseline, 2 differ in the
@@ -103,8 +87,10 @@ class Plan:
     """
 
     names: tuple[str, ...]
+    # attention of the last layer but one; tokens behind it; what the head reads behind the last
+    # layer; the sentence's vector
     stages: tuple[Stage, Stage, Stage, Stage]
-    leaves: tuple[int, ...]
+    leaves: tuple[int, ...]  # for each model an index into the states of the last stage
 
     def steps_of(self, model: int) -> Steps:
         """Return the interventions of a model, by its index in `names`."""
@@ -117,20 +103,7 @@ class Plan:
 
     @classmethod
     def of(cls, models: Mapping[str, Sequence[Intervention]], read: Site) -> Plan:
-        """Plan the interventions of several models.
-
-        Parameters
-        ----------
-        models
-            Interventions of each model, in the order of a forward pass.
-        read
-            Where the model's head reads, behind its last layer; see `read_site`.
-
-        Raises
-        ------
-        WordbiasError
-            If an intervention is at none of the four stages.
-        """
+        """Plan the interventions of several models."""
         split = [_split(steps, read) for steps in models.values()]
         places = [0] * len(split)
         stages = []
@@ -176,20 +149,7 @@ def _key(step: Intervention) -> _Key:
 
 
 class Forward:
-    """A model that computes every model of a plan in one pass.
-
-    Parameters
-    ----------
-    model
-        A transformers model with a head that reads one vector of a text.
-    plan
-        Plan for a model with this number of layers.
-
-    Raises
-    ------
-    WordbiasError
-        If the model has another head, lacks a site, or a subspace does not fit it.
-    """
+    """A model that computes every model of a plan in one pass."""
 
     model: Any
     plan: Plan
@@ -211,18 +171,8 @@ class Forward:
         self.shares = can_enter(model)
 
     def __call__(self, inputs: Inputs, models: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
-        """Return the logits of every model of the plan, ``(models, B, labels)``.
-
-        Also the inputs of the final linear layer of some of them, ``(k, B, d)``.
-
-        Parameters
-        ----------
-        inputs
-            Inputs of the model with an `attention_mask`, shape ``(B, T)`` each, padded on the
-            right.
-        models
-            Indices in the names of the plan.
-        """
+        """Return all logits, (models, B, labels), and some models' final inputs, (k, B, d)."""
+        # Inputs have shape (B, T) and are padded on the right.
         if not self.shares:
             return one_by_one(self.model, self.plan, inputs, models)
         before, last = enter(self.model, inputs)
@@ -287,11 +237,8 @@ def removed(x: Tensor, chain: Chain) -> Tensor:
 
 
 def removed_each(parts: Iterable[Tensor], chains: Sequence[Chain]) -> list[Tensor]:
-    """Apply to each tensor its own chain, in one thread.
-
-    The tensors are small: several threads would wait for each other longer than they compute,
-    especially on a busy machine.
-    """
+    """Apply to each tensor its own chain, in one thread."""
+    # The tensors are small: several threads would wait for each other longer than they compute.
     with torch_threads():
         return [removed(x, chain) for x, chain in zip(parts, chains, strict=True)]
 
@@ -301,21 +248,13 @@ def removed_each(parts: Iterable[Tensor], chains: Sequence[Chain]) -> list[Tenso
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A recorded call of a layer, which can be repeated with other hidden states.
-
-    Attributes
-    ----------
-    layer
-        The module.
-    args, kwargs
-        Arguments of the call; the first are the hidden states, shape ``(B, T, d)``.
-    norm
-        Module after the layer, through which its output goes; None if there is none.
-    """
+    """A recorded call of a layer, which can be repeated with other hidden states."""
 
     layer: Any = field(repr=False)
+    # arguments of the call; the first are the hidden states, shape `(B, T, d)`
     args: tuple[Any, ...] = field(repr=False)
     kwargs: Mapping[str, Any] = field(repr=False)
+    # module after the layer, through which its output goes; None if there is none
     norm: Any = field(default=None, repr=False)
 
     @property
@@ -341,23 +280,15 @@ class _Entered(Exception):
 
 
 def can_enter(model: Any) -> bool:
-    """Return whether the output of the last layer but one is the input of the last one.
-
-    In DeBERTa-v2 a convolution may be between the first layer and the second.
-    """
+    """Return whether the output of the last layer but one is the input of the last one."""
+    # In DeBERTa-v2 a convolution may be between the first layer and the second.
     mixed = family_of(model).mixed
     between = mixed and module_at(base_of(model), mixed) is not None
     return not (between and layer_count(model) == 2)
 
 
 def enter(model: Any, inputs: Inputs) -> tuple[Call, Call]:
-    """Run a model up to its last layer; return the calls of its last two layers.
-
-    Parameters
-    ----------
-    inputs
-        Inputs of the model by name, shape ``(B, T)`` each.
-    """
+    """Run a model up to its last layer; return the calls of its last two layers."""
     recorded: list[Call] = []
     last = layer_count(model)
 
@@ -414,11 +345,9 @@ class Attention:
 
 
 def quick_family(model: Any) -> Family | None:
-    """Return the family of a model whose last layer can be computed at position 0 only, or None.
-
-    It cannot be if the head reads other tokens, the family has no `finish`, the model's attention
-    scores depend on more than its queries and keys, or a layer consists of several.
-    """
+    """Return the family of a model whose last layer can be computed at position 0 only, or None."""
+    # It cannot be if the head reads other tokens, the family has no `finish`, the model's attention
+    # scores depend on more than its queries and keys, or a layer consists of several.
     config, family = model.config, family_of(model)
     plain = getattr(config, "position_embedding_type", "absolute") in ("absolute", None)
     inner = getattr(config, "inner_group_num", 1) == 1
@@ -435,26 +364,8 @@ def first_of_last_layer(
     mask: Tensor,
     chains: Sequence[Chain],
 ) -> Tensor:
-    """Return the output of the last layer at position 0, computed at position 0 only.
-
-    Parameters
-    ----------
-    family
-        The model's `quick_family`.
-    last
-        Call of the layer.
-    hidden
-        Input of the layer, shape ``(B, T, d)``.
-    mask
-        1 for tokens, 0 for padding, shape ``(B, T)``.
-    chains
-        V sequences of removals at `hidden`.
-
-    Returns
-    -------
-    Tensor
-        Shape ``(V, B, d)``.
-    """
+    """Return the output of the last layer at position 0, computed there only, (V, B, d)."""
+    # `hidden` is the layer's input, (B, T, d); there are V `chains` of removals at it.
     query, key, value = (last.layer.get_submodule(path) for path in family.parts)
     heads, (batch, _, d) = head_count(model), hidden.shape
     size = query.out_features // heads

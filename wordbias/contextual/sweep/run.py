@@ -41,22 +41,12 @@ _Done = tuple[int, Places, Arrays]
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Arguments to load a model, in this process and in workers.
+    """Arguments to load a model, in this process and in workers."""
 
-    Attributes
-    ----------
-    head
-        ``next sentence``, ``inference`` or ``classes``.
-    model
-        A folder, a name on the hub, or, for this process only, a loaded model with its tokenizer.
-    labels
-        Labels of its outputs: the one that means "is next", or the order of three.
-    device
-        By default the first of cuda, mps and cpu that is there.
-    """
-
-    head: str
+    head: str  # `next sentence`, `inference` or `classes`
+    # a folder, a name on the hub, or, for this process only, a loaded model with its tokenizer
     model: ModelLike
+    # labels of its outputs: the one that means "is next", or the order of three
     labels: tuple[str, ...] = ()
     device: str | None = None
 
@@ -72,18 +62,12 @@ class ModelSource:
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of every text.
+    """What is kept of every text."""
 
-    Attributes
-    ----------
-    classes
-        The number of the likeliest class in place of all logits, which are too many for hundreds of
-        models.
-    vectors
-        Indices of the models whose inputs of the final linear layer are kept.
-    """
-
+    # the number of the likeliest class in place of all logits, which are too many for hundreds of
+    # models
     classes: bool = False
+    # indices of the models whose inputs of the final linear layer are kept
     vectors: tuple[int, ...] = ()
 
 
@@ -97,28 +81,9 @@ def outputs(
     file: Path | None = None,
     workers: Workers | None = None,
 ) -> Arrays:
-    """Return the outputs of every model of a plan for every text.
-
-    Parameters
-    ----------
-    source, model
-        The loaded model, and its source for other processes; one without a name runs here.
-    kept
-        By default the logits.
-    file
-        Store of the batches that are computed. The caller removes it when the result is stored.
-
-    Returns
-    -------
-    dict
-        ``logits``, shape ``(n, models, labels)``, or ``classes``, shape ``(n, models)``, int16; and
-        ``vectors``, shape ``(n, k, d)``, if some are kept.
-
-    Raises
-    ------
-    WordbiasError
-        If the store is of another sweep, or the logits are not finite.
-    """
+    """Return the outputs of every model of a plan for every text, whose batches `file` stores."""
+    # `logits`, (n, models, labels), or `classes`, (n, models), int16; and `vectors`, (n, k, d), of
+    # the models that are kept. A model without a name runs in this process.
     by_name = isinstance(source.model, (str, os.PathLike))
     workers = workers if workers and by_name else Workers()  # a loaded model runs here
     kept = kept or Kept()

@@ -1,8 +1,7 @@
 """Subspaces of a setting that are fitted one after another, each with those before it removed.
 
-The published subspaces are all fitted on the unmodified model. A later one may then point to what
-an earlier removal has already changed. Fitted in the order of the model's computation, each is that
-of the model in which it is removed; so every setting has subspaces of its own.
+Fitted in the order of the model's computation, each is that of the model in which it is removed;
+every setting has subspaces of its own. The published ones are all fitted on the unmodified model.
 """
 
 from __future__ import annotations
@@ -43,28 +42,9 @@ def fit_in_sequence(
     *,
     batch: int = BATCH,
 ) -> dict[str, Adapter]:
-    """Fit the subspaces of every published setting, each with its removals at earlier sites on.
-
-    Query, key and value of a layer are computed from the same vectors, and fitted together. What
-    settings have in common is fitted once, 45 times in all.
-
-    Parameters
-    ----------
-    model, tokenizer, pairs, recipe
-        As in `wordbias.contextual.fitting.fit_adapter`.
-    adapter
-        The subspaces fitted on the unmodified model: those of the first site of each setting.
-
-    Returns
-    -------
-    dict
-        For each setting an adapter with its sites, by its name.
-
-    Raises
-    ------
-    WordbiasError
-        If the pairs do not differ at a site behind a removal.
-    """
+    """Fit the subspaces of every published setting, each with its removals at earlier sites on."""
+    # Query, key and value of a layer are computed from the same vectors, and fitted together. What
+    # settings have in common is fitted once, 45 times in all.
     encoded = encode_pairs(model, tokenizer, pairs)
     where, tokens = positions(encoded, recipe.tokens), encoded.first + encoded.second
     known: dict[tuple[tuple[_Step, ...], Site], Subspace] = {}

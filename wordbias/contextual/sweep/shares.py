@@ -27,17 +27,8 @@ _OF_SHARE = ("strength", "distance")
 def share_ranks(
     heads: Sequence[Mapping[str, Items]], shares: Sequence[float], settings: Settings
 ) -> tuple[list[Row], list[Table]]:
-    """Correlate the ranks of the settings at other shares with those at the first; also the ranks.
-
-    The settings are not independent, so that the intervals draw triples again, not settings.
-
-    Parameters
-    ----------
-    heads
-        For each head the items of every model.
-    shares
-        Shares of the most extreme triples; of one there is nothing to correlate.
-    """
+    """Correlate the settings' ranks at other shares with those at the first; also the ranks."""
+    # The settings are not independent, so the intervals draw triples again, not settings.
     from scipy.stats import rankdata
 
     if len(shares) < 2:

@@ -54,33 +54,19 @@ _SHOWN = ("ss", "strength", "opposite-strength", "distance")
 
 @dataclass(frozen=True, eq=False)
 class SweptModel:
-    """One of the two models of a sweep.
+    """One of the two models of a sweep."""
 
-    Attributes
-    ----------
-    source, model
-        The model, and its source, for other processes and to load it again; None if it is not held
-        in memory.
-    adapter
-        The subspaces fitted on it.
-    about
-        The model and its fit, for the inputs of a report.
-    own
-        Adapters of single settings, whose subspaces were fitted one after another, by the name of
-        the setting.
-    file
-        Checkpoint of its outputs; None for none.
-    redrawn
-        Subspaces fitted to redraws of the pairs.
-    """
-
+    # the model, and its source, for other processes and to load it again; None if it is not held in
+    # memory
     source: ModelSource
     model: Model | None
     adapter: Adapter
-    about: Mapping[str, Any]
+    about: Mapping[str, Any]  # the model and its fit, for the inputs of a report
+    # adapters of single settings, whose subspaces were fitted one after another, by the name of the
+    # setting
     own: Mapping[str, Adapter] = field(default_factory=dict)
-    file: Path | None = None
-    redrawn: Sequence[Adapter] = ()
+    file: Path | None = None  # checkpoint of its outputs; None for none
+    redrawn: Sequence[Adapter] = ()  # subspaces fitted to redraws of the pairs
 
     @classmethod
     def fit(
@@ -97,21 +83,7 @@ class SweptModel:
         keep: bool = True,
         draws: int = 0,
     ) -> SweptModel:
-        """Load a model and fit its subspaces.
-
-        Parameters
-        ----------
-        recipe, pairs, text, groups, limit
-            As in `wordbias.contextual.sent_debias.fit_with_baseline`.
-        sequential
-            Fit the subspaces of each setting one after another.
-        file
-            Checkpoint of its outputs.
-        keep
-            Hold the model in memory until it is run.
-        draws
-            Number of redraws of the pairs.
-        """
+        """Load a model and fit its subspaces, as `fit_with_baseline`, or `sequential`ly."""
         model = source.load()
         adapter, *redrawn = fit_with_baseline(
             model.model,
@@ -167,30 +139,15 @@ def setting_of(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Data on which both models are run, and settings of what is measured.
+    """Data on which both models are run, and settings of what is measured."""
 
-    Attributes
-    ----------
-    versions
-        Enhanced StereoSet by version of its swaps; Table 7 has the first.
-    test
-        Test set of occupations.
-    snli
-        Labelled pairs.
-    settings
-        Share of extreme triples and the seed.
-    parity
-        ``mean`` or ``strict``.
-    viability
-        Loss on SNLI that is allowed; by default compared with the base.
-    """
-
+    # Enhanced StereoSet by version of its swaps; Table 7 has the first
     versions: Mapping[str, Gsss]
     test: TestSet
     snli: LabelledPairs
-    settings: Settings
-    parity: Parity
-    viability: Viability
+    settings: Settings  # share of extreme triples and the seed
+    parity: Parity  # `mean` or `strict`
+    viability: Viability  # loss on SNLI that is allowed; by default compared with the base
 
     @property
     def occupations(self) -> list[tuple[str, str]]:
@@ -220,19 +177,7 @@ def sweep(
     data: Data,
     workers: Workers | None = None,
 ) -> Swept:
-    """Measure every setting on both models, whose stores are not removed.
-
-    Returns
-    -------
-    Swept
-        Table 7, one entry a model in its order; all measures with intervals; the first version's
-        items.
-
-    Raises
-    ------
-    WordbiasError
-        If a model cannot be run on its data.
-    """
+    """Measure every setting on both models, whose stores are not removed."""
     workers = workers or Workers()
     models = models_of(next_sentence.adapter, next_sentence.own)
     names = list(models)
@@ -272,19 +217,7 @@ def compare(
     *,
     workers: Workers | None = None,
 ) -> list[Row]:
-    """Compare settings with the base, random removals and redraws; see `comparison_rows`.
-
-    Parameters
-    ----------
-    names
-        The settings.
-    heads, found
-        The models of each head, and what `sweep` found of them.
-    draws
-        Number of random removals of each head, whose seeds follow that of the data's settings.
-    seeds
-        Seeds of the heads, if they are named by seeds.
-    """
+    """Compare settings with the base, random removals and redraws; see `comparison_rows`."""
     nulls, lists = [], []
     for place, (next_sentence, inference) in enumerate(heads):
         measured = partial(
@@ -318,22 +251,9 @@ def drawn_items(
     *,
     workers: Workers,
 ) -> dict[str, list[Items]]:
-    """Measure some settings with random directions, or as fitted to redraws of the pairs.
-
-    Parameters
-    ----------
-    names
-        Names of the settings.
-    kind
-        ``null`` or ``lists``, in the names of the stores.
-    of_next_sentence, of_inference
-        All settings of the first draw, then those of the next, for each of the models.
-
-    Returns
-    -------
-    dict
-        For each setting the items of every draw.
-    """
+    """Measure some settings with random directions, or as fitted to redraws of the pairs."""
+    # `of_next_sentence` and `of_inference` have all settings of the first draw, then those of the
+    # next.
     next_sentence, inference = (
         replace(one, file=None if one.file is None else drawn_file(one.file, kind))
         for one in (next_sentence, inference)
@@ -352,11 +272,7 @@ def _probabilities(
     pairs: Sequence[tuple[str, str]],
     workers: Workers,
 ) -> NDArray[Any]:
-    """Return the probabilities of a head under several interventions.
-
-    Those that sentences are next, shape ``(n, models)``, or those of N, E and C, shape ``(n,
-    models, 3)``.
-    """
+    """Return probabilities of next, (n, models), or of N, E, C, (n, models, 3)."""
     model = swept.load()
     plan = Plan.of(models, read_site(model.model))
     tokenised = TokenisedTexts.of(model, pairs, truncate=isinstance(model, Classifier))
@@ -371,13 +287,7 @@ def _probabilities(
 
 
 def triple_values(is_next: Float) -> tuple[Float, Float]:
-    """Return s and d of the triples of one version, each of shape ``(n, models)``.
-
-    Parameters
-    ----------
-    is_next
-        Shape ``(6 n, models)``, the pairs of one triple after another.
-    """
+    """Return s and d, each (n, models), of triples whose pairs follow each other, (6 n, models)."""
     p = is_next.reshape(-1, len(LABELS), 2, is_next.shape[-1])
     models = [p[..., i] for i in range(p.shape[-1])]
     s, d = ([of(one) for one in models] for of in (strengths, distances))
@@ -404,20 +314,8 @@ def items_of(
 def models_of(
     adapter: Adapter, own: Mapping[str, Adapter] | None = None
 ) -> dict[str, list[Intervention]]:
-    """Return the interventions of the base, the baseline (if fitted) and the 74 settings.
-
-    They are in the order of Table 7.
-
-    Parameters
-    ----------
-    own
-        Adapters of single settings, by name, in place of `adapter`.
-
-    Raises
-    ------
-    WordbiasError
-        If a site that a setting needs was not fitted.
-    """
+    """Return the interventions of the base, the baseline (if fitted) and the 74 settings."""
+    # They are in the order of Table 7.
     models: dict[str, list[Intervention]] = {BASE: []}
     if adapter.sent_debias is not None:
         models[SENT_DEBIAS] = adapter.interventions(BASELINE)
@@ -435,13 +333,8 @@ def stereoset_rows(
     names: Sequence[str],
     settings: Settings,
 ) -> dict[str, list[Row]]:
-    """Measure S, D and SS of every model, for each version of the swaps.
-
-    Parameters
-    ----------
-    is_next
-        Shape ``(n, models)``, the pairs of all triples of one version after another.
-    """
+    """Measure S, D and SS of every model, for each version of the swaps."""
+    # `is_next` has shape (n, models): the pairs of all triples of one version after another.
     p = is_next.reshape(len(versions), -1, len(LABELS), 2, len(names))
     found: dict[str, list[Row]] = {name: [] for name in names}
     for values, (version, gsss) in zip(p, versions.items(), strict=True):
@@ -462,19 +355,8 @@ def inference_rows(
     viability: Viability | None = None,
     seed: int = 0,
 ) -> dict[str, list[Row]]:
-    """Measure accuracy, parity, η and SNLI accuracy of every model.
-
-    Parameters
-    ----------
-    p
-        Probabilities (N, E, C) of the pairs of the test set, shape ``(n, models, 3)``.
-    correct
-        Whether each SNLI pair is predicted correctly, shape ``(m, models)``.
-    parity
-        ``mean`` or ``strict``.
-    viability
-        Loss on SNLI that is allowed; by default compared with the base.
-    """
+    """Measure accuracy, parity, η and SNLI accuracy of every model."""
+    # `p` (N, E, C) has shape (n, models, 3), `correct` of SNLI (m, models).
     found = {}
     viability = viability or Viability()
     if viability.base is None:

@@ -1,9 +1,4 @@
-"""A sweep on a task: what a classifier of texts predicts under every setting, in one pass.
-
-Beside the 74 settings, which are fitted to pairs of sentences, methods are fitted to labelled rows:
-the inputs of the final linear layer, of which the predictions under such a removal are linear
-algebra.
-"""
+"""A sweep on a task: what a classifier of texts predicts under every setting, in one pass."""
 
 from __future__ import annotations
 
@@ -42,21 +37,11 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class TaskModel:
-    """A classifier whose predictions are swept.
+    """A classifier whose predictions are swept."""
 
-    Attributes
-    ----------
-    source, model
-        The classifier, and its source for other processes.
-    adapter
-        The subspaces fitted to pairs of sentences.
-    workers
-        Processes that compute the batches.
-    """
-
-    source: ModelSource
+    source: ModelSource  # the classifier, and its source for other processes
     model: TextClassifier
-    adapter: Adapter
+    adapter: Adapter  # the subspaces fitted to pairs of sentences
     workers: Workers = field(default_factory=Workers)
 
     def run(
@@ -76,31 +61,16 @@ class TaskModel:
 
 
 class Predicted(NamedTuple):
-    """Predictions under every setting.
+    """Predictions under every setting."""
 
-    Attributes
-    ----------
-    names
-        Names of the settings, the model as it is first.
-    classes
-        Number of the class that is predicted, shape ``(n, settings)``.
-    nulls
-        The same for each draw of random removals, without the model as it is, shape
-        ``(n, draws, settings − 1)``.
-    adapters
-        Adapter of each setting, which it removes by default.
-    notes
-        What the fits of methods found.
-    removals
-        Random removals, for further draws.
-    """
-
-    names: tuple[str, ...]
-    classes: Places
+    names: tuple[str, ...]  # names of the settings, the model as it is first
+    classes: Places  # number of the class that is predicted, shape `(n, settings)`
+    # the same for each draw of random removals, without the model as it is, shape `(n, draws,
+    # settings − 1)`
     nulls: Places
-    adapters: Mapping[str, Adapter]
+    adapters: Mapping[str, Adapter]  # adapter of each setting, which it removes by default
     notes: Sequence[str]
-    removals: RandomRemovals
+    removals: RandomRemovals  # random removals, for further draws
 
 
 def predict_all(
@@ -115,19 +85,8 @@ def predict_all(
     seed: int = 0,
     file: Path | None = None,
 ) -> Predicted:
-    """Predict the classes of texts under every setting, and under random removals in its place.
-
-    Parameters
-    ----------
-    fitted_on
-        Texts that `methods` are fitted to, and no others.
-    groups, names
-        Group of each text, and the names of the groups.
-    methods
-        Methods at the input of the final linear layer, by their names.
-    draws
-        Seeds of the random removals.
-    """
+    """Predict the classes of texts under every setting, and under random removals in its place."""
+    # Methods are fitted to the texts of `fitted_on` and no others.
     settings = models_of(task.adapter)  # the model as it is, and the settings fitted to pairs
     model, tokenizer = task.model.model, task.model.tokenizer
     sites = {SENTENCE, *(one.site for steps in settings.values() for one in steps)}
@@ -170,10 +129,8 @@ def predict_all(
 def fit_at_sentence(
     task: TaskModel, method: Configured, x: Float32, groups: Places, seed: int
 ) -> tuple[Adapter | None, Sequence[str]]:
-    """Fit a method to inputs of the final linear layer and their groups; also what it warns of.
-
-    None if nothing is to be removed.
-    """
+    """Fit a method to inputs of the final linear layer and their groups; also what it warns of."""
+    # None if nothing is to be removed.
     _, codes = np.unique(groups, return_inverse=True)
     settings = arguments_of(method, seed=seed)
     fitted = fit_rows(method.name, x.astype(np.float64), codes, settings, inside=True)
@@ -204,26 +161,14 @@ def vectors_under(
     texts: Sequence[str],
     file: Path | None = None,
 ) -> dict[str, Float32]:
-    """Return the inputs of the final linear layer under some removals, ``(n, d)`` each.
-
-    Parameters
-    ----------
-    models
-        Removals by name.
-    """
+    """Return the inputs of the final linear layer under some removals, (n, d) each."""
     kept = Kept(classes=True, vectors=tuple(range(len(models))))
     found = task.run(models, texts, kept, file)["vectors"]
     return {name: found[:, i] for i, name in enumerate(models)}
 
 
 def load_task_model(source: ModelSource) -> TextClassifier:
-    """Load a classifier whose head reads one vector of the text.
-
-    Raises
-    ------
-    WordbiasError
-        If it is no classifier, or its head reads more.
-    """
+    """Load a classifier whose head reads one vector of the text."""
     model = source.load()
     assert isinstance(model, TextClassifier)
     text_head_of(model.model)  # refuses other heads

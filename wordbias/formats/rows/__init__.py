@@ -1,8 +1,4 @@
-"""Rows of vectors with other columns: in arrays and tables, in one file or a folder of shards.
-
-`open_rows` recognises a file by its content and reads nothing but headers; `Rows.blocks` reads in
-bounded memory, and `wordbias.rewriting` writes the same files with other vectors.
-"""
+"""Rows of vectors with other columns: in arrays and tables, in one file or a folder of shards."""
 
 from wordbias.formats.rows.opening import (
     Rows,

@@ -128,10 +128,9 @@ def _matrices(known: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> lis
 
 
 class RawRows(_Arrays):
-    """Rows of a .npy file, or of a tensor of a safetensors file: the numbers as they are.
+    """Rows of a .npy file, or of a tensor of a safetensors file: the numbers as they are."""
 
-    What stands before and behind them, headers and other tensors, is copied byte for byte.
-    """
+    # What stands before and behind them, headers and other tensors, is copied byte for byte.
 
     def __init__(self, path: str, kind: str, array: str | None) -> None:
         self.path: str = path
@@ -194,10 +193,8 @@ class RawRows(_Arrays):
             yield from self._of_file(file, rows)
 
     def take(self, places: NDArray[np.intp]) -> Floats:
-        """Return rows by number.
-
-        They are read one by one: of a memory map the system counts the pages around each as well.
-        """
+        """Return rows by number."""
+        # They are read one by one: of a memory map the system counts the pages around each as well.
         if self._fortran:
             return np.asarray(map_npy(Path(self.path))[places])
         found = np.empty((len(places), self.dim), self.dtype)

@@ -68,19 +68,7 @@ def choose_columns(
     path: str, lists: Sequence[str], counted: Mapping[str, tuple[str, ...]], array: str | None,
     names: Sequence[str],
 ) -> tuple[str, ...]:  # fmt: skip
-    """Return the column of vectors, or the run of columns, by the name of its first.
-
-    Parameters
-    ----------
-    path
-        Name of the file in messages.
-    lists, counted
-        Columns with lists of floats, and runs of columns.
-    array
-        The asked name.
-    names
-        All columns.
-    """
+    """Return the column of vectors, or the run of `counted` columns, by the name of its first."""
     if twice := next((name for name, count in Counter(names).items() if count > 1), None):
         raise WordbiasError(f"{path}: two columns are named {twice!r}; rename one")
     others = (
@@ -150,24 +138,12 @@ def _listed_again(values: Floats, kind: Any) -> Any:
 
 @dataclass(frozen=True)
 class Vectors:
-    """The vectors of a table: a column of lists, or a run of columns.
+    """The vectors of a table: a column of lists, or a run of columns."""
 
-    Attributes
-    ----------
-    path
-        Name of the table in messages.
-    names
-        Names of the columns.
-    dim
-        Values of a vector.
-    dtype
-        Type of the values.
-    """
-
-    path: str
-    names: tuple[str, ...]
-    dim: int
-    dtype: np.dtype[Any]
+    path: str  # name of the table in messages
+    names: tuple[str, ...]  # names of the columns
+    dim: int  # values of a vector
+    dtype: np.dtype[Any]  # type of the values
 
     @classmethod
     def find(cls, path: str, schema: Any, array: str | None) -> Vectors:
@@ -373,11 +349,9 @@ class ParquetRows(_Table):
         return found
 
     def rewrite(self, file: IO[bytes], transform: Map, written: Callable[[int], None]) -> None:
-        """Write the same table with other vectors; see `RowSource`.
-
-        Row groups stay as they are, but for those of more than `LARGEST` bytes of vectors, which
-        pyarrow would hold in memory whole: they are split evenly.
-        """
+        """Write the same table with other vectors; see `RowSource`."""
+        # Row groups stay as they are, but for those of more than `LARGEST` bytes of vectors, which
+        # pyarrow would hold in memory whole: they are split evenly.
         pa = need("pyarrow", extra="parquet", purpose="Writing Parquet")
         parquet = need("pyarrow.parquet", extra="parquet", purpose="Writing Parquet")
         group: list[Any] = []
@@ -420,11 +394,9 @@ class ParquetRows(_Table):
 
 
 def _stored_schema(source: Any) -> Any:
-    """Return the schema that a Parquet file was written with.
-
-    That in its metadata has the names within lists that its writer used, unless Parquet's own ids
-    of fields show that another writer made the file.
-    """
+    """Return the schema that a Parquet file was written with."""
+    # That in its metadata has the names within lists that its writer used, unless Parquet's own ids
+    # of fields show that another writer made the file.
     pa = need("pyarrow", extra="parquet", purpose="Reading Parquet")
     schema = source.schema_arrow
     data = (source.metadata.metadata or {}).get(b"ARROW:schema")
@@ -435,10 +407,8 @@ def _stored_schema(source: Any) -> Any:
 
 
 def _settings(source: Any, vectors: Sequence[str]) -> dict[str, Any]:
-    """Return the settings with which a Parquet file was written, as far as the file has them.
-
-    Vectors are never stored by a dictionary: mapped, hardly one value occurs twice.
-    """
+    """Return the settings with which a Parquet file was written, as far as the file has them."""
+    # Vectors are never stored by a dictionary: mapped, hardly one value occurs twice.
     about = source.metadata
     settings: dict[str, Any] = {
         "use_compliant_nested_type": True,
@@ -546,10 +516,8 @@ class ArrowRows(_Table):
 
 
 def _read(reader: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the record batches of a file or stream, with the metadata of each.
-
-    Offsets are checked: pyarrow would follow those of a damaged file out of its memory.
-    """
+    """Yield the record batches of a file or stream, with the metadata of each."""
+    # Offsets are checked: pyarrow would follow those of a damaged file out of its memory.
     for i in range(getattr(reader, "num_record_batches", sys.maxsize)):
         try:
             if hasattr(reader, "num_record_batches"):
@@ -563,11 +531,9 @@ def _read(reader: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _codec(path: str, kind: str) -> str | None:
-    """Return the compression of an Arrow file, from the header of its first batch.
-
-    pyarrow does not tell it. The header is a flatbuffer: of the message its field 2 is the batch,
-    whose field 3 is the compression, whose field 0 is the codec.
-    """
+    """Return the compression of an Arrow file, from the header of its first batch."""
+    # pyarrow does not tell it. The header is a flatbuffer: of the message its field 2 is the batch,
+    # whose field 3 is the compression, whose field 0 is the codec.
     pa = need("pyarrow", extra="parquet", purpose="Reading Arrow")
     with Path(path).open("rb") as file:
         if kind == "arrow":

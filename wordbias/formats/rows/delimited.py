@@ -43,11 +43,10 @@ class _Record(NamedTuple):
 
 
 class DelimitedRows:
-    """Rows of a CSV or tab-separated file with a header, compressed or not.
+    """Rows of a CSV or tab-separated file with a header, compressed or not."""
 
-    The vectors are a run of columns whose names count up, or one column of lists, ``[0.1, 0.2]``.
-    Numbers of at most nine digits are taken as float32, others as float64.
-    """
+    # The vectors are a run of columns whose names count up, or one column of lists, [0.1, 0.2].
+    # Numbers of at most nine digits are taken as float32, others as float64.
 
     path: str
     kind: str
@@ -187,10 +186,8 @@ class DelimitedRows:
         return "" if self.header == other.header else f"has the columns {listed(other.header)}"
 
     def rewrite(self, file: IO[bytes], transform: Map, written: Callable[[int], None]) -> None:
-        """Write the same text with other numbers; see `RowSource`.
-
-        Numbers are written in the fewest digits that give the same float.
-        """
+        """Write the same text with other numbers; see `RowSource`."""
+        # Numbers are written in the fewest digits that give the same float.
         separator = "\t" if self.kind == "tsv" else ","
         head = next(self._records())
         file.write(self._mark() + (separator.join(head.cells) + head.end).encode())

@@ -45,30 +45,14 @@ _FEATHER_1 = b"FEA1"
 
 
 class Rows:
-    """Rows of vectors with other columns; nothing is read until it is asked for.
+    """Rows of vectors with other columns; nothing is read until it is asked for."""
 
-    Attributes
-    ----------
-    name
-        Name in results.
-    dim
-        Values of a vector.
-    columns
-        Names of the other columns.
-    shards
-        The files, in order; one of the kind ``memory`` is none.
-    folder
-        Folder of the shards; empty for one file or memory.
-    array
-        Name of the array or column of vectors, as asked for.
-    """
-
-    name: str
-    dim: int
-    columns: tuple[str, ...]
-    shards: tuple[RowSource, ...]
-    folder: str
-    array: str | None
+    name: str  # name in results
+    dim: int  # values of a vector
+    columns: tuple[str, ...]  # names of the other columns
+    shards: tuple[RowSource, ...]  # the files, in order; one of the kind `memory` is none
+    folder: str  # folder of the shards; empty for one file or memory
+    array: str | None  # name of the array or column of vectors, as asked for
 
     def __init__(
         self,
@@ -91,13 +75,7 @@ class Rows:
 
     @cached_property
     def n(self) -> int:
-        """Number of rows.
-
-        Raises
-        ------
-        WordbiasError
-            If there is none.
-        """
+        """Number of rows."""
         found = sum(one.n for one in self.shards)
         if not found:
             raise WordbiasError(f"{self.path or self.name}: holds no rows")
@@ -108,20 +86,7 @@ class Rows:
         return f"<Rows {self.name!r}: {self.shards[0].kind}, × {self.dim}{shards}>"
 
     def blocks(self, columns: Sequence[str] = (), *, rows: int = 65_536) -> Iterator[RowBlock]:
-        """Yield all rows in order: float32 or float64, and cells of some columns.
-
-        Parameters
-        ----------
-        columns
-            Names of the columns.
-        rows
-            Largest number of rows in a block; of long vectors it has fewer, to bound memory.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such column, a file is damaged, or a value is missing or not finite.
-        """
+        """Yield all rows in order, at most `rows` at once: vectors, and cells of some columns."""
         for name in columns:
             self._check_column(name)
         before = 0
@@ -140,13 +105,7 @@ class Rows:
         return found
 
     def cells(self, name: str) -> list[str]:
-        """Return a column as text; missing values are empty.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such column; the message lists the existing ones.
-        """
+        """Return a column as text; missing values are empty."""
         self._check_column(name)
         return [cell or "" for one in self.shards for cell in one.cells(name)]
 
@@ -157,13 +116,7 @@ class Rows:
             )
 
     def take(self, places: ArrayLike) -> Floats:
-        """Return rows by number, from 0, in any order.
-
-        Raises
-        ------
-        WordbiasError
-            If there are fewer rows, or a value is missing or not finite.
-        """
+        """Return rows by number, from 0, in any order."""
         wanted = np.asarray(places, np.intp)
         if wanted.size and (wanted.min() < 0 or wanted.max() >= self.n):
             raise WordbiasError(
@@ -216,24 +169,7 @@ def _check_alike(first: RowSource, other: RowSource) -> None:
 
 
 def open_rows(source: Any, *, array: str | None = None) -> Rows:
-    """Open rows of vectors; only headers are read.
-
-    Parameters
-    ----------
-    source
-        A file, whose format is recognised by its content: .npy, .npz, safetensors, Parquet, Arrow
-        IPC or Feather, CSV or TSV. Or a folder of such files. Or an array ``(n, d)``, or a list or
-        a column of pandas with a vector for each row, or representations of one layer. Or a table
-        of pyarrow, a frame of pandas or polars, a dataset of Hugging Face, or a mapping of columns.
-    array
-        Name of the array, or of the vectors' column (of several the first), if there are several.
-
-    Raises
-    ------
-    WordbiasError
-        If a file is damaged or holds no vectors, if it is not clear which are meant, or if shards
-        differ.
-    """
+    """Open rows of vectors in a file, a folder of files or memory; only headers are read."""
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if path.is_dir():
@@ -253,13 +189,7 @@ def is_rows(path: str | os.PathLike[str]) -> bool:
 
 
 def row_files(folder: Path) -> list[Path]:
-    """Return the shards in a folder by name, without hidden files and those that begin with _.
-
-    Raises
-    ------
-    WordbiasError
-        If there are none, other files or folders, or the folder is that of a model.
-    """
+    """Return the shards in a folder by name, without hidden files and those that begin with _."""
     if not is_rows(folder):
         raise WordbiasError(
             f"{folder}: is the folder of a model, not of rows of vectors; write vectors of texts "
@@ -353,10 +283,8 @@ def _open_in_memory(source: Any, array: str | None) -> RowSource:
 
 
 def is_table(source: Any) -> bool:
-    """Return whether an object is a table with vectors in columns, rather than words with vectors.
-
-    A frame of pandas is words with vectors if its index has texts and all its columns numbers.
-    """
+    """Return whether an object is a table with vectors in columns, not words with vectors."""
+    # A frame of pandas is words with vectors if its index has texts and all its columns numbers.
     if hasattr(source, "column_names"):  # of pyarrow, or a dataset of Hugging Face
         return True
     if not hasattr(source, "columns") or not hasattr(source, "to_numpy"):
@@ -374,13 +302,7 @@ def is_polars(source: object) -> bool:
 
 
 def matrix_of(given: Any) -> NDArray[Any]:
-    """Return an array of rows; of objects, such as a column of pandas, a row for each.
-
-    Raises
-    ------
-    WordbiasError
-        If rows have several lengths, or one is no vector.
-    """
+    """Return an array of rows; of objects, such as a column of pandas, a row for each."""
     try:
         x = np.asarray(given)
     except ValueError:  # lists of several lengths

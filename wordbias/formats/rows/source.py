@@ -23,17 +23,10 @@ Map = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class MapByRow:
-    """Several maps of rows; each row has one of them.
-
-    Attributes
-    ----------
-    maps
-        Maps of rows.
-    codes
-        Number of the map of each row, shape ``(n,)``: of all rows, or of those of a file.
-    """
+    """Several maps of rows; each row has one of them."""
 
     maps: tuple[Map, ...]
+    # number of the map of each row, shape `(n,)`: of all rows, or of those of a file
     codes: NDArray[np.integer[Any]]
 
     def __call__(self, x: Floats, start: int = 0) -> Floats:
@@ -49,45 +42,22 @@ BLOCK = 1 << 25
 
 
 class RowBlock(NamedTuple):
-    """Consecutive rows.
+    """Consecutive rows."""
 
-    Attributes
-    ----------
-    start
-        Number of the first row, from 0.
-    vectors
-        Float32 or float64, shape ``(n, d)``.
-    columns
-        Cells of the requested columns as text; None where one is missing.
-    """
-
-    start: int
-    vectors: Floats
+    start: int  # number of the first row, from 0
+    vectors: Floats  # float32 or float64, shape `(n, d)`
+    # cells of the requested columns as text; None where one is missing
     columns: Mapping[str, Cells]
 
 
 class RowSource(Protocol):
-    """Rows of one file, or of memory.
+    """Rows of one file, or of memory."""
 
-    Attributes
-    ----------
-    path
-        The file; in memory a name for messages.
-    kind
-        Format, such as ``parquet``.
-    columns
-        Names of the other columns.
-    dim
-        Values of a vector; 0 if there is no row to tell.
-    dtype
-        Type of the values.
-    """
-
-    path: str
-    kind: str
-    columns: tuple[str, ...]
-    dim: int
-    dtype: np.dtype[Any]
+    path: str  # the file; in memory a name for messages
+    kind: str  # format, such as `parquet`
+    columns: tuple[str, ...]  # names of the other columns
+    dim: int  # values of a vector; 0 if there is no row to tell
+    dtype: np.dtype[Any]  # type of the values
 
     @property
     def n(self) -> int:
@@ -119,15 +89,7 @@ def computed(x: Floats) -> Floats:
 
 
 def check_finite(x: Floats, path: str, start: int) -> None:
-    """Refuse rows with a value that is no finite number.
-
-    Parameters
-    ----------
-    path
-        Name of the rows in the message.
-    start
-        Number of the first row, from 0.
-    """
+    """Refuse rows with a value that is no finite number; `start` is the number of the first."""
     with np.errstate(all="ignore"):
         total = x.sum(dtype=np.float32 if x.dtype.itemsize == 2 else None)
     if np.isfinite(total):  # then all values are
@@ -142,13 +104,7 @@ def check_finite(x: Floats, path: str, start: int) -> None:
 
 
 def mapped(transform: Map, x: Floats, path: str, start: int) -> Floats:
-    """Map vectors, and return them in the type that they had.
-
-    Raises
-    ------
-    WordbiasError
-        If a value is not finite before or after, or a row gets another number of values.
-    """
+    """Map vectors, and return them in the type that they had."""
     check_finite(x, path, start)
     with np.errstate(all="ignore"):
         y = computed(x)
@@ -170,26 +126,7 @@ def mapped(transform: Map, x: Floats, path: str, start: int) -> Floats:
 
 
 def choose(path: str, known: Sequence[str], array: str | None, what: str, others: str) -> str:
-    """Return the asked one of several arrays or columns of vectors, or the only one.
-
-    Parameters
-    ----------
-    path
-        Name of the file in messages.
-    known
-        Names of those that could be meant.
-    array
-        The asked name.
-    what
-        What they are: ``array`` or ``column``.
-    others
-        What else the file holds, for the message that there are no vectors.
-
-    Raises
-    ------
-    WordbiasError
-        If none has the given name, or no name is given and there is not exactly one.
-    """
+    """Return the asked one of several arrays or columns of vectors, or the only one."""
     if array is not None and array not in known:
         raise WordbiasError(
             f"{path}: no {what} of vectors is named {array!r}; those of vectors are "
@@ -208,11 +145,9 @@ def choose(path: str, known: Sequence[str], array: str | None, what: str, others
 def side_by_side(
     items: Iterator[T], work: Callable[[T], R | None], write: Callable[[R], None]
 ) -> None:
-    """Read, compute and write, in threads if there are several.
-
-    While an item is computed, the next one is read and the last result is written. An item without
-    a result, None, is one that a later result includes.
-    """
+    """Read, compute and write, in threads if there are several; a result of None is not written."""
+    # While an item is computed, the next one is read and the last result is written. An item
+    # without a result is one that a later result includes.
     if threads() == 1:
         for item in items:
             result = work(item)

@@ -28,14 +28,7 @@ def is_row_suffix(path: str | Path) -> bool:
 
 
 def check_rows(path: str | Path, vectors: Sequence[str], columns: Sequence[str]) -> None:
-    """Refuse, before work begins, what a format cannot hold.
-
-    Raises
-    ------
-    WordbiasError
-        If a ``.npy`` file should hold several arrays, or two columns would have one name; if
-        pyarrow is needed and not installed.
-    """
+    """Refuse, before work begins, what a format cannot hold."""
     suffix = Path(path).suffix.lower()
     if suffix == ".npy" and len(vectors) > 1:
         raise WordbiasError(
@@ -51,15 +44,7 @@ def check_rows(path: str | Path, vectors: Sequence[str], columns: Sequence[str])
 
 
 def write_rows(path: str | Path, vectors: Vectors, columns: Columns) -> None:
-    """Write arrays, each of shape ``(n, d)``, and columns of `n` texts, whole or not at all.
-
-    A ``.npy`` file holds the vectors alone.
-
-    Raises
-    ------
-    WordbiasError
-        As `check_rows` does, or if the file cannot be written.
-    """
+    """Write arrays, (n, d) each, and columns of `n` texts, whole or not at all."""
     check_rows(path, [*vectors], [*columns])
     suffix = Path(path).suffix.lower()
     with replacing(path) as file:

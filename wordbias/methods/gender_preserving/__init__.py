@@ -59,50 +59,13 @@ def fit(
     as_published: bool = False,
     seed: int = 0,
 ) -> Fitted:
-    """Fit gender-preserving debiasing (extra `torch`); every word is mapped.
-
-    Parameters
-    ----------
-    embedding
-        Vectors whose words all train the autoencoder.
-    attribute
-        Definitional and equalising pairs, whose words stay distinct; by default gender.
-    stereotypes, neutral
-        Words, or a file with words, that lose what distinguishes the groups; see
-        `wordbias.methods.gender_preserving.words.find_lists` for the defaults.
-    pretrain_epochs, classifier_epochs, epochs
-        Number of epochs of the autoencoder on the whole vocabulary, of the classifiers, and of the
-        main loss.
-    weight
-        Weight λ of all terms of the main loss but the reconstruction.
-    device
-        ``auto``, ``cpu``, ``cuda`` or ``mps``; see `wordbias.devices.find_device`.
-    checkpoint
-        File to resume an interrupted training from; see
-        `wordbias.methods.gender_preserving.training.train`. It is not removed at the end: remove
-        it, by hand or by `remove_checkpoints`, when the result is stored.
-    as_published
-        Train as the published code does. Vectors are not scaled, although the decoder's tanh cannot
-        reach values outside (−1, 1). The autoencoder and the classifiers have one epoch less, and
-        an epoch of the main loss ends with the shortest list. `.training.Autoencoding` and
-        `.training.Debiasing` name the rest. By default vectors with such values are divided by one
-        number, and the decoder can reach all of them. Training takes all epochs and all words of
-        all lists.
-    seed
-        Seed of everything random.
-
-    Raises
-    ------
-    WordbiasError
-        If too few words are found, the pairs do not differ, or a vector is not finite or far larger
-        than the others. If a setting is out of range, or torch is missing. As published, also if
-        most values are out of reach.
-
-    Notes
-    -----
-    The paper's loss gives removal so little weight that stereotypes may keep their projection, or
-    increase it: the rows `stereotype-projection` show it, and a warning says so.
-    """
+    """Fit gender-preserving debiasing (extra `torch`); every word is mapped."""
+    # The checkpoint is not removed at the end: `remove_checkpoints` does when the result is stored.
+    # As published, vectors are not scaled, although the decoder's tanh cannot reach values outside
+    # (−1, 1); the autoencoder and the classifiers have one epoch less, and an epoch of the main
+    # loss ends with the shortest list. The paper's loss gives removal so little weight that
+    # stereotypes may keep their projection, or increase it: the rows `stereotype-projection` and a
+    # warning say so.
     check_embedding(embedding)
     attribute = as_attribute(attribute)
     load_torch()
@@ -149,10 +112,8 @@ def fit(
 
 
 def remove_checkpoints(fitted: Iterable[Fitted]) -> None:
-    """Remove the checkpoints of fits whose result is stored.
-
-    Only those of fits of this process are removed: a file that a loaded fit names is kept.
-    """
+    """Remove the checkpoints of fits whose result is stored."""
+    # Only those of fits of this process are removed: a file that a loaded fit names is kept.
     for one in fitted:
         if (path := _CHECKPOINTS.pop(one, None)) is not None:
             path.unlink(missing_ok=True)
@@ -207,10 +168,9 @@ def reach_rows(subject: str, reach: TanhReach, scale: float) -> Iterator[Row]:
 
 
 def training_rows(subject: str, groups: tuple[str, str], trained: Trained) -> Iterator[Row]:
-    """Yield the epochs of each phase; losses and accuracies before and after the main phase.
-
-    The reconstruction loss is that of the vectors before scaling; `epoch` is the one that is kept.
-    """
+    """Yield the epochs of each phase; losses and accuracies before and after the main phase."""
+    # The reconstruction loss is that of the vectors before scaling; `epoch` is the one that is
+    # kept.
     autoencoding, classifying, debiasing = trained.phases
     names = autoencoding.name, classifying.name, debiasing.name
     for phase, state in zip(names, trained.states, strict=True):

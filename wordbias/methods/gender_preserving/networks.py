@@ -1,7 +1,6 @@
-"""Networks of gender-preserving debiasing, their losses, and what the decoder can reach.
+"""Networks of gender-preserving debiasing (Kaneko and Bollegala 2019), and their losses.
 
-Kaneko and Bollegala (2019). Plain tensors and functions of them; torch is imported only by the
-functions that need it, so that `TanhEncoder`, the fitted step, works without it.
+Torch is imported only by the functions that need it: `TanhEncoder`, the fitted step, works without.
 """
 
 from __future__ import annotations
@@ -29,18 +28,7 @@ _MOSTLY = 0.5
 
 @dataclass(frozen=True, eq=False)
 class TanhEncoder(Arrays):
-    """Trained encoder, one layer with tanh: ``tanh(x @ weight + bias)``, every value in (−1, 1).
-
-    Parameters
-    ----------
-    weight, bias
-        Shapes ``(d, k)`` and ``(k,)``.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes do not fit.
-    """
+    """Trained encoder, one layer with tanh: ``tanh(x @ weight + bias)``, every value in (−1, 1)."""
 
     kind: ClassVar[str] = "tanh-encoder"
     weight: Any
@@ -62,15 +50,9 @@ class TanhEncoder(Arrays):
 
 
 class Layer(NamedTuple):
-    """An affine map of rows: ``x @ weight + bias``.
+    """An affine map of rows: ``x @ weight + bias``."""
 
-    Attributes
-    ----------
-    weight, bias
-        Shapes ``(d, k)`` and ``(k,)``.
-    """
-
-    weight: Tensor
+    weight: Tensor  # shapes `(d, k)` and `(k,)`
     bias: Tensor
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -79,19 +61,12 @@ class Layer(NamedTuple):
 
 
 class Networks(NamedTuple):
-    """All networks.
+    """All networks."""
 
-    Attributes
-    ----------
-    encoder, decoder
-        Layers ``(d, d)``, each followed by tanh.
-    classifiers
-        Layer ``(d, 2)``: one column separates the first group's words from all others, one the
-        second group's; each is followed by a sigmoid.
-    """
-
-    encoder: Layer
+    encoder: Layer  # layers `(d, d)`, each followed by tanh
     decoder: Layer
+    # layer `(d, 2)`: one column separates the first group's words from all others, one the second
+    # group's; each is followed by a sigmoid
     classifiers: Layer
 
     def encode(self, x: Tensor) -> Tensor:
@@ -141,10 +116,8 @@ def copied(networks: Networks, device: Any = None) -> Networks:
 
 
 def dropped(x: Tensor, rate: float, rng: Generator) -> Tensor:
-    """Set a share of the values to zero and scale the others up.
-
-    The values are chosen on the CPU, so that all devices train on the same noise.
-    """
+    """Set a share of the values to zero and scale the others up."""
+    # The values are chosen on the CPU: all devices train on the same noise.
     keep = load_torch().empty(x.shape).bernoulli_(1 - rate, generator=rng)
     return x * (keep / (1 - rate)).to(x.device)
 
@@ -164,28 +137,12 @@ def load_torch() -> Any:
 
 
 def reconstruction_loss(networks: Networks, x: Tensor, given: Tensor) -> Tensor:
-    r"""Mean squared error :math:`L_r = \overline{(D(E(\tilde x)) - x)^2}`.
-
-    Parameters
-    ----------
-    networks
-        E and D.
-    x, given
-        Words, and their input to the encoder, shape ``(…, d)``.
-    """
+    r"""Mean squared error :math:`L_r = \overline{(D(E(\tilde x)) - x)^2}`."""
     return (networks.decode(networks.encode(given)) - x).square().mean()
 
 
 def classifier_loss(networks: Networks, hidden: Tensor, gold: Tensor) -> Tensor:
-    r"""Squared loss :math:`L_f = \overline{(C_f(h) - y)^2}` of each classifier, shape ``(2,)``.
-
-    Parameters
-    ----------
-    networks
-        The classifiers.
-    hidden, gold
-        Encoded words ``(n, d)`` and their classes, ``(n, 2)``.
-    """
+    r"""Squared loss :math:`L_f = \overline{(C_f(h) - y)^2}` of each classifier, shape ``(2,)``."""
     return (networks.classifiers(hidden).sigmoid() - gold).square().mean(0)
 
 
@@ -199,20 +156,10 @@ def difference_vector(networks: Networks, pairs: Tensor) -> Tensor:
 
 
 class Terms(NamedTuple):
-    """The terms of the main loss.
-
-    Attributes
-    ----------
-    reconstruction
-        :math:`L_r`.
-    classification
-        Cross-entropy of the two classifiers, shape ``(2,)``.
-    along
-        :math:`(v^\top h)^2` of the stereotype and of the neutral word, shape ``(2,)``.
-    """
+    """The terms of the main loss."""
 
     reconstruction: Tensor
-    classification: Tensor
+    classification: Tensor  # cross-entropy of the two classifiers, shape `(2,)`
     along: Tensor
 
     def total(self, weight: float) -> Tensor:
@@ -221,22 +168,9 @@ class Terms(NamedTuple):
 
 
 def debiasing_terms(networks: Networks, x: Tensor, given: Tensor, v: Tensor) -> Terms:
-    """Compute the main loss of quadruples: a pair, a stereotype and a neutral word.
-
-    Parameters
-    ----------
-    networks
-        All networks.
-    x, given
-        Words, and their input to the encoder, shape ``(n, 4, d)``.
-    v
-        See `difference_vector`.
-
-    Notes
-    -----
-    The classifiers are trained on cross-entropy here, and on the squared loss of the paper before,
-    as in the published code.
-    """
+    """Compute the main loss of quadruples (n, 4, d): a pair, a stereotype and a neutral word."""
+    # The classifiers are trained on cross-entropy here, and on the squared loss of the paper
+    # before, as in the published code.
     torch = load_torch()
     hidden = networks.encode(given)
     gold = torch.eye(4, 2, dtype=x.dtype, device=x.device).expand(len(x), 4, 2)
@@ -254,40 +188,24 @@ def debiasing_terms(networks: Networks, x: Tensor, given: Tensor, v: Tensor) -> 
 
 
 class TanhReach(NamedTuple):
-    """Share of an embedding that a decoder ending in tanh cannot reach.
+    """Share of an embedding that a decoder ending in tanh cannot reach."""
 
-    Attributes
-    ----------
-    largest
-        Largest absolute value.
-    outside
-        Share of the values outside (−1, 1).
-    lost
-        Squared excess of these values as a share of all squared values. Without a scale the
-        reconstruction loss cannot fall below this share of the mean squared value.
-    """
-
-    largest: float
-    outside: float
+    largest: float  # largest absolute value
+    outside: float  # share of the values outside (−1, 1)
+    # squared excess of these values as a share of all squared values. Without a scale the
+    # reconstruction loss cannot fall below this share of the mean squared value.
     lost: float
 
     def scale(self, as_published: bool = False) -> float:
-        """Return the divisor of vectors that makes the largest value .99; 1 if it is less.
-
-        As published it is always 1.
-        """
+        """Return the divisor of vectors that makes the largest value .99; 1 if it is less."""
+        # As published it is always 1.
         return 1.0 if as_published else max(1.0, self.largest / _EDGE)
 
 
 def tanh_reach(embedding: Embedding) -> TanhReach:
-    """Measure the values outside (−1, 1).
-
-    Raises
-    ------
-    WordbiasError
-        If a value is not finite, all are zero, or one is more than a thousand times as large as
-        they are on average: no scale fits that value and the others.
-    """
+    """Measure the values outside (−1, 1)."""
+    # If one is more than a thousand times as large as they are on average, no scale fits that value
+    # and the others.
     outside, excess, square, total, largest, place = 0, 0.0, 0.0, 0.0, 0.0, 0
     start = 0
     for x in finite_blocks(embedding):
@@ -312,13 +230,7 @@ def tanh_reach(embedding: Embedding) -> TanhReach:
 
 
 def refuse_mostly_outside(name: str, reach: TanhReach) -> None:
-    """Refuse to train as published, without scaling, if the decoder can reach few values.
-
-    Raises
-    ------
-    WordbiasError
-        If more than half of the values lie outside (−1, 1).
-    """
+    """Refuse to train as published, without scaling, if the decoder can reach few values."""
     if reach.outside > _MOSTLY:
         raise WordbiasError(
             f"{name}: {reach.outside:.0%} of the values lie outside (−1, 1), which the decoder's "

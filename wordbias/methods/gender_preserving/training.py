@@ -68,32 +68,11 @@ def train(
     seed: int = 0,
     checkpoint: Path | None = None,
 ) -> Trained:
-    """Train the autoencoder, then the classifiers, then all networks by the main loss.
-
-    Parameters
-    ----------
-    corpus
-        Vectors of all words.
-    words
-        Row numbers of the training words and of the held-out words.
-    pretrain_epochs, classifier_epochs, epochs, weight, as_published, seed
-        See `wordbias.methods.gender_preserving.fit`.
-    checkpoint
-        File to resume from. It is written after an epoch, at most every ten seconds, when the
-        training is interrupted, and at the end of a phase. It is not removed at the end, so that
-        the same call resumes from it until the result is stored.
-
-    Raises
-    ------
-    WordbiasError
-        If the loss leaves the range of float32, or the checkpoint is of another training.
-
-    Notes
-    -----
-    Everything random in an epoch depends on the seed, the phase and the epoch: a training that was
-    interrupted and resumed ends with the same weights bit for bit, on the same device and with the
-    same number of threads.
-    """
+    """Train the autoencoder, then the classifiers, then all networks by the main loss."""
+    # Everything random in an epoch depends on the seed, the phase and the epoch: a training that
+    # was interrupted and resumed ends with the same weights bit for bit, on the same device and
+    # with the same number of threads. The checkpoint is written at most every ten seconds, and not
+    # removed.
     about: dict[str, Any] = {
         "pretrain_epochs": pretrain_epochs,
         "classifier_epochs": classifier_epochs,
@@ -155,21 +134,11 @@ def _fingerprints(corpus: Corpus, words: tuple[Part[Rows], Part[Rows]]) -> dict[
 
 @dataclass(frozen=True)
 class Corpus:
-    """Vectors to train on.
+    """Vectors to train on."""
 
-    Attributes
-    ----------
-    vectors
-        Shape ``(n, d)``; they are not copied.
-    device
-        Device that rows are brought to.
-    scale
-        Divisor of the rows; see `wordbias.methods.gender_preserving.networks`.
-    """
-
-    vectors: NDArray[np.float32]
-    device: torch.device | str = "cpu"
-    scale: float = 1.0
+    vectors: NDArray[np.float32]  # shape `(n, d)`; they are not copied
+    device: torch.device | str = "cpu"  # device that rows are brought to
+    scale: float = 1.0  # divisor of the rows; see `wordbias.methods.gender_preserving.networks`
 
     def take(self, rows: Any) -> Tensor:
         """Return the scaled vectors of row numbers of any shape, as a tensor ``(…, d)``."""
@@ -181,14 +150,12 @@ class Corpus:
 
 
 class Autoencoding:
-    """Reconstruction of the whole vocabulary, with 5,000 words or a fifth of them held out.
+    """Reconstruction of the whole vocabulary, with 5,000 words or a fifth of them held out."""
 
-    As published, the words of a batch are the same in all epochs, and the last, smaller batch of
-    held-out words counts as much as the others.
-
-    Only wide vectors are trained by several threads: with 100 values the steps are so short that a
-    second thread gains little, and loses a hundredfold where another process uses the core.
-    """
+    # As published, the words of a batch are the same in all epochs, and the last, smaller batch of
+    # held-out words counts fully. Only wide vectors are trained by several threads: with 100 values
+    # the steps are so short that a second thread gains little, and loses a hundredfold where
+    # another process uses the core.
 
     name: ClassVar[str] = "autoencoder"
     trained: ClassVar[tuple[str, ...]] = ("encoder", "decoder")
@@ -251,18 +218,10 @@ def _batches(rows: Rows) -> list[Rows]:
 
 
 class Classifying:
-    """Two classifiers of encoded words, one word a step; the best epoch of each is kept.
+    """Two classifiers of encoded words, one word a step; the best epoch of each is kept."""
 
-    One separates the pairs' first words from their second words and the neutral words, the other
-    one the second words.
-
-    Parameters
-    ----------
-    networks
-        All networks; the encoder is not trained here.
-    train, dev
-        Vectors of the training words and of the held-out words.
-    """
+    # One separates the pairs' first words from their second words and the neutral words, the other
+    # one the second words. The encoder is not trained here.
 
     name: ClassVar[str] = "classifiers"
     trained: ClassVar[tuple[str, ...]] = ("classifiers",)
@@ -322,23 +281,13 @@ def _labelled(part: Part[Tensor]) -> tuple[Tensor, Tensor]:
 
 
 class Debiasing:
-    """The main loss, one quadruple a step.
+    """The main loss, one quadruple a step."""
 
-    Every word of every list takes part in every epoch: the shorter lists are repeated, in a new
-    order, until the longest is finished. As published, an epoch ends with the shortest list, so
-    that its length decides how many words of the others are used, and held-out words are scored
-    along the difference vector from before the epoch.
-
-    The published code also scores them with dropout on, by mistake. That leaves the choice of the
-    best epoch to chance and is not repeated.
-
-    Parameters
-    ----------
-    train, dev
-        Vectors of the training words and of the held-out words.
-    weight
-        λ, of all terms of the loss but the reconstruction.
-    """
+    # Every word of every list takes part in every epoch: the shorter lists are repeated, in a new
+    # order, until the longest is finished. As published, an epoch ends with the shortest list, and
+    # held-out words are scored along the difference vector from before the epoch. The published
+    # code also scores them with dropout on, by mistake. That leaves the choice of the best epoch to
+    # chance and is not repeated.
 
     name: ClassVar[str] = "debiasing"
     trained: ClassVar[tuple[str, ...]] = Networks._fields
@@ -377,10 +326,8 @@ class Debiasing:
         return self._combined(self.train, lambda n: torch.randperm(n, generator=rng)), rng
 
     def losses(self, epoch: int) -> Iterator[Tensor]:
-        """Yield the main loss with dropout, shape ``(1,)``.
-
-        The difference vector is a constant of the epoch.
-        """
+        """Yield the main loss with dropout, shape ``(1,)``."""
+        # The difference vector is a constant of the epoch.
         self.v = difference_vector(self.networks, self.train.pairs)
         quadruples, rng = self.quadruples(epoch)
         for x in torch.split(quadruples, 1):

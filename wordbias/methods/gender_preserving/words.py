@@ -38,18 +38,10 @@ class Lists:
 
 
 class Part(NamedTuple, Generic[T]):
-    """Training words or held-out words: their row numbers, or tensors of their vectors.
+    """Training words or held-out words: their row numbers, or tensors of their vectors."""
 
-    Attributes
-    ----------
-    pairs
-        Shape ``(n, 2)``, of vectors ``(n, 2, d)``.
-    stereotypes, neutral
-        Shapes ``(m,)`` and ``(k,)``, of vectors ``(m, d)`` and ``(k, d)``.
-    """
-
-    pairs: T
-    stereotypes: T
+    pairs: T  # shape `(n, 2)`, of vectors `(n, 2, d)`
+    stereotypes: T  # shapes `(m,)` and `(k,)`, of vectors `(m, d)` and `(k, d)`
     neutral: T
 
 
@@ -60,29 +52,10 @@ def find_lists(
     neutral: Given = None,
     seed: int = 0,
 ) -> Lists:
-    """Find the training words.
-
-    Parameters
-    ----------
-    embedding
-        Embedding to look the words up in.
-    attribute
-        Definitional and equalising pairs of the groups.
-    stereotypes
-        By default, for gender, the stereotypical occupations; for another attribute the 42 words
-        of the neutral vocabulary that lean most to each side, or fewer if fewer lean.
-    neutral
-        By default 1,031 words of the neutral vocabulary, or fewer, drawn from those whose cosine
-        with the attribute's axis is below .03; none of them a stereotype.
-    seed
-        Seed of that draw.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than four words of a kind are found, a word is of two kinds, or a default needs an
-        axis that is undefined.
-    """
+    """Find the training words: pairs, stereotypes and neutral words."""
+    # By default, for gender, stereotypes are the stereotypical occupations, else the 42 words of
+    # the neutral vocabulary that lean most to each side; 1,031 neutral words are drawn from those
+    # whose cosine with the attribute's axis is below .03, none of them a stereotype.
     pairs = find_pairs(embedding, attribute).at_least(_FEWEST)
     paired = {word for pair in pairs.found for word in pair}
     chosen = _stereotypes(embedding, attribute, paired) if stereotypes is None else stereotypes
@@ -106,10 +79,8 @@ def find_pairs(embedding: Embedding, attribute: Attribute) -> Resolved[tuple[str
 
 
 def hold_out(embedding: Embedding, lists: Lists, seed: int) -> tuple[Part[Rows], Part[Rows]]:
-    """Split every list at random into training words and held-out words.
-
-    A quarter of a list is held out, 20 at most: 20 of each published list.
-    """
+    """Split every list at random into training words and held-out words."""
+    # A quarter of a list is held out, 20 at most: 20 of each published list.
     pairs = embedding.rows(word for pair in lists.pairs.found for word in pair)[0].reshape(-1, 2)
     words = (embedding.rows(part.found)[0] for part in (lists.stereotypes, lists.neutral))
     rng = np.random.default_rng([seed, 3])

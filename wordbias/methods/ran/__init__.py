@@ -61,47 +61,13 @@ def fit(
     direction: str = "pca",
     as_published: bool = False,
 ) -> Fitted:
-    """Fit RAN-Debias.
-
-    Each word of V_d moves away from neighbours that are near it because of the direction, stays
-    near its place, and loses its component along the direction; see
-    `wordbias.methods.ran.optimise`. All other words stay as they are.
-
-    Parameters
-    ----------
-    embedding
-        Vectors to fit to; everything is computed at length one.
-    attribute
-        Pairs, which define the direction, and specific words, which are not in V_d; by default
-        gender.
-    words
-        V_d, or a file with it; by default the frequent neutral words, see
-        `wordbias.vocabulary.choose_vocabulary`, since the authors' own list is not available.
-    iterations, learning_rate
-        Settings of Adam.
-    lambdas
-        Weights λ1, λ2, λ3 of repulsion, attraction and neutralisation.
-    neighbours
-        Maximum number of words in a repulsion set, out of twice this number of nearest neighbours.
-    theta
-        Indirect bias β from which on a neighbour repels.
-    direction
-        ``pca``, as in the paper: the first principal component of the definitional pairs. See
-        `wordbias.measures.direction.find_direction` for the others.
-    as_published
-        As in the released code, in four ways. λ2 weights the neutralisation too, which is ``|X·g|``
-        in place of the paper's ``|cos(X, g)|``, see `Objective`. All words are brought to length
-        one. By default every word keeps its own length, and inner products between words inside and
-        outside V_d keep their meaning. And every word takes the vector that Adam ends with; by
-        default it keeps its own if the objective is not lower there, because it was nearly neutral
-        before.
-
-    Raises
-    ------
-    WordbiasError
-        If a setting is out of range, a vector is not finite, or no word of V_d is found or one is
-        zero. Also if there is no direction or more than one, or no word moves.
-    """
+    """Fit RAN-Debias: repel, attract and neutralise each word of V_d (see `ran.optimise`)."""
+    # The authors' own V_d is not available. As published, which is their code, λ2 weights the
+    # neutralisation too, which is |X·g| in place of the paper's |cos(X, g)|; all words are brought
+    # to length one, and every word takes the vector that Adam ends with. By default every word
+    # keeps its own length: inner products between words inside and outside V_d keep their meaning.
+    # It keeps its own vector if the objective is not lower at the end, because it was nearly
+    # neutral before.
     settings = {
         "words": str(words) if isinstance(words, (str, Path)) else words and list(words),
         "iterations": iterations, "learning_rate": learning_rate, "lambdas": list(lambdas),
@@ -217,18 +183,10 @@ def _replaced(
 
 
 class Repelled(NamedTuple):
-    """Repulsion sets of `q` words.
+    """Repulsion sets of `q` words."""
 
-    Attributes
-    ----------
-    sets
-        Row numbers of each word's repulsion set, the nearest first.
-    share
-        Share of each word's neighbours with ``β ≥ θ``, shape ``(q,)``.
-    """
-
-    sets: list[NDArray[np.intp]]
-    share: NDArray[np.float64]
+    sets: list[NDArray[np.intp]]  # row numbers of each word's repulsion set, the nearest first
+    share: NDArray[np.float64]  # share of each word's neighbours with `β ≥ θ`, shape `(q,)`
 
 
 def repulsion_sets(
@@ -238,20 +196,7 @@ def repulsion_sets(
     neighbours: int = 100,
     theta: float = 0.05,
 ) -> Repelled:
-    """Find the repulsion set of every word.
-
-    Parameters
-    ----------
-    unit_vectors
-        Vectors of the whole vocabulary, shape ``(n, d)``, n > 1, rows of length one.
-    words
-        Row numbers, shape ``(q,)``.
-    g
-        One direction.
-    neighbours, theta
-        A set has the first `neighbours` of the ``2 · neighbours`` nearest words whose indirect
-        bias β is at least `theta`, which is positive.
-    """
+    """Find the repulsion set of every word among its ``2 · neighbours`` nearest."""
     k = min(2 * neighbours, len(unit_vectors) - 1)
     open_ = np.flatnonzero(~proven_empty(unit_vectors, words, g, k, theta))
     near = nearest(unit_vectors, words[open_], k).rows
@@ -272,13 +217,7 @@ def proven_empty(
     k: int,
     theta: float,
 ) -> NDArray[np.bool_]:
-    """Return which words certainly have no neighbour with ``β ≥ θ`` among their `k` nearest.
-
-    Returns
-    -------
-    array
-        Shape ``(q,)``; False means undecided.
-    """
+    """Return which words, (q,), certainly have no neighbour with ``β ≥ θ`` in the `k` nearest."""
     bound = nearer_than(unit_vectors[words] @ g.basis[0], theta, unit_vectors.shape[1])
     proven = np.zeros(len(words), bool)
 
@@ -298,23 +237,9 @@ def proven_empty(
 
 
 def nearer_than(p: NDArray[np.float64], theta: float, d: int) -> NDArray[np.float32]:
-    """Return the cosine above which no `v` has ``β ≥ θ`` with a word of ``w·g = p``.
-
-    Parameters
-    ----------
-    p
-        Shape ``(q,)``.
-    theta
-        θ.
-    d
-        Number of dimensions. Rounding may add ``2 d ε`` to each of ``w·v`` and ``pq``, and takes a
-        `v` within ``√(d ε)`` of `g` for `g` itself.
-
-    Returns
-    -------
-    array
-        Shape ``(q,)``; 2 where there is no such cosine.
-    """
+    """Return the cosine, (q,), above which no `v` has ``β ≥ θ`` with a word of ``w·g = p``."""
+    # Rounding may add 2 d ε to each of w·v and pq, and takes a v within √(d ε) of g for g itself. 2
+    # where there is no such cosine.
     rounding = 4 * d * _EPS / _LEAST
     room = (1 - rounding) ** 2 - max(0.0, 1 - theta) ** 2 * (1 - np.minimum(p * p, 1))
     bound = np.abs(p) / np.sqrt(np.maximum(room, _EPS)) + np.sqrt(d * _EPS)
@@ -325,47 +250,21 @@ def nearer_than(p: NDArray[np.float64], theta: float, d: int) -> NDArray[np.floa
 
 
 class Outcome(NamedTuple):
-    """Result of the minimisation.
+    """Result of the minimisation."""
 
-    Attributes
-    ----------
-    moved
-        Which of the words moved, shape ``(n,)``.
-    vectors
-        New vectors of those words, of length one, shape ``(m, d)``.
-    before, after
-        Parts of the objective before and after.
-    """
-
-    moved: NDArray[np.bool_]
-    vectors: NDArray[np.float64]
-    before: Parts
+    moved: NDArray[np.bool_]  # which of the words moved, shape `(n,)`
+    vectors: NDArray[np.float64]  # new vectors of those words, of length one, shape `(m, d)`
+    before: Parts  # parts of the objective before and after
     after: Parts
 
 
 def outcome(
     objective: Objective, w: Floats, x: Floats, sets: Sets, names: Sequence[str]
 ) -> Outcome:
-    """Compare the last vectors of the words with the first.
-
-    A word keeps its first vector if its objective is not lower at the end: Adam with a fixed rate
-    ends within a few steps of a kink, and words that were nearly neutral were nearer to it. As
-    published, every word moves.
-
-    Parameters
-    ----------
-    objective, sets
-        Objective that was minimised, and the repulsion sets.
-    w, x
-        First and last vectors, both ``(n, d)``; the first of length one.
-    names
-        The words, for messages.
-
-    Raises
-    ------
-    WordbiasError
-        If a word lost its direction, or none moved.
-    """
+    """Compare the last vectors (n, d) of the words with the first."""
+    # A word keeps its first vector if its objective is not lower at the end: Adam with a fixed rate
+    # ends within a few steps of a kink, and words that were nearly neutral were nearer to it. As
+    # published, every word moves.
     length = np.linalg.norm(x.astype(float), axis=1, keepdims=True)
     lost = np.flatnonzero(~(np.isfinite(length) & (length > 0)))
     if len(lost):

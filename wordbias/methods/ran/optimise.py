@@ -46,16 +46,9 @@ def minimise(
     iterations: int = 300,
     learning_rate: float = 0.01,
 ) -> Floats:
-    """Minimise J for words given as rows of the objective's matrix, chunk by chunk, in threads.
-
-    Words with a repulsion set come first, so that the other chunks have no signs to update. No
-    result depends on the chunk that it is computed in.
-
-    Returns
-    -------
-    array
-        Shape ``(len(words), d)``; rows of any length.
-    """
+    """Minimise J for words given as rows of the objective's matrix, chunk by chunk, in threads."""
+    # Words with a repulsion set come first: the other chunks have no signs to update. No result
+    # depends on the chunk that it is computed in. Resulting rows have any length.
     out = np.empty((len(words), objective.vectors.shape[1]), objective.vectors.dtype)
     order = np.argsort([len(one) == 0 for one in sets], kind="stable")
     size = max(1, VALUES // out.shape[1])
@@ -76,13 +69,7 @@ def minimise(
 def descend(
     objective: Objective, w: Floats, sets: Sets, iterations: int = 300, learning_rate: float = 0.01
 ) -> Floats:
-    """Minimise J by Adam, starting from `w`, shape ``(n, d)``, of length one.
-
-    Returns
-    -------
-    array
-        Shape ``(n, d)``, in the type of `w`; rows of any length.
-    """
+    """Minimise J by Adam, starting from `w`, shape ``(n, d)``, of length one."""
     x, slope, spare = w.copy(), np.empty_like(w), np.empty_like(w)
     pull, adam = Pull(objective, x, w, sets), _Adam(x, learning_rate)
     for _ in range(iterations):
@@ -103,25 +90,15 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """J for words whose repulsion sets are rows of one matrix.
+    """J for words whose repulsion sets are rows of one matrix."""
 
-    Attributes
-    ----------
-    vectors
-        Shape ``(v, d)``, rows of length one.
-    g
-        Direction to be neutralised, shape ``(d,)``, of length one.
-    weights
-        λ1, λ2, λ3 of repulsion, attraction and neutralisation.
-    as_published
-        As in the released code: λ2 weights the neutralisation too, λ3 nothing, and the last term
-        is ``|X·g|``, which is small for a short `X` as well as for a neutral one. The paper has λ3
-        and the cosine, which is the default: J, like the result, then depends on directions only.
-    """
-
-    vectors: Floats
-    g: Floats
+    vectors: Floats  # shape `(v, d)`, rows of length one
+    g: Floats  # direction to be neutralised, shape `(d,)`, of length one
+    # λ1, λ2, λ3 of repulsion, attraction and neutralisation
     weights: Sequence[float] = (1 / 8, 6 / 8, 1 / 8)
+    # as in the released code: λ2 weights the neutralisation too, λ3 nothing, and the last term is
+    # `|X·g|`, which is small for a short `X` as well as for a neutral one. The paper has λ3 and the
+    # cosine, which is the default: J, like the result, then depends on directions only.
     as_published: bool = False
 
     @property
@@ -130,15 +107,7 @@ class Objective:
         return self.weights[1] if self.as_published else self.weights[2]
 
     def parts(self, x: Floats, w: Floats, sets: Sets) -> Parts:
-        """Evaluate the parts at the direction of `x`, in float64.
-
-        Parameters
-        ----------
-        x, w
-            Vectors and original vectors of the words, both ``(n, d)``.
-        sets
-            The row numbers of each word's repulsion set. An empty set repels with 0.
-        """
+        """Evaluate the parts at the direction of `x`, (n, d), in float64; an empty set gives 0."""
         u, w = (_on_length_one(rows.astype(np.float64)) for rows in (x, w))
         cosines = (self.vectors[s] @ v for s, v in zip(sets, u, strict=True))
         return Parts(
@@ -154,19 +123,9 @@ class Objective:
         return total + self.neutralisation * parts.neutralisation
 
     def slope(self, x: Floats, inverse: Floats, pull: Floats, out: Floats, spare: Floats) -> None:
-        """Write ∇J into `out`; at a kink of the last term its part is 0.
-
-        Parameters
-        ----------
-        x
-            Shape ``(n, d)``.
-        inverse
-            ``1/‖X‖``, shape ``(n,)``.
-        pull
-            `p`, with the signs that hold at `x`, shape ``(n, d)``.
-        out, spare
-            Arrays of the shape and type of `x`; both are overwritten.
-        """
+        """Write ∇J into `out`, (n, d); at a kink of the last term its part is 0."""
+        # `inverse` is 1/‖X‖, `pull` is p with the signs that hold at `x`; `out` and `spare` are
+        # overwritten.
         g = self.g.astype(x.dtype, copy=False)
         along = np.einsum("nd,d->n", x, g)
         push = np.sign(along) * x.dtype.type(self.neutralisation)
@@ -180,24 +139,10 @@ class Objective:
 
 
 class Pull:
-    """Vector `p` of every word (see `Objective.slope`), whose signs are updated as `X` moves.
+    """Vector `p` of every word (see `Objective.slope`), whose signs are updated as `X` moves."""
 
-    Parameters
-    ----------
-    objective
-        Objective to minimise.
-    x, w
-        Current and first vectors of the words, of length one, both ``(n, d)``.
-    sets
-        Row numbers of their repulsion sets.
-
-    Attributes
-    ----------
-    value
-        Shape ``(n, d)``. A vector of a set that is orthogonal to `X` adds nothing.
-    looks
-        Number of times that the signs of a set were computed.
-    """
+    # A vector of a set that is orthogonal to X adds nothing. `looks` counts how often signs were
+    # computed.
 
     value: NDArray[np.float64]
     looks: int

@@ -45,42 +45,19 @@ _CLEAR = 2
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
-    """Contextual vectors of a query's words.
+    """Contextual vectors of a query's words."""
 
-    Attributes
-    ----------
-    vectors
-        Unit vectors, the contexts of one word after those of another, in the order of X, Y, A and
-        B, shape ``(c, d)``.
-    counts
-        Number of contexts of each word, shape ``(k,)``.
-    sizes
-        Number of words in X, Y, A and B; their sum is k.
-    """
-
+    # unit vectors, the contexts of one word after those of another, in the order of X, Y, A and B,
+    # shape `(c, d)`
     vectors: Float32 = field(repr=False)
-    counts: NDArray[np.int64] = field(repr=False)
-    sizes: Sizes
+    counts: NDArray[np.int64] = field(repr=False)  # number of contexts of each word, shape `(k,)`
+    sizes: Sizes  # number of words in X, Y, A and B; their sum is k
 
     @classmethod
     def of(
         cls, sets: Sequence[Sequence[ArrayLike]], names: Sequence[str] | None = None
     ) -> Contexts:
-        """Return the contexts of the words of X, Y, A and B, scaled to unit length.
-
-        Parameters
-        ----------
-        sets
-            Four sequences with the vectors of each word, of any length, shape ``(contexts, d)``.
-        names
-            The words, for messages.
-
-        Raises
-        ------
-        WordbiasError
-            If a word has no vector, a vector is zero or holds what is no number, or a set of
-            targets has fewer than two words.
-        """
+        """Return the contexts of the words of X, Y, A and B, scaled to unit length."""
         words = [np.asarray(word, np.float32) for words in sets for word in words]
         x, y, a, b = map(len, sets)
         if min(x, y) < 2 or min(a, b) < 1:
@@ -113,28 +90,17 @@ class Contexts:
 
 @dataclass(frozen=True)
 class Association:
-    """CEAT of one query on one layer.
+    """CEAT of one query on one layer."""
 
-    Attributes
-    ----------
-    combined
-        Combined effect size of all draws. Its standard error, interval and p say how well the mean
-        of all possible draws is known; they shrink as 1/√draws, and test nothing.
-    drawn
-        Effect size of every draw.
-    sentence_se
-        Standard error of the combined effect over other samples of sentences; it does not shrink
-        with the number of draws. None where it is undefined.
-    reason
-        Reason why `sentence_se` is None.
-    monte_carlo_se
-        Standard error of the combined effect over other draws of the same sentences.
-    """
-
+    # combined effect size of all draws. Its standard error, interval and p say how well the mean of
+    # all possible draws is known; they shrink as 1/√draws, and test nothing.
     combined: Combined
     drawn: Drawn = field(repr=False)
+    # standard error of the combined effect over other samples of sentences; it does not shrink with
+    # the number of draws. None where it is undefined.
     sentence_se: float | None
-    reason: str
+    reason: str  # reason why `sentence_se` is None
+    # standard error of the combined effect over other draws of the same sentences
     monte_carlo_se: float
 
     def details(self) -> dict[str, Any]:
@@ -170,25 +136,8 @@ def associate(
     variance: Variance = "standard-error",
     seed: int = 0,
 ) -> Association:
-    """Run CEAT on the contexts of a query's words.
-
-    Parameters
-    ----------
-    contexts
-        Vectors of every word.
-    draws
-        Number of draws N, at least 2.
-    variance
-        In-sample variance, see `in_sample_variances`.
-    seed
-        Seed of the draws; the same seed draws the same sentences from any vectors of them.
-
-    Raises
-    ------
-    WordbiasError
-        If `draws` is below two, or fewer than two have an effect size
-        (`UndefinedError`).
-    """
+    """Run CEAT on the contexts of a query's words, with at least two draws."""
+    # The same seed draws the same sentences from any vectors of them.
     if draws < 2:
         raise WordbiasError(f"{draws} draws: expected two or more")
     places = draw_places(contexts.counts, draws, np.random.default_rng(seed))
@@ -224,23 +173,13 @@ def _sentence_se(contexts: Contexts, drawn: Drawn, r: Any) -> tuple[float | None
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Draws that have an effect size.
+    """Draws that have an effect size."""
 
-    Attributes
-    ----------
-    effects
-        Effect sizes e_i, shape ``(n,)``.
-    deviations
-        Standard deviation of s over X ∪ Y, the divisor of each, shape ``(n,)``.
-    places
-        Context of each word in each draw, as its place among the word's contexts, shape ``(n, k)``.
-    undefined
-        Number of draws without an effect size, because all target words were associated alike.
-    """
-
-    effects: Array
-    deviations: Array
+    effects: Array  # effect sizes e_i, shape `(n,)`
+    deviations: Array  # standard deviation of s over X ∪ Y, the divisor of each, shape `(n,)`
+    # context of each word in each draw, as its place among the word's contexts, shape `(n, k)`
     places: Places
+    # number of draws without an effect size, because all target words were associated alike
     undefined: int = 0
 
 
@@ -251,18 +190,9 @@ def draw_places(counts: ArrayLike, draws: int, rng: np.random.Generator) -> Plac
 
 
 def drawn_effects(contexts: Contexts, places: Places) -> Drawn:
-    """Compute the effect size of every draw; ``ddof=1``, as CEAT and Caliskan et al. do.
-
-    Each draw is one WEAT (`wordbias.measures.weat`) on contextual vectors (Guo and Caliskan 2021,
-    section "CEAT").
-
-    Parameters
-    ----------
-    contexts
-        Vectors of every word.
-    places
-        Context of each word in each draw, from `draw_places`, shape ``(draws, k)``.
-    """
+    """Compute the effect size of every draw; ``ddof=1``, as CEAT and Caliskan et al. do."""
+    # Each draw is one WEAT on contextual vectors (Guo and Caliskan 2021, section "CEAT"). `places`
+    # has the context of each word in each draw, (draws, k).
     n, m = contexts.sizes[:2]
     s = drawn_associations(contexts, places)
     gap = s[:, :n].mean(axis=1) - s[:, n : n + m].mean(axis=1)
@@ -306,32 +236,21 @@ def drawn_associations(contexts: Contexts, places: Places) -> Array:
 def in_sample_variances(drawn: Drawn, n: int, m: int, kind: Variance) -> Array:
     r"""Return V_i, the variance of the effect size of every draw, shape ``(draws,)``.
 
-    Parameters
-    ----------
-    n, m
-        Number of words in X and in Y.
-    kind
-        ``"standard-error"``, the default, is the squared standard error of a standardised
-        difference of means,
+    ``standard-error``, the default, is the squared standard error of a standardised difference of
+    means of n and m words,
 
-        .. math:: V = \frac{n + m}{n m} + \frac{d^2}{2 (n + m)}
+    .. math:: V = \frac{n + m}{n m} + \frac{d^2}{2 (n + m)}
 
-        (Hedges and Olkin 1985, chapter 5; Borenstein et al. 2009, equation 4.20): what a
-        random-effects model needs, in the unit of the effect size squared. It is the uncertainty of
-        having taken these words and not others, large for small sets, while the draws differ only
-        in the sentences of the same words: Q is then far below N, and τ² is 0. As V grows with d²,
-        large effects weigh a little less, and the combined effect is nearer to 0 than the mean of
-        the draws, by some percent.
+    (Hedges and Olkin 1985, chapter 5; Borenstein et al. 2009, equation 4.20): what a random-effects
+    model needs, in the unit of the effect size squared. It is the uncertainty of having taken these
+    words and not others, large for small sets, while the draws differ only in the sentences of the
+    same words: Q is then far below N, and τ² is 0. As V grows with d², large effects weigh a little
+    less, and the combined effect is nearer to 0 than the mean of the draws, by some percent.
 
-        ``"released"``, of the released code of CEAT, is sd² of s(w, A, B) over X ∪ Y, the square of
-        the effect size's denominator. It is in the unit of a cosine squared, so that scaling all
-        associations changes it but not the effect size, and it is no variance of an effect size. It
-        is so small that τ² dominates, and the combined effect is nearly the mean of the draws.
-
-    Raises
-    ------
-    WordbiasError
-        If `kind` is none of `VARIANCES`.
+    ``released``, of the released code of CEAT, is sd² of s(w, A, B) over X ∪ Y, the square of the
+    effect size's denominator. It is in the unit of a cosine squared: scaling all associations
+    changes it but not the effect size, and it is no variance of an effect size. It is so small that
+    τ² dominates, and the combined effect is nearly the mean of the draws.
     """
     if kind not in VARIANCES:
         raise WordbiasError(f"variance {kind!r}: expected one of {', '.join(VARIANCES)}")
@@ -357,17 +276,10 @@ def contributions(effects: Array, combined: Combined) -> Array:
 
 
 class Spread(NamedTuple):
-    """Variance of an effect over resampled sentences.
+    """Variance of an effect over resampled sentences."""
 
-    Attributes
-    ----------
-    variance
-        Unbiased estimate, hence below 0 where the draws are too few.
-    noise
-        Monte-Carlo standard error of `variance`, as it would be if sentences had no influence.
-    """
-
-    variance: float
+    variance: float  # unbiased estimate, hence below 0 where the draws are too few
+    # Monte-Carlo standard error of `variance`, as it would be if sentences had no influence
     noise: float
 
     @property
@@ -377,43 +289,25 @@ class Spread(NamedTuple):
 
 
 def sentence_spread(r: Array, places: NDArray[np.intp], counts: Sequence[int]) -> Spread:
-    r"""Return the variance of the mean of `r` over resampled sentences, in the limit of many draws.
+    r"""Return the variance of the mean of `r`, (n,), over resampled sentences, with many draws.
 
-    The bootstrap draws the distinct sentences of every word again with replacement, and takes the
-    combined effect of each such set of sentences in the limit of many draws. That effect does not
-    depend on the number of draws, so neither does its spread. Simulated, it would need about as
-    many draws for each resample as a word has sentences, and a thousand resamples. Its variance
-    follows from the draws that are already there:
-
-    The combined effect is a weighted mean over draws, :math:`\sum v_i e_i / \sum v_i`, and
-    :math:`r_i = v_i (e_i - \hat e) / \bar v` is the contribution of draw i to it. Each draw takes
-    one sentence of every word, independently, so in the limit the effect is a mean over the product
-    of the words' sentences. The contribution of sentence z of word w is
-    :math:`g_w(z) = E[r \mid z]`, and to first order in the number of sentences n_w the bootstrap's
-    variance is
+    The bootstrap draws the distinct sentences of every word again with replacement. The combined
+    effect is a weighted mean over draws, :math:`\sum v_i e_i / \sum v_i`, and :math:`r_i = v_i (e_i
+    - \hat e) / \bar v` is the contribution of draw i to it. Each draw takes one sentence of every
+    word, independently: in the limit of many draws the effect is a mean over the product of the
+    words' sentences. The contribution of sentence z of word w is :math:`g_w(z) = E[r \mid z]`, and
+    to first order in the number of sentences n_w the bootstrap's variance is
 
     .. math:: \sum_w \operatorname{Var}_z(g_w(z)) / n_w.
 
-    Two draws that took the same sentence of w, and all else independently, have
-    :math:`E[r_i r_j] = \operatorname{Var}_z g_w(z)`. The mean over all such pairs is therefore free
-    of the Monte-Carlo noise of the draws: only the mean of r has to be subtracted.
+    Two draws that took the same sentence of w, and all else independently, have :math:`E[r_i r_j] =
+    \operatorname{Var}_z g_w(z)`. The mean over all such pairs is therefore free of the Monte-Carlo
+    noise of the draws: only the mean of r has to be subtracted.
 
-    As sentences are a sample, Var_z is multiplied by n_w / (n_w − 1). Higher orders (the
-    contributions that two sentences make together) then enter with at least their true weight: the
-    variance is that of a jackknife, which on average is too large rather than too small (Efron and
-    Stein 1981). The difference vanishes against the first order as n_w grows. Words are fixed: the
-    variance says nothing of other words. Sentences are taken as independent of each other.
-
-    Parameters
-    ----------
-    r
-        Contributions, shape ``(n,)``, mean 0.
-    places
-        Sentence of each word in every draw, as its place among the word's sentences, shape
-        ``(n, k)``.
-    counts
-        Number of sentences of each of the k words. A word with one contributes nothing: nothing is
-        known of its spread.
+    As sentences are a sample, Var_z is multiplied by n_w / (n_w − 1). Higher orders then enter with
+    at least their true weight: the variance is that of a jackknife, which on average is too large
+    rather than too small (Efron and Stein 1981). Words are fixed, and sentences are taken as
+    independent of each other. A word with one sentence contributes nothing.
     """
     variance, noise2 = 0.0, 0.0
     every = len(r) * (len(r) - 1)  # pairs of draws
@@ -436,27 +330,13 @@ def sentence_spread(r: Array, places: NDArray[np.intp], counts: Sequence[int]) -
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """Combined effect of `n` effect sizes by a random-effects model.
-
-    Attributes
-    ----------
-    effect
-        Combined effect size.
-    se
-        Standard error, which falls as 1/√n whatever the effects are.
-    tau2
-        τ², the variance between the effects that their own variances do not explain.
-    q
-        Cochran's Q.
-    weights
-        Weights v_i, shape ``(n,)``.
-    """
+    """Combined effect of `n` effect sizes by a random-effects model."""
 
     effect: float
-    se: float
-    tau2: float
-    q: float
-    weights: Array = field(repr=False)
+    se: float  # standard error, which falls as 1/√n whatever the effects are
+    tau2: float  # τ², the variance between the effects that their own variances do not explain
+    q: float  # Cochran's Q
+    weights: Array = field(repr=False)  # weights v_i, shape `(n,)`
 
     @property
     def interval(self) -> Interval:
@@ -470,18 +350,7 @@ class Combined:
 
 
 def combine_effects(effects: ArrayLike, variances: ArrayLike) -> Combined:
-    """Combine effect sizes.
-
-    Parameters
-    ----------
-    effects, variances
-        Effect sizes e_i and variances V_i, shape ``(n,)`` each, n ≥ 2, V_i > 0.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes are others, a variance is not positive or a value is not finite.
-    """
+    """Combine effect sizes e_i and variances V_i > 0, ``(n,)`` each, by a random-effects model."""
     e, variance = np.asarray(effects, np.float64), np.asarray(variances, np.float64)
     if e.ndim != 1 or e.shape != variance.shape or len(e) < 2:
         raise WordbiasError(

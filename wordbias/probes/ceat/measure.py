@@ -32,26 +32,13 @@ _REMEDY = "give more sentences, or a query with other words"
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of CEAT.
+    """Settings of CEAT."""
 
-    Attributes
-    ----------
-    draws
-        Number of draws, at least 2.
-    variance
-        In-sample variance; see `wordbias.probes.ceat.association.in_sample_variances`.
-    minimum
-        Sentences that a word needs; words with fewer are left out.
-    swap
-        Exchange targets and attributes. The released code has names as X and Y of stimulus 6, and
-        so do we; Orgad et al. describe them as A and B. The sign stays, the deviation does not.
-    seed
-        Seed of the draws.
-    """
-
-    draws: int = DRAWS
+    draws: int = DRAWS  # number of draws, at least 2
     variance: Variance = "standard-error"
-    minimum: int = 1
+    minimum: int = 1  # sentences that a word needs; words with fewer are left out
+    # exchange targets and attributes. The released code has names as X and Y of stimulus 6, and so
+    # do we; Orgad et al. describe them as A and B. The sign stays, the deviation does not.
     swap: bool = False
     seed: int = 0
 
@@ -73,35 +60,11 @@ def ceat(
     settings: Settings | None = None,
     layers: Sequence[int] | None = None,
 ) -> list[Row]:
-    """Run CEAT on the vectors of words in context.
-
-    A query for which there are too few words gives rows without a value but with a `reason`.
-
-    Parameters
-    ----------
-    found
-        One vector for each context, with the word in the column `word`. The contexts of a word are
-        taken as distinct sentences.
-    queries
-        Queries with the words of X, Y, A and B.
-    layers
-        Layers to measure, by default all that `found` holds. They share their draws.
-
-    Returns
-    -------
-    list of Row
-        One row for each query and layer, whose value is the combined effect size. `low` and `high`
-        are its 95 % interval over resampled sentences, see `association.sentence_spread`; the
-        words are fixed. `p`, one-sided, and the standard error `se` are those of the
-        random-effects model over draws and shrink with their number. `sentences` also has the
-        `missing` words that have too few.
-
-    Raises
-    ------
-    WordbiasError
-        If no query has enough words, there is no column `word`, a layer is not there, or a vector
-        is zero or holds what is no number.
-    """
+    """Run CEAT on the vectors of words in context, one row for each query and layer."""
+    # The contexts of a word are taken as distinct sentences; layers share their draws. `low` and
+    # `high` are over resampled sentences, with the words fixed; `p`, one-sided, and `se` are those
+    # of the random-effects model over draws and shrink with their number. A query with too few
+    # words has rows with a `reason`.
     settings = settings or Settings()
     layers = tuple(found.layers if layers is None else layers)
     for layer in layers:
@@ -159,33 +122,15 @@ def swapped(query: Query) -> Query:
 
 @dataclass(frozen=True, eq=False)
 class QueryWords:
-    """Words of a query that have enough contexts, spelled exactly as the query spells them.
-
-    Attributes
-    ----------
-    query
-        The query.
-    sets
-        X, Y, A and B: found and missing words of each.
-    rows
-        Rows of every found word among the representations.
-    few
-        Words that have contexts, but too few, and how many they have.
-    """
+    """Words of a query that have enough contexts, spelled exactly as the query spells them."""
 
     query: Query
-    sets: tuple[Resolved[str], ...]
-    rows: Mapping[str, NDArray[np.intp]]
-    few: Mapping[str, int]
+    sets: tuple[Resolved[str], ...]  # X, Y, A and B: found and missing words of each
+    rows: Mapping[str, NDArray[np.intp]]  # rows of every found word among the representations
+    few: Mapping[str, int]  # words that have contexts, but too few, and how many they have
 
     def contexts(self, vectors: Float32, where: str) -> Contexts:
-        """Return unit vectors of one layer, shape ``(n, d)``.
-
-        Raises
-        ------
-        WordbiasError
-            If a vector is zero or holds what is no number.
-        """
+        """Return unit vectors of one layer, shape ``(n, d)``."""
         try:
             return Contexts.of(
                 [[vectors[self.rows[word]] for word in words.found] for words in self.sets],
@@ -207,13 +152,7 @@ class QueryWords:
 
 
 def rows_by_word(found: Representations) -> dict[str, NDArray[np.intp]]:
-    """Group the rows of representations by their column `word`.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such column.
-    """
+    """Group the rows of representations by their column `word`."""
     if COLUMN not in found.columns:
         raise WordbiasError(
             f"{found.name}: has no column 'word' that says whose context each vector is; write one "
@@ -229,18 +168,7 @@ def rows_by_word(found: Representations) -> dict[str, NDArray[np.intp]]:
 def find_words(
     query: Query, contexts: Mapping[str, NDArray[np.intp]], minimum: int = 1
 ) -> QueryWords:
-    """Find the words of a query that have at least `minimum` contexts.
-
-    Parameters
-    ----------
-    contexts
-        Rows of each word's contexts, as `rows_by_word` returns them.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than two words of a set are found.
-    """
+    """Find the words of a query that have at least `minimum` contexts."""
     sets = []
     for name, listed in (*query.targets, *query.attributes):
         words = tuple(dict.fromkeys(listed))
@@ -255,13 +183,7 @@ def find_words(
 def check_words(
     queries: Sequence[Query], contexts: Mapping[str, Sequence[Any]], name: str, minimum: int = 1
 ) -> None:
-    """Refuse, before anything is encoded, contexts that are too few for every query.
-
-    Raises
-    ------
-    WordbiasError
-        Naming what the first query lacks.
-    """
+    """Refuse, before anything is encoded, contexts that are too few for every query."""
     rows = {word: np.arange(len(found)) for word, found in contexts.items() if found}
     errors = []
     for query in queries:

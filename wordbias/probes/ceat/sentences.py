@@ -41,24 +41,13 @@ def can_be_found(word: str) -> bool:
 
 
 class Scanner:
-    r"""Scanner that finds many words in a text.
+    """Scanner that finds many words in a text, each of one word or several (`New York`)."""
 
-    A word is found where no letter, digit or underscore (``\w``) is before or behind it, nor an
-    accent that is a character by itself: `he` is not in `teacher`, but is in `he's`. A word written
-    with a capital (`Bill`, `NASA`) is found only so; one without (`bill`) in any case, also at the
-    beginning of a sentence. A text's words are looked up in a table of all words, which costs the
-    same for three words as for three hundred.
-
-    Parameters
-    ----------
-    words
-        Any of them may be several words (`New York`) or hold other characters (`short-term`).
-
-    Raises
-    ------
-    WordbiasError
-        If one has neither a letter nor a digit.
-    """
+    # A word is found where no letter, digit or underscore is before or behind it, nor an accent
+    # that is a character of its own: "he" is not in "teacher", but is in "he's". A word written
+    # with a capital (Bill, NASA) is found only so; one without (bill) in any case. A text's words
+    # are looked up in a table of all words, which costs the same for three words as for three
+    # hundred.
 
     def __init__(self, words: Iterable[str]) -> None:
         self._patterns: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
@@ -87,21 +76,13 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Sentences found of each word.
+    """Sentences found of each word."""
 
-    Attributes
-    ----------
-    contexts
-        Distinct sentences of every word, in the order of their hashes.
-    seen
-        Number of sentences with each word, repeated ones too.
-    lines
-        Number of sentences that were scanned.
-    """
-
+    # distinct sentences of every word, in the order of their hashes
     contexts: Mapping[str, tuple[Context, ...]] = field(repr=False)
+    # number of sentences with each word, repeated ones too
     seen: Mapping[str, int] = field(repr=False)
-    lines: int
+    lines: int  # number of sentences that were scanned
 
 
 def find_sentences(
@@ -112,31 +93,10 @@ def find_sentences(
     seed: int = 0,
     what: str = "the sentences",
 ) -> Sentences:
-    """Find the sentences of words.
-
-    At most `per_word` *distinct* sentences of each word are kept, drawn uniformly: those whose
-    keyed hash is smallest (a bottom-k sample; Broder 1997). Equal sentences have equal hashes, so
-    that a sentence that occurs a thousand times counts once and is as likely to be kept as any
-    other; and neither the order of the file nor its length changes the sample or the memory.
-
-    Parameters
-    ----------
-    texts
-        Sentences, without white space around them.
-    words
-        Words to find, see `Scanner`.
-    per_word
-        Maximum number of distinct sentences of a word, at least 1.
-    seed
-        Seed of the sample.
-    what
-        Name of the texts in messages.
-
-    Raises
-    ------
-    WordbiasError
-        If no sentence has any of the words, or none of a word is to be kept.
-    """
+    """Find the sentences of words, of each a uniform sample of distinct ones."""
+    # Those whose keyed hash is smallest are kept (a bottom-k sample; Broder 1997). Equal sentences
+    # have equal hashes: a sentence that occurs a thousand times counts once; and neither the order
+    # of the file nor its length changes the sample or the memory.
     if per_word < 1:
         raise WordbiasError(f"{per_word} sentences of a word: expected at least 1")
     wanted = list(dict.fromkeys(words))
@@ -158,22 +118,7 @@ def find_sentences(
 
 
 def read_sentences(source: TextsLike, column: str | None = None) -> Iterator[str]:
-    """Yield the sentences of a file, .gz, .bz2 and .xz too, or of a list or columns in memory.
-
-    Parameters
-    ----------
-    source
-        A file with one sentence on each line or a table; a list; or columns, see
-        `wordbias.columns.open_table`.
-    column
-        Column of a table, by name or number from 1; by default ``text``, else ``sentence``, else
-        the only one.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, is not UTF-8, is empty, or has no such column.
-    """
+    """Yield the sentences of a file, .gz, .bz2 and .xz too, or of a list or columns in memory."""
     opened, name = open_table(source, "sentences"), ""
     if opened.plain and column is not None:
         raise WordbiasError(f"{opened.name}: {opened.plain}")
@@ -223,13 +168,11 @@ class _Smallest:
 
 
 def published_window(context: Context) -> Context:
-    """Cut a sentence as the released code of CEAT does; punctuation becomes space there.
-
-    A sentence of nine words or more is cut to its first nine if fewer than four are before the
-    target, else to its last nine if fewer than four are behind it. Else it is cut to the four
-    before it, the target, and three behind it. These are eight words, not nine, as the fourth
-    behind is left out by mistake.
-    """
+    """Cut a sentence as the released code of CEAT does; punctuation becomes space there."""
+    # A sentence of nine words or more is cut to its first nine if fewer than four are before the
+    # target, else to its last nine if fewer than four are behind it. Else it is cut to the four
+    # before it, the target, and three behind it. These are eight words, not nine, as the fourth
+    # behind is left out by mistake.
     spans = [found.span() for found in _WORD.finditer(context.text)]
     first = next(i for i, (_, end) in enumerate(spans) if end > context.start)
     count = sum(context.start < end and start < context.end for start, end in spans)
@@ -256,30 +199,18 @@ COLUMN = "word"
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """Settings of the vector of a word in its sentence.
+    """Settings of the vector of a word in its sentence."""
 
-    Attributes
-    ----------
-    layers
-        Layers, by default the last; 0 is the input embeddings.
-    subword
-        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``. By
-        default the last of a causal model, the mean of another.
-    special_tokens
-        Let the model see [CLS], [SEP] and the like, as it did in training.
-    window
-        Cut the sentence as the released code does, see `published_window`.
-    max_length
-        Tokens that a sentence is cut to; by default what the model allows, at most 512.
-    template
-        Text with one ``{}`` that each sentence is put into, or ``chat``; empty without one.
-    """
-
-    layers: tuple[int, ...] | None = None
+    layers: tuple[int, ...] | None = None  # layers, by default the last; 0 is the input embeddings
+    # vector of a word of several tokens: their `mean`, the `first` or the `last`. By default the
+    # last of a causal model, the mean of another.
     subword: str | None = None
+    # let the model see [CLS], [SEP] and the like, as it did in training
     special_tokens: bool = True
-    window: bool = False
+    window: bool = False  # cut the sentence as the released code does, see `published_window`
+    # tokens that a sentence is cut to; by default what the model allows, at most 512
     max_length: int | None = None
+    # text with one `{}` that each sentence is put into, or `chat`; empty without one
     template: str = ""
 
 
@@ -288,38 +219,20 @@ AS_PUBLISHED = ContextSettings(subword="last", special_tokens=False, window=True
 
 
 class Encoded(NamedTuple):
-    """Vectors of words in context.
+    """Vectors of words in context."""
 
-    Attributes
-    ----------
-    representations
-        The vectors, with a column `word`.
-    lost
-        Number of contexts left out because the word was cut off with the end of a sentence too long
-        for the model.
-    truncated
-        Number of sentences that were cut behind the word.
-    first
-        Number of contexts with nothing but the template before the word.
-    """
-
-    representations: Representations
+    representations: Representations  # the vectors, with a column `word`
+    # number of contexts left out because the word was cut off with the end of a sentence too long
+    # for the model
     lost: int
-    truncated: int
-    first: int
+    truncated: int  # number of sentences that were cut behind the word
+    first: int  # number of contexts with nothing but the template before the word
 
 
 def encode_contexts(
     encoder: Encoder, sentences: Sentences, settings: ContextSettings | None = None
 ) -> Encoded:
-    """Encode every word in each of its sentences, once for all queries.
-
-    Raises
-    ------
-    WordbiasError
-        If a layer does not exist, the tokenizer does not say what characters a token is of, or a
-        vector is not finite.
-    """
+    """Encode every word in each of its sentences, once for all queries."""
     chosen = settings or ContextSettings()
     how = Settings(
         (encoder.layers,) if chosen.layers is None else chosen.layers,
