@@ -162,14 +162,6 @@ def resampled_cells(
     return rng.multinomial(int(counts.sum()), counts / counts.sum(), samples)
 
 
-def times_drawn(
-    n: int, rng: np.random.Generator, samples: int = SAMPLES
-) -> Iterator[NDArray[np.intp]]:
-    """Yield how often each of `n` rows is drawn in bootstrap samples, in blocks ``(b, n)``."""
-    for rows in resamples(n, rng, samples):
-        yield _times(rows).astype(np.intp)
-
-
 def _times(rows: NDArray[np.intp]) -> Array:
     """Count how often each of `n` rows is drawn in each sample, shape ``(b, n)``."""
     times = np.empty(rows.shape)

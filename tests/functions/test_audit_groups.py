@@ -122,6 +122,7 @@ def test_gender_is_what_it_was_without_groups() -> None:
         ("ethnicity:white,black,green", (), "no group 'green'"),
         ("ethnicity:white", (), "expected two different groups, found white"),
         ("nosuch", (), "'nosuch'"),
+        ("pronouns", (), "for they and xe call wordbias retrieval"),
         ({"a": ["x", "y"]}, (), "expected two groups"),
         ({"a": ["ant", "bee"], "b": ["Ant", "cat"]}, (), "'Ant' in both"),
         ({"a": list("abcdefgh"), "b": list("ijklmnop")}, (), "a has 8 different words"),

@@ -319,6 +319,8 @@ def test_outputs_that_cannot_be_written_are_refused(bert: Encoder, tmp_path: Pat
         run(tmp_path, bert)
     with pytest.raises(WordbiasError, match="does not exist"):
         run(tmp_path / "gone" / "a.st", bert)
+    with pytest.raises(WordbiasError, match=r"vectors, .* expected a name such as a\.safetensors"):
+        run(tmp_path / "a.json", bert)
 
 
 def test_a_link_is_written_where_it_points(bert: Encoder, out: Path) -> None:

@@ -111,14 +111,6 @@ def test_classes_in_pieces_give_what_all_at_once_give(
     assert not pieces[:, :, table.counts.sum(axis=0) == 0].any()
 
 
-@pytest.fixture(params=["by example", "by cell"])
-def _drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw single examples, or counts of cells as of many."""
-    if request.param == "by cell":
-        monkeypatch.setattr(counting, "FEW", 0)
-
-
-@pytest.mark.usefixtures("_drawn")
 def test_samples_have_as_many_examples_and_no_new_cells() -> None:
     counts = _random(0).counts
     counts[0, 1, 2] = 0
@@ -129,7 +121,6 @@ def test_samples_have_as_many_examples_and_no_new_cells() -> None:
     assert not drawn[:, table.counts == 0].any()
 
 
-@pytest.mark.usefixtures("_drawn")
 def test_samples_have_the_mean_and_the_variance_of_a_multinomial() -> None:
     table = _random(4)
     drawn, n = _whole(table.resampled(4000, np.random.default_rng(0))), len(table)
@@ -141,7 +132,6 @@ def test_samples_have_the_mean_and_the_variance_of_a_multinomial() -> None:
     assert np.all(np.abs(drawn.var(0) - variance) <= 5 * error)
 
 
-@pytest.mark.usefixtures("_drawn")
 def test_samples_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     table = _random(1)
     whole = list(table.resampled(50, np.random.default_rng(0)))
@@ -154,13 +144,6 @@ def test_samples_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(parts) >= 8
     np.testing.assert_array_equal(_whole(whole), _whole(parts))
     np.testing.assert_array_equal(even, _whole(table.alike(50, np.random.default_rng(0))))
-
-
-def test_few_units_of_many_examples_are_drawn_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Confusion.of(["a", "b"] * 30, ["a"] * 60, ["F", "F", "M"] * 20, units=[0, 1, 1] * 20)
-    monkeypatch.setattr(counting, "_AT_ONCE", 5 * len(table))  # private: see above
-    sizes = [len(one.counts) for one in table.resampled(50, np.random.default_rng(0))]
-    assert (max(sizes), sum(sizes)) == (5, 50)
 
 
 def test_even_samples_keep_the_classes_of_each_group() -> None:
@@ -666,7 +649,7 @@ def test_a_group_that_is_predicted_the_same_does_not_change() -> None:
     assert (found["change"], found["change_low"], found["change_high"]) == (0, 0, 0)
 
 
-def test_other_examples_and_many_are_not_paired(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_examples_are_not_paired() -> None:
     y, z, first, _ = _two()
     (before,) = _accuracies(first)
     (other,) = (
@@ -675,8 +658,6 @@ def test_other_examples_and_many_are_not_paired(monkeypatch: pytest.MonkeyPatch)
         if (row.measure, row.details["set"]) == ("accuracy", "all")
     )
     assert "change_low" not in change_keys(before, other, certain=True)
-    monkeypatch.setattr(counting, "FEW", 299)
-    assert not _accuracies(first)[0].draws
 
 
 def test_a_row_without_an_interval_has_no_draws() -> None:

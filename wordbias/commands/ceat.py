@@ -20,12 +20,12 @@ command: click.Command = shell(
     option("subword", type=click.Choice(SUBWORDS)),
     option("special_tokens", "--special-tokens/--no-special-tokens"),
     option("short_context", "--short-context/--no-window"),
-    option("output", metavar="VECTORS"),
+    option("output", "-o", "--output", metavar="VECTORS"),
     notes=False,
     examples="""
         wordbias ceat bert-base-cased --sentences reddit.txt.gz
         wordbias ceat ./minilm --sentences snli.tsv.gz --text-column premise --query 6 --layers all
-        wordbias ceat ./minilm --sentences wiki.txt --query mine.toml --output words.safetensors
+        wordbias ceat ./minilm --sentences wiki.txt --query mine.toml -o words.safetensors
         wordbias ceat words.safetensors --query mine.toml --draws 100000 --format json
     """,
 )

@@ -24,6 +24,7 @@ from wordbias.models.representations import (
     load_representations,
     which_layers,
 )
+from wordbias.models.resume import check_target
 from wordbias.models.template import check_template
 from wordbias.models.texts import TextsLike
 from wordbias.pivot import pivot, values
@@ -155,8 +156,8 @@ def ceat(
     random_init : int, optional
         Use random weights of this seed, as a baseline.
     output : path, optional
-        File for the words' vectors (safetensors). With one ``setting`` it gets the vectors after
-        that setting.
+        File for the words' vectors (safetensors), not for results. With one ``setting`` it gets the
+        vectors after that setting.
     seed : int
         Seed of everything random.
 
@@ -212,6 +213,8 @@ def ceat(
         file, output = path_of(sentences), path_of(output)
         read_files = {"--sentences": file, "--query": query, "--adapter": adapter}
         check_outputs({"--output": output}, read_files)
+        if output is not None:
+            check_target(output)
         check_template(template)
         opened = open_adapter(adapter, setting, force=force)
         if output is not None and len(opened.settings) > 1:

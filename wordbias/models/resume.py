@@ -26,6 +26,7 @@ from wordbias.store import Store, resumable
 
 Vectors = np.memmap[Any, np.dtype[np.float32]]
 SAVE_SECONDS = 5.0
+_OF_RESULTS = (".json", ".jsonl", ".html", ".md")
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ def encode_to(
 
 def check_target(path: str | Path) -> Path:
     """Return the path that will be written, with links resolved."""
+    if (whole := Path(path)).suffix.lower() in _OF_RESULTS:
+        raise WordbiasError(
+            f"{path}: --output writes vectors, and the results are printed; expected a name such "
+            f"as {whole.with_suffix('.safetensors').name}"
+        )
     check_writable(path)
     target = Path(os.path.realpath(path))
     for file in (target, _unfinished(target)):

@@ -1,17 +1,15 @@
 """Counts by group, gold class and prediction, from which all fairness metrics are computed.
 
-With 28 professions and two genders the table has 1,568 cells, however many predictions there are;
-so a thousand bootstrap samples are one multinomial draw over its filled cells. Examples that belong
-together, such as the two sentences of a pair, are drawn together: then the draw is over the kinds
-of such units. Few units are drawn one by one: two classifiers of the same examples then have the
-same draws, and a change between them is paired.
+Bootstrap samples draw examples one by one. Two classifiers of the same examples have the same
+draws, and a change between them is paired. Examples that belong together, such as the two sentences
+of a pair, are drawn together.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 
 from wordbias.draws import items_of
 from wordbias.errors import WordbiasError, listed
-from wordbias.statistics import resampled_cells, times_drawn
+from wordbias.statistics import resamples
 
 Counts = NDArray[np.int64]
 Places = NDArray[np.intp]
@@ -27,8 +25,6 @@ Values = NDArray[np.float64]
 RATES = ("tpr", "fpr", "precision", "f1")
 _SMALL = 1 << 11
 """Cells of one group up to which a table is computed in one piece, padded to its longest row."""
-FEW = 20_000
-"""Number of units up to which they are drawn one by one."""
 _AT_ONCE = 1 << 20  # cells of bootstrap samples that are held at one time, within a cache
 
 
@@ -92,9 +88,7 @@ class Confusion:
 
     @property
     def items(self) -> str:
-        """Hash of the examples without their predictions; empty if there are too many to pair."""
-        if self._units > FEW:
-            return ""
+        """Hash of the examples without their predictions."""
         group, gold, _ = np.unravel_index(self.cells, self.counts.shape)
         named = [self.groups[i] for i in group], [self.classes[i] for i in gold]
         return items_of(*named, self.groups, None if self.units is None else self.units.tolist())
@@ -106,34 +100,19 @@ class Confusion:
     def resampled(self, draws: int, rng: np.random.Generator) -> Iterator[Cells]:
         """Yield bootstrap samples of the units, in blocks."""
         cells = Cells.of(self.counts[None])
-        few = self._units <= FEW
-        if few:
-            column = self.cells
-            kind = np.arange(len(column)) if self.units is None else self.units
-        elif self.units is None:
-            kind = column = np.flatnonzero(self.counts)
-            # the last cell takes what rounding leaves of the others' probabilities
-            drawn_of = np.union1d(kind, self.counts.size - 1)
-            times, kind = self.counts.ravel()[drawn_of], np.arange(len(kind))
-        else:
-            kinds = Counter(tuple(self.cells[rows]) for rows in self._of_units())
-            times = np.array(list(kinds.values()))
-            kind = np.repeat(np.arange(len(kinds)), [len(one) for one in kinds])
-            column = np.concatenate(list(kinds))
-        group, pair = np.divmod(column, cells.whole)
+        group, pair = np.divmod(self.cells, cells.whole)
         place = group * len(cells.gold) + cells.place(pair)
-        order, (shape, number) = np.argsort(place), (cells.counts.shape, cells.counts.size)
-        most = max(number, len(kind))
-        if few:
-            drawn = times_drawn(self._units, rng, draws)
-            step = max(1, _AT_ONCE // most)  # few units may have many examples
-            samples = (some[i : i + step] for some in drawn for i in range(0, len(some), step))
-        else:
-            blocks = _blocks(draws, max(most, len(times)))
-            samples = (resampled_cells(times, rng, size) for size in blocks)
-        for times_of in samples:
-            found = np.take(times_of, kind[order], axis=1)
-            yield replace(cells, counts=_sums(found, place[order], number).reshape(-1, *shape[1:]))
+        shape, number = cells.counts.shape[1:], cells.counts.size
+        rows = (row for some in resamples(self._units, rng, draws) for row in some)
+        for size in _blocks(draws, number):
+            counts = np.empty((size, number), np.int64)
+            for found, row in zip(counts, islice(rows, size), strict=True):
+                if self.units is None:
+                    found[:] = np.bincount(place[row], minlength=number)
+                else:
+                    times = np.bincount(row, minlength=self._units)
+                    found[:] = np.bincount(place, times[self.units], number)
+            yield replace(cells, counts=counts.reshape(size, *shape))
 
     def _of_units(self) -> list[Places]:
         """Return the examples of each unit, in the order of their cells."""

@@ -70,7 +70,7 @@ def fairness_rows(
             sampled(blocks, shares, settings, distance, bar)
             for blocks in (confusion.resampled(settings.draws, rng), confusion.alike(few, rng))
         )
-    items = items_of(confusion.items, settings.seed) if confusion.items else ""
+    items = items_of(confusion.items, settings.seed)
     rows: list[Row] = []
     for name, metric in found.items():
         samples = drawn.get(name), even.get(name)
@@ -85,8 +85,7 @@ class _Measured:
     """A metric with its name, its samples, and the details of all its rows."""
 
     # `drawn` are bootstrap samples and `even` samples that treat groups alike, as `Metric.joined`.
-    # `items` is a hash of the examples, if they are drawn one by one: then a row with an interval
-    # has its draws.
+    # `items` is a hash of the examples.
 
     subject: str
     name: str
@@ -114,7 +113,7 @@ class _Measured:
             biased = details["better"] == "lower" or part == CORRELATION
             samples = self.drawn[:, place]
             details |= bootstrap_interval(value, samples, self.unit, biased=biased)
-            if self.items and details["low"] is not None:
+            if details["low"] is not None:
                 draws = {SAMPLE: Draws(samples, self.unit, self.items)}
         if self.even is not None and part in (SUM, CORRELATION):
             details |= expected_alike(abs(value), np.abs(self.even[:, place]))

@@ -32,6 +32,10 @@ ALIKE = 4
 """First letters that forms of one word have in common."""
 VALENCE = ("pleasant_8", "unpleasant_8")
 """Sets of words that are compared with the groups, two by two."""
+_REMEDY_OF_PRONOUNS = (
+    "for they and xe call wordbias retrieval with texts about them (an encoder), wordbias mab-eval "
+    "with pronouns:they,he (an NLI model), or wordbias likelihood with Winogender (a decoder)"
+)
 SUBJECT, WORD, SENTENCE = "{subject}", "{word}", "{sentence}"
 
 
@@ -137,11 +141,13 @@ def halves(
         n = len(units) // 2
         if len(units) < fewest or len(free) < n:
             what = "first names" if names else "different words (mosque and mosques are one)"
+            remedy = "write groups with more words into a TOML file, and give it to --groups"
+            if [*attribute.subjects] == ["pronouns"]:
+                remedy = _REMEDY_OF_PRONOUNS
             raise WordbiasError(
                 f"{attribute.name}: {group} has {len(units)} {what}, {len(free)} of them in no "
                 f"association test; expected {fewest} or more, half of them in none: a model is "
-                "measured on other words than those for fitting; write groups with more words into "
-                "a TOML file, and give it to --groups"
+                f"measured on other words than those for fitting; {remedy}"
             )
         chosen = [free[(2 * i + 1) * len(free) // (2 * n)] for i in range(n)]
         fit += [Unit(group, unit) for unit in chosen]
