@@ -264,7 +264,7 @@ def _rows_done(part: Path) -> bool:
         (("-o", "bios.tsv"), 1, "is both the texts and the output; name two files"),
         (("-o", "."), 1, "is a folder"),
         (("-o", "no/x"), 1, "does not exist"),
-        (("-o", "weightless/config.json"), 1, "holds no representations; remove it"),
+        (("-o", "weightless/config.json"), 1, "writes vectors, and the results are printed"),
         (("--layers", "first"), 2, "expected all, last, or numbers such as 0,3,6"),
         (("--layers", ","), 2, "expected all, last, or numbers"),
         (("--where", "split"), 2, "expected COLUMN=VALUE, found 'split'"),

@@ -73,7 +73,6 @@ SLOW = {
     "misp-file-table",
     "misp-published-csv",
     "misp-religion-latex",
-    "misp-sample-json",
     "misp-sample-table",
     "probe-adapter-table",
     "project-table",
