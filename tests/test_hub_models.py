@@ -255,6 +255,7 @@ def test_a_label_is_erased_from_a_sentence_model_by_address(
     assert same_vectors(wb.encode("hf://me/clean", TEXTS), wb.encode(clean, TEXTS))
 
 
+@pytest.mark.slow
 def test_a_model_by_its_name_gets_a_module_from_the_files_of_the_model_alone(
     hub: Hub, folder: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -109,6 +109,7 @@ def test_cached_measures_depend_on_the_vectors(tmp_path: Path) -> None:
     assert found[0] != found[1] != first
 
 
+@pytest.mark.slow
 def test_each_measured_embedding_is_kept_and_no_other_is_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,6 +131,7 @@ def test_a_pipeline_of_methods_is_published(hub: Hub, tmp_path: Path) -> None:
 # adapters, models and vectors
 
 
+@pytest.mark.slow
 def test_an_adapter_is_published_and_loads_by_address_and_by_name(
     hub: Hub, adapter: wb.Adapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -171,6 +171,7 @@ def test_gipe_is_compared_only_among_as_many_words(sample: Embedding) -> None:
     assert not placed(many, panel)
 
 
+@pytest.mark.slow
 def test_values_that_grow_with_the_length_are_not_compared(sample: Embedding) -> None:
     """The flag agrees with the numbers: these values double with the vectors, no others do."""
     few = sample.subset(sample.words[:3000])
@@ -243,6 +244,7 @@ def test_the_place_less_chance_can_be_another() -> None:
 # The command
 
 
+@pytest.mark.slow
 def test_the_table_of_measure_places_values_within_80_columns(
     cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +263,7 @@ def test_the_table_of_measure_places_values_within_80_columns(
     assert "chance" not in told
 
 
+@pytest.mark.slow
 def test_the_note_names_places_that_differ_less_chance(cli: Callable[..., Any]) -> None:
     done = cli("measure", "--only", "direct-bias")
     [row] = measure(only=["direct-bias"])["direct-bias"]

@@ -94,6 +94,7 @@ def test_it_is_a_projection_after_which_the_means_are_equal(k: int, dims: int) -
         np.testing.assert_array_equal(after * size, again)
 
 
+@pytest.mark.slow
 def test_a_direction_in_which_only_the_spread_differs_is_found() -> None:
     """LEACE leaves it, and a probe that is not linear reads the label there."""
     x, codes = rows(n=600)

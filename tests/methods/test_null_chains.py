@@ -267,7 +267,8 @@ def test_what_has_no_null_is_one_line_and_writes_nothing(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("family", ["same", pytest.param("gipe", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["same", "gipe"])
 def test_every_measure_has_its_change_beside_those_of_random_removals(family: str) -> None:
     """Measured one by one; MIDB and direct bias have the keys that the rows of cost have too."""
     few = stand_ins.small()

@@ -171,6 +171,7 @@ def test_few_sets_are_computed_in_full(words: Words, monkeypatch: pytest.MonkeyP
     assert with_set <= sum(one.looks for one in made) < with_set * STEPS / 20
 
 
+@pytest.mark.slow
 def test_the_returned_vector_is_the_one_that_is_repelled_and_neutralised(words: Words) -> None:
     """B3: elsewhere the parameter that feels all three terms is a twin of the vector returned.
 

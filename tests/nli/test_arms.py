@@ -22,6 +22,7 @@ from wordbias.nli.arms import (
 from wordbias.wordlists import Attribute
 
 
+@pytest.mark.slow
 def test_the_wrong_weightings_are_all_orders_but_the_right_one() -> None:
     sample = Embedding.sample()
     made = permuted_weights("sample", {0: sample, 1: sample})

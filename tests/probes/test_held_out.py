@@ -205,6 +205,7 @@ def test_neighbours_and_cosines_are_those_of_scikit_learn() -> None:
     assert recall.details["low"] < recall.value < recall.details["high"]  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_nothing_changed_means_nothing_lost() -> None:
     x, y, held_out = rows()
     reported = held_out_rows("x", x, x, held_out, {"y": y}, also={"task": y})
@@ -215,6 +216,7 @@ def test_nothing_changed_means_nothing_lost() -> None:
         assert before.value == after.value
 
 
+@pytest.mark.slow
 def test_compression_is_that_of_probe() -> None:
     x, y, held_out = rows()
     reported = held_out_rows("x", x, x, held_out, {"y": y}, seed=3)
