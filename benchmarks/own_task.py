@@ -37,9 +37,7 @@ STYLES = {
 
 def measure(data: str, model: str, output: Path, null: int, best: str | None) -> None:
     """Sweep each head, and save its result."""
-    with gzip.open(data, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    parts = {name: [r for r in rows if r["split"] == name] for name in PARTS}
+    parts = read_parts(data)
     rng = np.random.default_rng(0)
     train = [parts["train"][i] for i in rng.permutation(len(parts["train"]))[:TRAIN]]
     half = rng.permutation(len(parts["validate"]))[: len(parts["validate"]) // 2]
@@ -64,6 +62,13 @@ def measure(data: str, model: str, output: Path, null: int, best: str | None) ->
         )
         print(report, flush=True)
         report.save(path)
+
+
+def read_parts(data: str) -> dict[str, list[dict[str, str]]]:
+    """Return the rows of each part of the biographies."""
+    with gzip.open(data, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return {name: [row for row in rows if row["split"] == name] for name in PARTS}
 
 
 def columns_of(rows: list[dict[str, str]]) -> dict[str, list[str]]:

@@ -10,13 +10,11 @@ reported on 600 of `test`; the last layer is trained anew on the training texts.
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
 from pathlib import Path
 
 import numpy as np
 import torch
-from own_task import columns_of
+from own_task import columns_of, read_parts
 from sklearn.linear_model import LogisticRegression
 from transformers import AutoTokenizer, LlamaForSequenceClassification
 
@@ -36,7 +34,8 @@ def write_classifier(model: str, texts: dict[str, list[str]], folder: Path) -> N
     classifier.score.weight.data = torch.stack([-w, w])
     classifier.config.id2label = dict(enumerate(map(str, head.classes_)))
     classifier.config.label2id = {name: i for i, name in enumerate(map(str, head.classes_))}
-    classifier.config.pad_token_id = tokenizer.pad_token_id or tokenizer.eos_token_id
+    pad = tokenizer.pad_token_id
+    classifier.config.pad_token_id = tokenizer.eos_token_id if pad is None else pad
     classifier.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
@@ -48,13 +47,11 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
-    with gzip.open(given.data, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     rng = np.random.default_rng(0)
+    parts = read_parts(given.data)
     drawn = {}
     for name, size in SIZES.items():
-        part = [row for row in rows if row["split"] == name]
-        drawn[name] = columns_of([part[i] for i in rng.permutation(len(part))[:size]])
+        drawn[name] = columns_of([parts[name][i] for i in rng.permutation(len(parts[name]))[:size]])
     folder = given.output.with_suffix("")
     with wb.config(skip_bad=True, threads=1):
         if not folder.exists():
