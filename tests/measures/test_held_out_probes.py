@@ -29,6 +29,7 @@ from wordbias.measures.held_out_probes import (
     read_groups,
 )
 from wordbias.results import Row
+from wordbias.statistics import Z95
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -144,6 +145,42 @@ def test_groups_are_never_divided_and_what_only_a_group_has_is_not_read() -> Non
     assert np.std(of(unseen, BEST).null) > 1.3 * np.std(
         of(read_groups(rng.normal(size=x.shape), label), BEST).null
     )
+
+
+def test_versions_of_a_text_are_in_one_fold_and_permuted_among_themselves() -> None:
+    """What all versions share tells nothing of their label: no probe is above or below chance."""
+    rng = np.random.default_rng(0)
+    block, label = np.repeat(np.arange(30), 3), np.tile(["a", "b", "c"], 30)
+    alike = np.repeat(rng.normal(size=(30, 8)), 3, axis=0)
+    same = read_groups(alike, label, blocks=block)
+    for probe in same.probes:
+        assert probe.value == pytest.approx(1 / 3, abs=1e-9)
+        np.testing.assert_allclose(probe.null, 1 / 3, atol=1e-9)
+    (row, *_) = same.rows("x", {})
+    assert (row.details["groups"], row.details["n"]) == (30, 90)
+    # without them a probe has seen the other versions, whose labels are not the one that is left
+    assert of(read_groups(alike, label), RBF).value < 0.3
+    apart = alike + 4 * np.eye(8)[np.tile([0, 1, 2], 30)]
+    found = read_groups(apart, label, blocks=block)
+    assert found.p(of(found, BEST)) <= 0.05
+    assert of(found, BEST).value > 0.9
+
+
+def test_an_interval_over_blocks_is_that_of_their_means() -> None:
+    rng = np.random.default_rng(1)
+    block, label = np.repeat(np.arange(40), 2), np.tile(["a", "b"], 40)
+    x = rng.normal(size=(80, 6)) + 1.2 * np.where(label == "a", 1, -1)[:, None] * np.eye(6)[0]
+    found = read_groups(x, label, blocks=block)
+    probe = of(found, LINEAR)
+    row = next(one for one in found.rows("x", {}) if one.measure == LINEAR)
+    z2 = Z95**2 / 2
+    means = np.append(probe.shares.reshape(40, 2).mean(1), [0, 1])
+    times = np.append(np.ones(40), [z2, z2])
+    mean = np.average(means, weights=times)
+    n = 40 + 2 * z2
+    error = np.sqrt((times * (means - mean) ** 2).sum() / (n - 1) / 40)
+    assert row.value == pytest.approx(probe.shares.mean())
+    assert row.details["high"] - row.value == pytest.approx(Z95 * error, rel=1e-9)
 
 
 @pytest.mark.slow

@@ -75,6 +75,8 @@ class HeldOut:
     n: int
     # what was left out: rows beyond `ROWS`, and classes of fewer groups than `FOLDS`
     notes: tuple[str, ...] = ()
+    # block of each group: blocks have a group of each class, and are never divided between folds
+    blocks: Integers | None = field(default=None, repr=False)
 
     def rows(
         self, subject: str, about: Mapping[str, Any], *, before: HeldOut | None = None
@@ -89,11 +91,11 @@ class HeldOut:
         rank = int(LEVEL * (len(largest) + 1))
         for i, probe in enumerate(self.probes):
             p = self.p(probe)
-            error = _error(probe.shares, self.classes, Z95**2 / 2)
+            error = self._error(probe.shares, Z95**2 / 2)
             details: dict[str, Any] = {
                 **about,
                 "n": self.n,
-                "groups": len(self.classes),
+                "groups": len(self.classes if self.blocks is None else np.unique(self.blocks)),
                 **ideal(probe.measure, 1 / k),
                 **by_normal(probe.value, error, "groups", within=(0, 1)),
                 "p": p,
@@ -121,15 +123,22 @@ class HeldOut:
     def _since(self, probe: Probed, old: Probed, p: float) -> dict[str, float]:
         """Return the change of a probe and the share left, with their intervals over groups."""
         change = probe.value - old.value
-        error = _error(probe.shares - old.shares, self.classes)
+        error = self._error(probe.shares - old.shares)
         details = {"change": change, **change_interval(normal_interval(change, error))}
         beyond = old.value - float(old.null.mean())
         if p <= LEVEL and beyond > 0:
             left = details["left"] = max(0.0, probe.value - float(probe.null.mean())) / beyond
-            error = _error(probe.shares - left * old.shares, self.classes) / beyond
+            error = self._error(probe.shares - left * old.shares) / beyond
             ends = normal_interval(left, error)
             details |= {"left_low": max(0.0, ends.low), "left_high": ends.high}
         return details
+
+    def _error(self, values: Array, added: float = 0.0) -> float:
+        """Return the standard error of a mean of values of the groups."""
+        if self.blocks is None:
+            return _error(values, self.classes, added)
+        means = np.bincount(self.blocks, values) / np.bincount(self.blocks)
+        return _error(means, np.zeros(len(means), np.intp), added)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,13 +187,16 @@ def read_groups(
     labels: ArrayLike,
     groups: ArrayLike | None = None,
     *,
+    blocks: ArrayLike | None = None,
     seed: int = 0,
     rounding: float = float(np.finfo(np.float32).eps),
     attacks: Attack | None = None,
 ) -> HeldOut:
     """Read a label (n,) off vectors (n, d) with several probes, on groups these have not seen."""
     # No method may have been fitted to these rows. Each group has one label; by default each row is
-    # a group. `attacks` take long: labels are then permuted `FEWEST_DRAWS` times.
+    # a group. `blocks` (n,) name the versions of one text, a row of each label: they are in one
+    # fold, labels are permuted within them, and intervals are over them. `attacks` take long:
+    # labels are then permuted `FEWEST_DRAWS` times.
     x, names = np.asarray(x), np.asarray(labels)
     units = np.arange(len(x)) if groups is None else np.unique(groups, return_inverse=True)[1]
     rng, notes = np.random.default_rng(seed), []
@@ -206,13 +218,18 @@ def read_groups(
         notes.append(f"{len(rows):,} of {len(x):,} rows are read, drawn by group")
     x = scaled(x[rows].astype(np.float32), np.zeros((0, x.shape[1]), np.float32), rounding)[0]
     _, first, units = np.unique(units[rows], return_index=True, return_inverse=True)
+    of_blocks = (
+        None
+        if blocks is None
+        else np.unique(np.asarray(blocks)[rows], return_inverse=True)[1][first]
+    )
     classes = np.unique(codes[rows][first], return_inverse=True)[1].astype(np.intp)
     with one_thread():
-        design = _designed(classes, units.astype(np.intp), rng, few=attacks is not None)
+        design = _designed(classes, units.astype(np.intp), rng, of_blocks, few=attacks is not None)
         found = list(_ridges(x.astype(np.float64), design))
         found += [] if attacks is None else attacks(x.astype(np.float64), design)
         probes = _chosen(found, design)
-    return HeldOut(probes, classes, len(rows), tuple(notes))
+    return HeldOut(probes, classes, len(rows), tuple(notes), of_blocks)
 
 
 def scaled(
@@ -306,19 +323,30 @@ def _left_out(
     return outer, inner
 
 
-def _designed(classes: Integers, units: Integers, rng: np.random.Generator, *, few: bool) -> Design:
-    """Draw folds, and permutations within these."""
+def _designed(
+    classes: Integers,
+    units: Integers,
+    rng: np.random.Generator,
+    blocks: Integers | None,
+    *,
+    few: bool,
+) -> Design:
+    """Draw folds, and permutations within these or within blocks."""
     k = int(classes.max()) + 1
     draws = DRAWS if k == 2 else max(FEWEST_DRAWS, DRAWS // k)
     draws = FEWEST_DRAWS if few else draws
-    order = rng.permutation(len(classes))
-    order = order[np.argsort(classes[order], kind="stable")]
-    fold_of = np.empty(len(classes), np.intp)
-    fold_of[order] = np.arange(len(classes)) % FOLDS
+    if blocks is None:
+        order = rng.permutation(len(classes))
+        order = order[np.argsort(classes[order], kind="stable")]
+        fold_of = np.empty(len(classes), np.intp)
+        fold_of[order] = np.arange(len(classes)) % FOLDS
+    else:
+        fold_of = rng.permutation(int(blocks.max()) + 1)[blocks] % FOLDS
+    together = fold_of if blocks is None else blocks
+    exchanged = [np.flatnonzero(together == one) for one in range(int(together.max()) + 1)]
     permuted = np.repeat(classes[:, None], draws + 1, axis=1)
     for draw in range(1, draws + 1):
-        for fold in range(FOLDS):
-            some = np.flatnonzero(fold_of == fold)
+        for some in exchanged:
             permuted[some, draw] = classes[rng.permutation(some)]
     folds = [np.flatnonzero(fold_of[units] == fold) for fold in range(FOLDS)]
     return Design(folds, permuted[units], classes, units)

@@ -101,17 +101,22 @@ def read_names(
     groups: Sequence[str],
     names: Sequence[str],
     *,
+    blocks: Sequence[str] | None = None,
     scales: Sequence[float] | None = None,
     seeds: Sequence[int] = SEEDS,
     recipe: Recipe | None = None,
 ) -> list[Reading]:
     """Train the probes of several layers, (L, n, d), together."""
     # After a projection the scales are those before: shorter vectors are not made longer again.
+    # `blocks` are never divided between training and test; by default each name is one.
     given = Labelled.of(vectors, np.asarray(groups), name="names")
     scales = given.sizes() if scales is None else scales
     examples = given.scaled(scales)
     units = np.unique(names, return_inverse=True)[1].astype(np.intp)
-    codes = online_codes(examples, seeds=seeds, recipe=recipe, groups=units, types=units)
+    together = (
+        units if blocks is None else np.unique(blocks, return_inverse=True)[1].astype(np.intp)
+    )
+    codes = online_codes(examples, seeds=seeds, recipe=recipe, groups=together, types=units)
     n, majority = len(seeds), majority_share(examples.label.codes)
     first = float(np.mean([one.code.first / one.code.n for one in codes]))
     neutral = {COMPRESSION: share_compression(examples.label.codes, first), ACCURACY: majority}
