@@ -132,8 +132,8 @@ OFFERED = {
     "Row": "details draws from_dict measure subject to_dict value",
     "Subspace": "basis coordinates dims from_direction from_groups from_means from_pairs from_sets"
     " like remove save weights with_weights",
-    "Attribute": "direction equalise first_names grammatical_gender groups load members name of"
-    " pairs source specific subjects unlisted unmarked",
+    "Attribute": "cases direction equalise first_names grammatical_gender groups load members name"
+    " of pairs source specific subjects unlisted unmarked",
     "Query": "about attributes candidates find name names pairs source targets templates",
     "Representations": "about column columns dim layer layers name place report save vectors",
     "Moments": "classes counts covariance dim mean means n noise of of_batch of_codes unit within",

@@ -39,15 +39,12 @@ from wordbias.stereotypes.winogender import (
     stereotype_rows,
 )
 from wordbias.text_files import Source
+from wordbias.wordlists.attribute_files import CASES
+from wordbias.wordlists.groups import WordGroups
 
 Float = NDArray[np.float64]
-CASES = ("subject", "object", "possessive")
-SETS = {
-    "he": ("he", "him", "his"),
-    "she": ("she", "her", "her"),
-    "they": ("they", "them", "their"),
-    "xe": ("xe", "xem", "xyr"),
-}
+_PRONOUNS = WordGroups.load("pronouns:he,she,they,xe")
+SETS = dict(zip(_PRONOUNS.groups, _PRONOUNS.cases, strict=True))
 """Sets of pronouns: the forms of each case."""
 ALL, ONE_PERSON = "all", "one person"
 ACCURACY, GAP = "pronoun-accuracy", "pronoun-set-gap"

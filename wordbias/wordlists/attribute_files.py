@@ -13,6 +13,7 @@ from wordbias.wordlists.toml import (
     as_pairs,
     as_sets,
     as_table,
+    as_words,
     complain,
     packaged,
     read_toml,
@@ -36,6 +37,8 @@ ATTRIBUTES = {
     "pronouns": "she, he, they and xe, for sentences about one person",
 }
 """Built-in attributes, each with a short description."""
+CASES = ("subject", "object", "possessive")
+"""Cases of a pronoun, in their order in a file."""
 SUBJECT_KINDS = ("nouns", "pronouns", "names", "occupations")
 
 _KEYS = (
@@ -50,6 +53,7 @@ _KEYS = (
     "first_names",
     "grammatical_gender",
     "unmarked",
+    "cases",
 )
 _PAIR_KEYS = ("definitional", "equalise")
 _SET_KEYS = (*_PAIR_KEYS, "wider", "specific")
@@ -121,6 +125,7 @@ def read_groups(file: Traversable) -> dict[str, Any]:
         "unlisted": in_sets - listed,
         "grammatical_gender": _flag(file, tables, "grammatical_gender"),
         "unmarked": _unmarked(file, tables, groups),
+        "cases": _cases(file, tables, groups),
     }
 
 
@@ -143,6 +148,26 @@ def _unmarked(file: Traversable, tables: dict[str, Any], groups: Words) -> Words
     named = words_of(file, tables.get("unmarked", []), f"{file}: unmarked")
     refuse_unknown(dict.fromkeys(named), groups, f"{file}: unmarked")
     return named
+
+
+def _cases(file: Traversable, tables: Mapping[str, Any], groups: Words) -> tuple[Words, ...]:
+    """Read the pronouns of each group in the order of `CASES`; none without the table."""
+    where = f"{file}: [cases]"
+    lists = as_table(tables.get("cases"), where)
+    if not lists:
+        return ()
+    refuse_unknown(lists, groups, where)
+    found: list[Words] = []
+    for group in groups:
+        words = lists.get(group, [])
+        as_words(words, f"{where} {group}")
+        if len(words) != len(CASES):
+            raise WordbiasError(
+                f"{where} {group}: expected {len(CASES)} words, {', '.join(CASES)}, found "
+                f'{len(words)}; write, for example, {group} = ["they", "them", "their"]'
+            )
+        found.append(tuple(word.strip() for word in words))
+    return tuple(found)
 
 
 def _groups(file: Traversable, tables: dict[str, Any]) -> tuple[Words, tuple[Words, ...]]:

@@ -60,6 +60,8 @@ class WordGroups:
     grammatical_gender: bool = False
     # groups whose words say no more of a person than "a person" does, such as *they*
     unmarked: Words = ()
+    # pronouns of each group: subject, object, possessive; none where the words are no pronouns
+    cases: tuple[Words, ...] = field(default=(), repr=False)
 
     @property
     def in_memory(self) -> bool:
@@ -72,7 +74,8 @@ class WordGroups:
 
         The file has a table ``[groups]`` with two lists of words or more. It may have ``name``,
         ``source``, ``first_names = true``, ``grammatical_gender = true``, ``specific = [...]`` and
-        ``unmarked = [...]``, some of the groups.
+        ``unmarked = [...]``, some of the groups. Groups of pronouns have a table ``[cases]`` with
+        the subject, the object and the possessive of each: ``they = ["they", "them", "their"]``.
         A table ``[sets]`` may have ``definitional``, ``equalise`` and ``wider``, lists of lists
         with one word of each group. With two groups the table may be called ``[pairs]``, and there
         may be ``direction = [a, b]``. Tables ``[subjects.nouns]``, ``[subjects.names]``, … with a
@@ -129,6 +132,7 @@ class WordGroups:
             direction=direction,
             subjects=subjects,
             unmarked=tuple(name for name in names if name in self.unmarked),
+            cases=tuple(self.cases[i] for i in places) if self.cases else (),
         )
 
     def two_by_two(self) -> list[Self]:
@@ -176,6 +180,8 @@ class Attribute:
         The nouns of the language have a grammatical gender; reports then say what that means.
     unmarked : tuple of str
         Groups whose words say no more of a person than "a person" does, such as *they*.
+    cases : tuple of tuples of str
+        Pronouns of each group: subject, object and possessive; empty if the words are no pronouns.
 
     Examples
     --------
@@ -197,6 +203,7 @@ class Attribute:
     unlisted: frozenset[str] = frozenset()
     grammatical_gender: bool = False
     unmarked: Words = ()
+    cases: tuple[Words, ...] = ()
 
     def __repr__(self) -> str:
         sizes = [
