@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from wordbias.contextual.audit.texts import AuditTexts
 from wordbias.functions.report import Page
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import Settings, encode
+from wordbias.models.text_encoders import open_text_encoder
 from wordbias.wordlists.groups import load_attribute
 from wordbias.wordlists.model_sentences import ModelSentences, forms
 
@@ -108,6 +110,42 @@ def test_queries_are_those_about_the_groups_and_every_two_of_them() -> None:
     assert [age.alternative(query) for query in age.queries] == ["greater", "two-sided"]
 
 
+@pytest.mark.parametrize("groups", ["pronouns", "pronouns:they,he", "own"])
+def test_sentences_about_pronouns_differ_in_the_pronoun_alone(tmp_path: Path, groups: str) -> None:
+    """No verb agrees, and each version is that of *they* with the pronoun exchanged."""
+    own = ("[cases]", 'ze = ["ze", "zir", "zir"]', 'they = ["they", "them", "their"]')
+    if groups == "own":
+        forms = {"they": ["they", "them"], "ze": ["ze", "zir"]}
+        groups = str(write_groups(tmp_path / "own.toml", forms, *own))
+    texts, attribute = AuditTexts.load(groups), load_attribute(groups)
+    cases = dict(zip(attribute.groups, attribute.cases, strict=True))
+    assert not {one.name for one in texts.fit} & {one.name for one in texts.measured}
+    agreeing = {"was", "were", "is", "are", "am", "has", "have", "does", "do"}
+    for some, least in ((texts.fit, 24), (texts.measured, 50)):
+        versions: dict[str, dict[str, list[str]]] = {}
+        for one in some:
+            versions.setdefault(one.name, {})[one.group] = one.text.lower().split()
+        assert len(versions) >= least
+        used = Counter[str]()
+        for of in versions.values():
+            assert [*of] == [*attribute.groups]
+            (place,) = {i for i, word in enumerate(of["they"]) if word in cases["they"]}
+            case = cases["they"].index(of["they"][place])
+            used[case] += 1
+            for group, words in of.items():
+                assert words == [
+                    cases[group][case] if i == place else word for i, word in enumerate(of["they"])
+                ]
+                assert not agreeing & {*words}
+        assert min(used[case] for case in range(3)) >= least // 3
+    everything = texts.all()
+    assert {one.text for one in (*texts.fit, *texts.measured)} <= {*everything}
+    assert {text for some in texts.alike.values() for pair in some for text in pair} <= {
+        *everything
+    }
+    assert {"they and one person", "they and several people"} <= {*texts.alike}
+
+
 def test_gender_is_what_it_was_without_groups() -> None:
     one, other = AuditTexts.load(), AuditTexts.load("gender")
     assert one.all() == other.all()
@@ -122,7 +160,6 @@ def test_gender_is_what_it_was_without_groups() -> None:
         ("ethnicity:white,black,green", (), "no group 'green'"),
         ("ethnicity:white", (), "expected two different groups, found white"),
         ("nosuch", (), "'nosuch'"),
-        ("pronouns", (), "for they and xe call wordbias retrieval"),
         ({"a": ["x", "y"]}, (), "expected two groups"),
         ({"a": ["ant", "bee"], "b": ["Ant", "cat"]}, (), "'Ant' in both"),
         ({"a": list("abcdefgh"), "b": list("ijklmnop")}, (), "a has 8 different words"),
@@ -130,6 +167,11 @@ def test_gender_is_what_it_was_without_groups() -> None:
             {"a": [f"x{i}" for i in range(19)], "b": [f"y{i}" for i in range(19)]},
             ("first_names = true",),
             "a has 19 first names, 19 of them in no association test; expected 20 or more",
+        ),
+        (
+            {"a": ["ze", "zir"], "b": ["ey", "em"]},
+            ("[subjects.pronouns]", 'a = ["Ze"]', 'b = ["Ey"]'),
+            "for fitting; give groups of pronouns a table [cases] in their file",
         ),
         ({"a": ["mosque", "mosques"] * 9, "b": list("abcdefghi")}, (), "a has 1 different"),
     ],
@@ -247,12 +289,65 @@ def test_groups_of_words_have_their_tests_and_an_adapter(tmp_path: Path, cli: Cl
     assert adapter.facts["classes"].keys() == {"christian", "muslim"}
 
 
+@pytest.mark.slow
+def test_pronouns_of_any_number_have_an_audit_and_an_adapter(tmp_path: Path, cli: Cli) -> None:
+    folder = planted_encoder.write_folder(tmp_path / "pronouns", groups="pronouns")
+    page = wb.audit(folder, groups="pronouns", methods=["hard"], skip=["untrained"])
+    (read,) = of(page, "best-probe", stage="before", layer=3)
+    assert (read.details["neutral"], read.details["set"]) == (0.25, "sentences")
+    assert read.value > 0.9
+    assert read.details["groups"] == len({one.name for one in AuditTexts.load("pronouns").measured})
+    (after,) = of(page, "ridge-probe", stage="hard", layer=3)
+    assert after.details["change_high"] < 0
+    pairs = ["she/he", "she/they", "she/xe", "he/they", "he/xe", "they/xe"]
+    for measure in ("pronoun-stereotype", "pronoun-gap", "seat"):
+        rows = of(page, measure, stage="before", layer=3)
+        assert [row.details["set"] for row in rows] == pairs
+    for row in of(page, "pronoun-stereotype", stage="before", layer=3):
+        assert row.value == pytest.approx(_by_scipy(folder, row.details["set"]), abs=1e-6)
+    said = "\n".join(page.heading)
+    assert "The pronoun can be read from sentences that state it, which is no bias" in said
+    assert re.search(r"several .* “they …” [01]\.\d\d and [01]\.\d\d", said)
+    assert (
+        "best probe" not in said.partition("The pronoun can")[0]
+    )  # does not say that it is biased
+    assert not of(page, "ceat")
+    assert "the first pronoun" in page.page()
+    done = cli("project", folder, "--groups", "pronouns:they,he", "-o", tmp_path / "a.adapter")
+    assert done.code == 0, done.err
+    assert wb.load(tmp_path / "a.adapter").facts["classes"].keys() == {"they", "he"}
+
+
+def _by_scipy(folder: Path, pair: str) -> float:
+    """Return the correlation of occupations' leans between two pronouns, made by hand."""
+    from scipy.stats import spearmanr
+
+    lists, encoder = ModelSentences.load(), open_text_encoder(folder)
+
+    def units(subject: str) -> Any:
+        texts = [one.replace("{subject}", subject) for one in lists.measured]
+        x = encoder.encode(texts).astype(float)
+        return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+    first, second = (units(word.capitalize()) for word in pair.split("/"))
+    leans = [float((units(f"The {one}") * (first - second)).sum()) for one in lists.women]
+    return float(spearmanr(leans, list(lists.women.values())).statistic)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         (("--groups", "age", "--methods", "misp-pairs"), "misp-pairs: is fitted to pairs of"),
         (("--groups", "age", "--methods", "tokens@1"), "tokens@1: is fitted to pairs of"),
-        (("--groups", "age", "--skip", "pronouns"), "part 'pronouns': is about gender"),
+        (
+            ("--groups", "age", "--skip", "pronouns"),
+            "'pronouns': is not measured with --groups age",
+        ),
+        (
+            ("--groups", "pronouns", "--skip", "ceat"),
+            "'ceat': is not measured with --groups pronouns",
+        ),
+        (("--groups", "pronouns", "--methods", "misp-pairs"), "misp-pairs: is fitted to pairs of"),
         (("--groups", "gender-fr"), "gender-fr: its words are not English"),
     ],
 )

@@ -178,7 +178,10 @@ class Refusing:
         ({"snli": "x.jsonl"}, r"^snli= needs the model itself"),
         ({"dims": 3}, r"^dims= is for vectors, and Refusing is a model"),
         ({"skip": ["gipe"]}, "part 'gipe': expected some of probe"),
-        ({"skip": ["pronouns"], "groups": "age"}, "part 'pronouns': is about gender"),
+        (
+            {"skip": ["pronouns"], "groups": "age"},
+            "part 'pronouns': is not measured with",
+        ),
         ({"read_vectors": np.eye(3)}, "read_vectors=: holds the vectors of a model; give no other"),
         ({"write_texts": "x.jsonl"}, r"^embeddings= is for an audit"),
     ],

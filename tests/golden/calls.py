@@ -418,6 +418,13 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
+        "audit-model-pronouns-json",
+        "audit all-MiniLM-L6-v2 --groups pronouns:she,they"
+        " --skip probe,untrained --methods hard -o page.json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
         "seat-json",
         "seat all-MiniLM-L6-v2 --query 7,angry-black-woman-b --format json",
         ENCODER,

@@ -174,7 +174,7 @@ def audit(
         Give the chance level of each value: along axes unrelated to the attribute.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
-        For a model any number of groups, in English: ethnicity, religion:A,B,C.
+        For a model any number of groups, in English: ethnicity, pronouns, religion:A,B,C.
     vocab : path or sequence of str, optional
         Neutral words to average over, one per line; or published: the frequent words in none of the
         published lists (wordbias fetch bolukbasi-lists gn-glove-lists).  [default: the frequent
@@ -202,8 +202,9 @@ def audit(
     The page can be mailed and printed, and needs no installed software. No other file is written.
 
     For a model the page has the gender of first names by layer, association tests (SEAT and CEAT),
-    occupations between she and he, and the pronoun that a decoder expects. The last two are about
-    gender only. It compares projections of the vectors that the head or pooling reads with
+    occupations between she and he, and the pronoun that a decoder expects. Of other groups the last
+    two are left out, and with ``groups`` pronouns occupations stand between every two of them. It
+    compares projections of the vectors that the head or pooling reads with
     projections inside the model, and shows what each costs. The best of several tuned probes,
     tested on names that it has not seen, judges what a projection leaves. This takes about a fifth
     of the time.

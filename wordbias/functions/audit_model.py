@@ -217,16 +217,16 @@ def audit_model(
 
 
 def check_parts(skip: Sequence[str], texts: AuditTexts) -> None:
-    """Refuse to leave out a part that there is not, or that is about gender only."""
-    from wordbias.contextual.audit.measure import OF_GENDER, PARTS
+    """Refuse to leave out a part that there is not, or that is not measured of the groups."""
+    from wordbias.contextual.audit.measure import PARTS
 
     if unknown := [part for part in skip if part not in PARTS]:
         raise WordbiasError(
             f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
         )
-    if not texts.of_gender and (strange := [one for one in OF_GENDER if one in skip]):
+    if strange := [one for one in texts.without if one in skip]:
         raise WordbiasError(
-            f"part {strange[0]!r}: is about gender, and not measured with --groups; leave it out"
+            f"part {strange[0]!r}: is not measured with --groups {texts.attribute}; leave it out"
         )
 
 
@@ -246,6 +246,11 @@ def not_of_gender(texts: AuditTexts) -> list[str]:
     """Note what is measured of gender only."""
     if texts.of_gender:
         return []
+    if "pronouns" not in texts.without:
+        return [
+            f"{texts.attribute}: not measured: words in their sentences (CEAT), and the pronoun "
+            "that a decoder expects, which wordbias audit without --groups measures"
+        ]
     return [
         f"{texts.attribute}: not measured, as they are about gender: occupations between she and "
         "he, and the pronoun that a decoder expects"

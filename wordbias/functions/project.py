@@ -150,9 +150,10 @@ def project(
         With ``texts``: maximum number of rows; with ``sent_debias``: number of sentence pairs to
         draw from the text.  [default: all texts; 5000 pairs]
     groups : name, path or mapping, optional
-        Groups to remove, of any number: ethnicity, religion, age, religion:A,B, … or a TOML file.
-        The removal is fitted to sentences with their words, those that wordbias audit fits to. With
-        ``sent_debias``: two groups whose pairs of words are swapped.  [default: gender]
+        Groups to remove, of any number: ethnicity, religion, age, pronouns, religion:A,B, … or a
+        TOML file. The removal is fitted to sentences with their words, those that wordbias audit
+        fits to. With ``sent_debias``: two groups whose pairs of words are swapped.  [default:
+        gender]
     head : str, optional
         Head to load.  [default: the one that the model has]
     setting : str, optional

@@ -33,6 +33,8 @@ QUALITY = ("similarity", "analogy")
 """Measures of quality."""
 OF_MODELS = (BEST, *PROBES, "pronoun-stereotype", "expected-pronoun-stereotype")
 """Main measures of a model; a projection should lower those beyond chance."""
+STATED = "sentences"
+"""Set of probes that read a pronoun off sentences that state it, which is no bias."""
 NEIGHBOURS_TITLE = "neighbours"
 COSTS = ("sentence-order-kept", "sentence-neighbours-kept", "perplexity-kept")
 """Shares that a projection of a model keeps."""
@@ -122,7 +124,7 @@ def _main_rows(before: Sequence[Row]) -> list[Row]:
     """Return the rows of the main measures whose values are worse than by chance."""
     if any("audit" in row.details for row in before):
         rows = [row for name in OF_MODELS for row in before if row.measure == name]
-        return [row for row in rows if _is_beyond(row)]
+        return [row for row in rows if _is_beyond(row) and row.details.get("set") != STATED]
     families = [family for family in FAMILIES if family.kind == "bias"]
     families = [
         family
@@ -177,6 +179,8 @@ def _column_row(firsts: Sequence[Row], before: Values, stage: str, rows: Sequenc
     unmeasured: list[str] = []
     for row in firsts:
         title, value = short_title(row.measure), after.get((row.measure, _variant(row)))
+        if sum(other.measure == row.measure for other in firsts) > 1:
+            title = f"{title}, {_variant(row)}"
         if value is None or row.value is None:
             unmeasured.append(title)
             continue

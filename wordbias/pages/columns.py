@@ -224,9 +224,11 @@ def capital(text: str) -> str:
 
 
 def short(line: Line) -> str:
-    """Return the short name of a measure, without its variant; of a model that in sentences."""
+    """Return the short name of a measure; of a model that in sentences, with two pronouns."""
     if given(line.any, "audit"):
-        return in_words(line.measure)
+        text = in_words(line.measure)
+        is_of_pair = FAMILY_OF[line.measure].key == "pronouns" and line.variant
+        return f"{text}, {line.variant}" if is_of_pair else text
     family = FAMILY_OF[line.measure]
     text = family.short if family.short in family.in_words else family.in_words or family.short
     return text if not text[1:].islower() else text[:1].lower() + text[1:]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from wordbias import verdicts
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
+from wordbias.methods.trade_off import STATED
 from wordbias.pages.columns import (
     COLUMN,
     LEFT,
@@ -19,6 +20,7 @@ from wordbias.verdicts import change, finds, interval, is_number
 
 BEFORE = "before"
 GENDER, NAMES = "gender", "first names"
+SIMILARITY = "sentence-similarity"
 COMPRESSION, ACCURACY, STEREOTYPE = "compression", "probe-accuracy", "pronoun-stereotype"
 EXPECTED, EXPECTED_GAP = "expected-pronoun-stereotype", "expected-pronoun-gap"
 SEAT, CEAT = "seat", "ceat"
@@ -50,7 +52,7 @@ class ModelRows:
     subject: str
     kind: str  # `encoder` or `decoder`
     attribute: str  # attribute of people that the audit is about
-    units: str  # kind of words whose groups are read: `first names` or `words`
+    units: str  # what the groups are read of: `first names`, `words`, or `sentences` with a pronoun
     rows: list[Found]
     stages: list[str]  # stages in their order, `before` first
     layers: list[int]  # layers that were measured before
@@ -66,7 +68,8 @@ class ModelRows:
         about = (str(row["attribute"]) for row in self.rows if given(row, "attribute"))
         self.attribute = next(about, GENDER)
         read = (str(row.get("set")) for row in self.rows if row["measure"] in (BEST, COMPRESSION))
-        self.units = next(read, NAMES)
+        of_pair = any(row["measure"] == STEREOTYPE and given(row, "set") for row in self.rows)
+        self.units = next(read, STATED if of_pair else NAMES)
 
     @property
     def has_layers(self) -> bool:
@@ -105,17 +108,26 @@ class ModelRows:
 
     @property
     def unseen(self) -> str:
-        """What a probe has not seen: ``names`` or ``words``."""
+        """What a probe has not seen: ``names``, ``words`` or ``sentences``."""
         return self.units.removeprefix("first ")
+
+    @property
+    def states(self) -> bool:
+        """Whether the sentences state what is read of them, a pronoun: that is no bias."""
+        return self.units == STATED
 
     @property
     def group(self) -> str:
         """What is read of a name or word: ``gender``, or the group of groups that were chosen."""
+        if self.states:
+            return "pronoun"
         return f"group ({self.attribute})" if "/" in self.attribute else self.attribute
 
     @property
     def sentences(self) -> str:
         """What is read off sentences: ``the gender of a first name``, and how they say it."""
+        if self.states:
+            return "The pronoun {} from {}sentences that state it, which is no bias"
         unit = self.units.removesuffix("s")
         how = "do not state it" if self.units == NAMES else "mention it"
         return f"The {self.group} of a {unit} {{}} from {{}}sentences that {how}"
@@ -140,7 +152,8 @@ class ModelRows:
     @property
     def main(self) -> list[Line]:
         """The main measures, each with its stages."""
-        return [line for line in self.lines(MAIN) if line.first]
+        measures = (STEREOTYPE,) if self.states else MAIN
+        return [line for line in self.lines(measures) if line.first]
 
 
 def models_of(rows: Sequence[Found]) -> list[ModelRows]:
@@ -151,7 +164,7 @@ def models_of(rows: Sequence[Found]) -> list[ModelRows]:
 
 def model_details(one: ModelRows) -> list[str]:
     """Say what the main measures of a model do not: of its layers, pronouns, and tests."""
-    return [*_readable(one), *_leans(one), *_associations(one)]
+    return [*_readable(one), *_leans(one), *_number(one), *_associations(one)]
 
 
 def _finds(row: Found | None) -> bool:
@@ -232,6 +245,8 @@ _LEANS = {
 
 def _leans(one: ModelRows) -> list[str]:
     """Say whether vectors, and the pronouns that a decoder expects, follow the share of women."""
+    if one.states:
+        return _leans_of_pairs(one)
     said = []
     for measure, forms in _LEANS.items():
         if (row := one.get(measure)) is not None:
@@ -241,6 +256,47 @@ def _leans(one: ModelRows) -> list[str]:
             beside = _one_pronoun(one.get(EXPECTED_GAP)) if measure == EXPECTED else ""
             said.append(f"{text} ({shown}).{beside}")
     return said
+
+
+def _leans_of_pairs(one: ModelRows) -> list[str]:
+    """Say between which two pronouns vectors follow the share of women."""
+    found, unclear = [], []
+    for name in one.sets(STEREOTYPE):
+        if (row := one.get(STEREOTYPE, name=name)) is not None:
+            nearer, other = name.split("/") if row["value"] > 0 else name.split("/")[::-1]
+            shown = f"({_value(row)}, chance {chance_range(row) or 'unknown'})"
+            if _finds(row):
+                found.append(f"to “{nearer} …” than to “{other} …” {shown}")
+            else:
+                unclear.append(f"{name} {shown}")
+    forms = (
+        ("The more women work in an occupation, the nearer its sentences lie {}.", found),
+        (
+            "Whether sentences about occupations follow the share of women cannot be told between "
+            "{}.",
+            unclear,
+        ),
+    )
+    said = [form.format(", ".join(texts)) for form, texts in forms if texts]
+    return [" ".join(said)] if said else []
+
+
+def _number(one: ModelRows) -> list[str]:
+    """Say how near pronouns are to one person and to several, where they are compared."""
+    ends, shown = (" and one person", " and several people"), []
+    for name in one.sets(SIMILARITY):
+        group = name.removesuffix(ends[0])
+        both = [one.get(SIMILARITY, name=f"{group}{end}") for end in ends]
+        if group != name and all(both):
+            of_one, several = (_value(row) for row in both if row is not None)
+            shown.append(f"“{group} …” {of_one} and {several}")
+    if not shown:
+        return []
+    return [
+        "Mean cosine with the same sentence about one person (“The guest …”) and about several "
+        f"(“The guests …”): {', '.join(shown)}. A pronoun that is nearer to several people is read "
+        "as a plural: what sets it apart from others is number, too, and not bias alone."
+    ]
 
 
 def _one_pronoun(gap: Found | None) -> str:
@@ -286,7 +342,7 @@ def _associations(one: ModelRows) -> list[str]:
         text = f"{query_text(seat)} (SEAT {value_text(seat, 2)}"
         text += f", p = {p:.2g}" if is_number(p) else ""
         text += f"; CEAT {value_text(ceat, 2)}" if ceat is not None else ""
-        key = _TESTS[clear, shown].format(one.attribute)
+        key = _TESTS[clear, shown].format("a difference" if one.states else one.attribute)
         if clear and shown and ceat is not None and ceat["value"] * seat["value"] < 0:
             key = "SEAT and CEAT contradict each other in"
         differ = differ or shown not in (None, clear)

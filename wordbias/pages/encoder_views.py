@@ -28,6 +28,7 @@ from wordbias.pages.encoder_answers import (
     PERPLEXITY,
     PERPLEXITY_KEPT,
     SEAT,
+    SIMILARITY,
     STEREOTYPE,
     ModelRows,
     is_of_model,
@@ -44,11 +45,10 @@ from wordbias.results import number
 from wordbias.rows import Found
 from wordbias.verdicts import interval, is_number
 
-MOVED, GAP, LEAN, SIMILARITY, SELECTIVITY = (
+MOVED, GAP, LEAN, SELECTIVITY = (
     "sentence-similarity-moved",
     "pronoun-gap",
     "pronoun-lean",
-    "sentence-similarity",
     "selectivity",
 )
 EXPECTED_SHARE, EXPECTED_LEAN = "expected-pronoun-share", "expected-pronoun-lean"
@@ -103,7 +103,7 @@ def _grids(models: Models, measures: Sequence[str], title: str) -> list[Grid]:
 
 def _glance(models: Models) -> Section:
     """Show the main measures and the costs, a column for each projection."""
-    measured = {row["measure"] for one in models for row in one.rows}
+    measured = {line.measure for one in models for line in one.main}
     main = [measure_title(measure) for measure in MAIN if measure in measured]
     lead = "Every column is measured on the same sentences; no projection was fitted on them."
     if main:
@@ -162,6 +162,8 @@ def _layers(models: Models) -> Section:
         if named == GENDER
         else f"The sentences about all groups are the same, but for the {what} in them."
     )
+    if models and models[0].states:
+        lead = "The sentences state the pronoun, and differ in it alone: to read it is no bias."
     lead += f" A probe is tested on {what} that it has not seen."
     method = (
         f"{family.description} {capital(what)} are never divided between training and test. "
@@ -205,12 +207,19 @@ def _occupations(models: Models) -> Section:
         "than to that about “he”."
     )
     section = _leans(models, "pronouns", "Occupations between she and he", shows)
-    title = "Correlation with the share of women, by layer"
+    title, towards = "Correlation with the share of women, by layer", "“she”"
+    if any(one.states for one in models):
+        towards = "the first pronoun"
     shows = (
-        "Rank correlation of the lean towards “she” with the percentage of women, before; 0, "
+        f"Rank correlation of the lean towards {towards} with the percentage of women, before; 0, "
         "dashed, is none. Bars: 95 % over occupations."
     )
-    figures = [x for one in models for x in _layer_figure(models, one, STEREOTYPE, title, shows)]
+    figures = [
+        x
+        for one in models
+        for name in one.sets(STEREOTYPE)
+        for x in _layer_figure(models, one, STEREOTYPE, title, shows, name)
+    ]
     return replace(section, figures=[*section.figures, *figures])
 
 
@@ -228,7 +237,8 @@ def _leans(models: Models, key: str, title: str, shows: str) -> Section:
     names = [measure.name for measure in family.measures]
     of_one = next(name for name in names if name.endswith("-lean"))
     measures = [name for name in names if name != of_one]
-    grids, figures = _grids(models, measures, "She and he"), []
+    of = "Every two pronouns" if any(one.states for one in models) else "She and he"
+    grids, figures = _grids(models, measures, of), []
     for one in models:
         leans: dict[str, dict[str, Found]] = {stage: {} for stage in [BEFORE, *one.columns]}
         for row in one.rows:

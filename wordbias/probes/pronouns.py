@@ -1,4 +1,4 @@
-"""Occupations between she and he: the pronoun whose sentence is nearer to that of an occupation.
+"""Occupations between two pronouns: that whose sentence is nearer to that of an occupation.
 
 The lean of an occupation is the mean over templates of
 

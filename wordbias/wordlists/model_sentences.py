@@ -13,6 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from wordbias.errors import WordbiasError
+from wordbias.wordlists.attribute_files import CASES
 from wordbias.wordlists.groups import FEWEST_NAMES, Attribute, WordGroups
 from wordbias.wordlists.queries import (
     Query,
@@ -32,10 +33,6 @@ ALIKE = 4
 """First letters that forms of one word have in common."""
 VALENCE = ("pleasant_8", "unpleasant_8")
 """Sets of words that are compared with the groups, two by two."""
-_REMEDY_OF_PRONOUNS = (
-    "for they and xe call wordbias retrieval with texts about them (an encoder), wordbias mab-eval "
-    "with pronouns:they,he (an NLI model), or wordbias likelihood with Winogender (a decoder)"
-)
 SUBJECT, WORD, SENTENCE = "{subject}", "{word}", "{sentence}"
 
 
@@ -47,7 +44,11 @@ class ModelSentences:
     measured: tuple[str, ...]
     # templates with `{sentence}`, one of `measured` without its full stop; a pronoun follows
     continued: tuple[str, ...]
+    # further templates for pronouns, also with `{object}` or `{possessive}`
+    pronouns_fit: tuple[str, ...]
+    pronouns_measured: tuple[str, ...]
     subjects: tuple[str, ...]  # subjects of sentences that say nothing about gender or work
+    number: tuple[Pair, ...]  # subjects that are one person, and the same for several
     mentions: tuple[str, ...]  # templates with `{word}`, a word of any kind
     unrelated: tuple[str, ...]  # sentences about no person, on different subjects
     paraphrases: tuple[Pair, ...]  # pairs of such sentences that say about the same
@@ -66,7 +67,10 @@ class ModelSentences:
             words("templates", "fit"),
             words("templates", "measured"),
             words("continued", "before_pronoun"),
+            words("pronouns", "fit"),
+            words("pronouns", "measured"),
             words("subjects", "neutral"),
+            as_pairs(tables["subjects"]["number"], f"{FILE}: subjects.number"),
             words("mentions", "words"),
             words("unrelated", "sentences"),
             as_pairs(tables["paraphrases"]["pairs"], f"{FILE}: paraphrases.pairs"),
@@ -77,6 +81,14 @@ class ModelSentences:
 def sentences_with(templates: Iterable[str], subject: str) -> list[str]:
     """Return the sentence of each template about a subject."""
     return [template.replace(SUBJECT, subject) for template in templates]
+
+
+def sentence_of_pronoun(template: str, cases: Sequence[str]) -> str:
+    """Return the sentence of a template about the person of a pronoun, given by its cases."""
+    text = template
+    for case, word in zip(CASES, cases, strict=True):
+        text = text.replace(f"{{{case}}}", word)
+    return text[:1].upper() + text[1:]
 
 
 def before_pronoun(lists: ModelSentences, subject: str) -> list[str]:
@@ -143,7 +155,7 @@ def halves(
             what = "first names" if names else "different words (mosque and mosques are one)"
             remedy = "write groups with more words into a TOML file, and give it to --groups"
             if [*attribute.subjects] == ["pronouns"]:
-                remedy = _REMEDY_OF_PRONOUNS
+                remedy = "give groups of pronouns a table [cases] in their file"
             raise WordbiasError(
                 f"{attribute.name}: {group} has {len(units)} {what}, {len(free)} of them in no "
                 f"association test; expected {fewest} or more, half of them in none: a model is "

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,6 @@ PARTS = ("probe", "untrained", "seat", "ceat", "pronouns", "likelihood")
 """Parts that can be left out."""
 OF_DECODERS = ("likelihood",)
 """Parts that only a decoder has."""
-OF_GENDER = ("pronouns",)
-"""Parts that are about gender only; of `likelihood` perplexity is left without it."""
 COLUMN = "column"
 CEAT_DRAWS = 1000
 
@@ -122,7 +121,7 @@ class Measuring:
     ) -> Audited:
         """Measure the model as it is, and after each method."""
         left_out = {*self.skip, "untrained", *(OF_DECODERS if self.decoder is None else ())}
-        left_out |= {*(() if self.reader.texts.of_gender else OF_GENDER)}
+        left_out |= {*self.reader.texts.without}
         parts = [part for part in PARTS if part not in left_out]
         total = 1 + len(methods) + (1 + len(methods)) * len(parts) + (untrained is not None)
         with progress("audit", total, "part") as bar:
@@ -159,7 +158,8 @@ class Measuring:
         pooled = reader.pooled(texts, reader.layers, path)
         layers = dict(zip(reader.layers, pooled, strict=True))
         layers[reader.last] = reader.finished(pooled[-1])
-        words = None if "ceat" in self.skip else reader.words(reader.layers)
+        without = "ceat" in (*self.skip, *reader.texts.without)
+        words = None if without else reader.words(reader.layers)
         places = {text: i for i, text in enumerate(texts)}
         bar.update(1)
         vectors = TextVectors(places, layers, reader.finished_words(words))
@@ -203,7 +203,7 @@ class Measuring:
         """Read the group of names or words off their sentences, at every layer that differs."""
         # Several probes read the last layer, which the verdict on a projection is about.
         texts, groups, names = self._measured()
-        units = self.reader.texts.units
+        units, blocks = self.reader.texts.units, self.reader.texts.blocks
         by_width: dict[int, list[int]] = {}
         for layer in sorted(stage.vectors.layers):
             if before is None or layer in before.readings:
@@ -212,7 +212,7 @@ class Measuring:
             vectors = np.stack([stage.vectors.take(layer, texts) for layer in layers])
             scales = None if before is None else [before.readings[i].scale for i in layers]
             try:
-                found = read_names(vectors, groups, names, scales=scales)
+                found = read_names(vectors, groups, names, blocks=blocks, scales=scales)
             except WordbiasError as error:  # too few sentences
                 few = str(error).partition(";")[0]  # without the remedy, which is for `probe`
                 self.notes.append(f"{stage.label}: compression was not measured: {few}")
@@ -224,18 +224,19 @@ class Measuring:
             about = {**stage.about, "layer": layer, "set": units}
             rows += reading.rows(self.subject, about, before=old, chance=old)
         last = stage.vectors.take(self.reader.last, texts)
-        stage.held_out = read_groups(last, groups, names, seed=self.seed)
+        stage.held_out = read_groups(last, groups, names, blocks=blocks, seed=self.seed)
         about = {**stage.about, "layer": self.reader.last, "set": units}
         first = None if before is None else before.held_out
         return [*rows, *stage.held_out.rows(self.subject, about, before=first)]
 
     def _measured(self) -> tuple[list[str], list[str], list[str]]:
-        """Return the sentences for measuring, the group of each, and the name or word in it."""
-        sentences = self.reader.texts.measured
+        """Return the sentences for measuring, with the group of each and what is one unit."""
+        # That is the name or word in it; a version of a template is a unit for itself.
+        sentences, blocks = self.reader.texts.measured, self.reader.texts.blocks
         return (
             [one.text for one in sentences],
             [one.group for one in sentences],
-            [one.name for one in sentences],
+            [one.name if blocks is None else one.text for one in sentences],
         )
 
     def _untrained(self, load: Callable[[], Encoder], before: Stage) -> list[Row]:
@@ -244,7 +245,7 @@ class Measuring:
             texts, groups, names = self._measured()
             layers = self.reader.layers
             vectors = Reader(load(), self.reader.texts).pooled(texts, layers, None)
-            found = read_names(vectors, groups, names)
+            found = read_names(vectors, groups, names, blocks=self.reader.texts.blocks)
         except WordbiasError as error:
             self.notes.append(f"an untrained {self.reader.kind} was not measured: {error}")
             return []
@@ -297,28 +298,32 @@ class Measuring:
         """Measure to which pronoun occupations are nearer."""
         texts, vectors = self.reader.texts, stage.vectors
         women = {name: float(share) for name, share in texts.sentences.women.items()}
-        n = len(texts.sentences.measured)
         rows = []
         for layer in stage.layers:
             occupations = vectors.grouped(layer, texts.occupations)
-            she, he = (vectors.units(layer, side) for side in (texts.she, texts.he))
+            pronouns = vectors.grouped(layer, texts.pronouns)
             if before is None:
                 subjects = vectors.grouped(layer, texts.subjects)
                 self.chance[layer] = Chance.of(occupations, subjects, women)
-            rows += Pronouns.of(occupations, she[:n], he[:n], women, seed=self.seed).rows(
-                self.subject,
-                {**stage.about, "layer": layer},
-                chance=self.chance.get(layer),
-                words=layer == self.reader.last,
-            )
+            for names, sides in zip(
+                combinations(texts.pronouns, 2), combinations(pronouns, 2), strict=True
+            ):
+                found = Pronouns.of(occupations, *sides, women, seed=self.seed)
+                of = {} if texts.of_gender else {"set": "/".join(names)}
+                rows += found.rows(
+                    self.subject,
+                    {**stage.about, "layer": layer, **of},
+                    chance=self.chance.get(layer),
+                    words=texts.of_gender and layer == self.reader.last,
+                )
         return [*rows, *self._similarities(stage)]
 
     def _similarities(self, stage: Stage) -> list[Row]:
-        """Measure how alike she and he, paraphrases, and unrelated sentences are."""
+        """Measure how alike sentences of two pronouns, paraphrases, and unrelated ones are."""
         texts, layer = self.reader.texts, self.reader.last
         lists = texts.sentences
         pairs = {
-            "she and he": list(zip(texts.she, texts.he, strict=True)),
+            **{name: list(some) for name, some in texts.alike.items()},
             "paraphrases": list(lists.paraphrases),
             "unrelated": list(zip(lists.unrelated[::2], lists.unrelated[1::2], strict=False)),
         }

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,6 +41,7 @@ from wordbias.wordlists.model_sentences import (
     halves_of_names,
     occupation_subject,
     queries_about,
+    sentence_of_pronoun,
     sentences_with,
     valence_queries,
 )
@@ -49,10 +51,12 @@ Float32 = NDArray[np.float32]
 Array = NDArray[np.float64]
 BATCH_TOKENS = 4096
 """Tokens of a batch; the sentences are short."""
-SHE, HE = "She", "He"
+SHE, HE = "she", "he"
 GENDER = "gender"
-NAMES, WORDS = "first names", "words"
-"""Kinds of words in the sentences of groups, which rows name as their set."""
+ONE, SEVERAL = "one person", "several people"
+"""Subjects in the singular and in the plural, beside a pronoun in a set of similarities."""
+NAMES, WORDS, SENTENCES = "first names", "words", "sentences"
+"""What probes of the sentences of groups have not seen, which rows name as their set."""
 _EVERY_TOKEN = ("mean", "last", "weighted-mean")
 """Kinds of pooling that a projection of every token changes as one of the text's vector."""
 
@@ -65,8 +69,8 @@ class Named:
     """A sentence of a group."""
 
     text: str
-    # the first name or the word in it, or the pair that it is a version of: what probes have not
-    # seen, and what is drawn again, with all its sentences
+    # the first name or the word in it, or the template that it is a version of: what probes have
+    # not seen, and what is drawn again, with all its sentences
     name: str
     group: str
 
@@ -77,20 +81,19 @@ class AuditTexts:
 
     attribute: str
     groups: tuple[str, ...]
-    units: str  # the kind of words in the sentences: `first names` or `words`
+    units: str  # the kind of `name` of the sentences: `NAMES`, `WORDS` or `SENTENCES`
     # sentences for fitting. Of gender they are in a female and a male version, one after the other:
     # the built-in pairs of `wordbias project`, and sentences about first names.
     fit: tuple[Named, ...]
     # sentences about other first names, or with other words, for measuring
     measured: tuple[Named, ...]
-    # sentences about each occupation; none if the audit is not about gender
+    # sentences about each occupation; none if the audit is not about gender or pronouns
     occupations: Mapping[str, Sequence[str]]
-    # the same sentences about the pronouns; those of the templates for fitting, in which no pronoun
-    # stands otherwise, follow
-    she: Sequence[str]
-    he: Sequence[str]
+    pronouns: Mapping[str, Sequence[str]]  # the same sentences about each pronoun
     # the same sentences about each subject that means no gender
     subjects: Mapping[str, Sequence[str]]
+    # pairs of sentences that differ in a pronoun, or in one person and several, by their set
+    alike: Mapping[str, Sequence[tuple[str, str]]]
     mentions: Mapping[str, Sequence[str]]  # sentences that mention a word of a query
     sentences: ModelSentences = field(repr=False)
     queries: tuple[Query, ...] = field(repr=False)
@@ -125,10 +128,11 @@ class AuditTexts:
                 for name in some
                 for text in sentences_with(lists.measured, name)
             ),
-            {one: sentences_with(lists.measured, occupation_subject(one)) for one in lists.women},
-            sentences_with((*lists.measured, *lists.fit), SHE),
-            sentences_with((*lists.measured, *lists.fit), HE),
+            _of_occupations(lists),
+            {one: sentences_with(lists.measured, one.capitalize()) for one in (SHE, HE)},
             {one: sentences_with(lists.measured, one) for one in lists.subjects},
+            # in the templates for fitting a pronoun stands here alone
+            _differing((*lists.measured, *lists.fit), {SHE: SHE, HE: HE}),
             _mentions(queries, lists),
             lists,
             queries,
@@ -137,6 +141,8 @@ class AuditTexts:
     @classmethod
     def _of_words(cls, attribute: Attribute | WordGroups) -> AuditTexts:
         """Make sentences about first names, or sentences that mention the words of groups."""
+        if attribute.cases:
+            return cls._of_pronouns(attribute)
         lists, queries = ModelSentences.load(), queries_about(attribute)
         templates = (lists.fit, lists.measured)
         if not attribute.first_names:  # few words: each is in all sentences, of one half alone
@@ -160,18 +166,74 @@ class AuditTexts:
             sentences(fit, templates[0]),
             sentences(measured, templates[1]),
             {},
-            [],
-            [],
+            {},
+            {},
             {},
             _mentions(queries, lists),
             lists,
             queries,
         )
 
+    @classmethod
+    def _of_pronouns(cls, attribute: Attribute | WordGroups) -> AuditTexts:
+        """Make sentences that are the same but for the pronoun of the person."""
+        # A probe cannot have seen other words than these, so it is tested on other sentences.
+        lists, cases = (
+            ModelSentences.load(),
+            dict(zip(attribute.groups, attribute.cases, strict=True)),
+        )
+
+        def sentences(templates: Sequence[str]) -> tuple[Named, ...]:
+            return tuple(
+                Named(sentence_of_pronoun(template, words), template, group)
+                for template in templates
+                for group, words in cases.items()
+            )
+
+        measured = sentences((*lists.measured, *lists.pronouns_measured))
+        units = [Unit(one.group, (one.text,)) for one in measured]
+        queries = valence_queries(attribute, units)
+        subjects = {group: words[0] for group, words in cases.items()}
+        alike = dict(_differing(lists.measured, subjects))
+        for group, word in subjects.items():
+            for number, side in zip((ONE, SEVERAL), zip(*lists.number, strict=True), strict=True):
+                alike[f"{group} and {number}"] = [
+                    pair for people in side for pair in _pairs(lists.measured, word, people)
+                ]
+        return cls(
+            attribute.name,
+            attribute.groups,
+            SENTENCES,
+            sentences((*lists.fit, *lists.pronouns_fit)),
+            measured,
+            _of_occupations(lists),
+            {
+                group: sentences_with(lists.measured, word.capitalize())
+                for group, word in subjects.items()
+            },
+            {one: sentences_with(lists.measured, one) for one in lists.subjects},
+            alike,
+            {**_mentions(queries, lists), **{one.text: [one.text] for one in measured}},
+            lists,
+            queries,
+        )
+
     @property
     def of_gender(self) -> bool:
-        """Whether the texts are the built-in ones about gender, with pronouns and in pairs."""
-        return bool(self.occupations)
+        """Whether the texts are the built-in ones about gender, with names and in pairs."""
+        return self.units == NAMES and bool(self.occupations)
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """Parts of an audit that these texts are not for."""
+        if self.units == SENTENCES:
+            return ("ceat",)
+        return () if self.of_gender else ("pronouns",)
+
+    @property
+    def blocks(self) -> list[str] | None:
+        """The template of each sentence for measuring, if all groups stand in each."""
+        return [one.name for one in self.measured] if self.units == SENTENCES else None
 
     def all(self) -> list[str]:
         """Return every text once."""
@@ -181,7 +243,13 @@ class AuditTexts:
         found += [one.text for one in self.measured]
         for group in (self.occupations, self.subjects, self.mentions):
             found += [text for some in group.values() for text in some]
-        return list(dict.fromkeys([*found, *self.she, *self.he, *lists.unrelated]))
+        found += [
+            text
+            for some in self.alike.values()
+            for side in zip(*some, strict=True)
+            for text in side
+        ]
+        return list(dict.fromkeys([*found, *lists.unrelated]))
 
     def alternative(self, query: Query) -> Alternative:
         """Return the alternative of a query's test: the order of two groups means nothing."""
@@ -195,6 +263,27 @@ class AuditTexts:
                 start = template.index(WORD)
                 found.append((word, text, (start, start + len(word))))
         return found
+
+
+def _of_occupations(lists: ModelSentences) -> dict[str, list[str]]:
+    """Return the sentences about each occupation."""
+    return {one: sentences_with(lists.measured, occupation_subject(one)) for one in lists.women}
+
+
+def _pairs(templates: Sequence[str], *subjects: str) -> list[tuple[str, str]]:
+    """Return the sentences of two subjects in each template."""
+    first, second = (sentences_with(templates, one[:1].upper() + one[1:]) for one in subjects)
+    return list(zip(first, second, strict=True))
+
+
+def _differing(
+    templates: Sequence[str], subjects: Mapping[str, str]
+) -> dict[str, list[tuple[str, str]]]:
+    """Return the pairs of sentences of every two groups, by their names."""
+    return {
+        f"{a} and {b}": _pairs(templates, subjects[a], subjects[b])
+        for a, b in combinations(subjects, 2)
+    }
 
 
 def _mentions(queries: Sequence[Query], lists: ModelSentences) -> dict[str, list[str]]:
