@@ -143,6 +143,21 @@ def test_a_slow_server_has_one_request_at_a_time(
     assert server.answered == MORE
 
 
+@pytest.mark.parametrize(
+    ("asked", "waits"),
+    [("0", [1, 2, 4, 8]), ("3", [3, 3, 4, 8]), ("100", [100, 100, 100, 100])],
+)
+def test_no_wait_is_shorter_than_usual_or_than_the_server_asks(
+    server: Server, monkeypatch: pytest.MonkeyPatch, asked: str, waits: list[float]
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(text_encoders, "FIRST_WAIT", 1.0)
+    monkeypatch.setattr(text_encoders.time, "sleep", slept.append)
+    server.always = Fault(429, b"{}", {"Retry-After": asked})
+    refused(server)
+    assert slept == waits
+
+
 def test_a_long_wait_is_left_to_the_user(server: Server) -> None:
     server.always = Fault(429, b"{}", {"Retry-After": "3600"})
     assert "asks to wait 3,600 seconds" in refused(server)

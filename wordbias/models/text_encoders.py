@@ -325,7 +325,7 @@ class AnsweringEncoder:
                 reason, wait, host = f"{type(error).__name__}: {first_line(error)}", None, False
                 if isinstance(error, _OF_CODE):
                     attempt = ATTEMPTS
-            wait = FIRST_WAIT * 2 ** (attempt - 1) if wait is None else wait
+            wait = max(FIRST_WAIT * 2 ** (attempt - 1), wait or 0.0)
             reason = without_secrets(reason)
             failed = f"{self.where}: {reason}" if host else f"{self.where} raised {reason}"
             if attempt == ATTEMPTS:
