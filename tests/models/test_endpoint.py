@@ -152,7 +152,7 @@ def test_no_wait_is_shorter_than_usual_or_than_the_server_asks(
 ) -> None:
     slept: list[float] = []
     monkeypatch.setattr(text_encoders, "FIRST_WAIT", 1.0)
-    monkeypatch.setattr(text_encoders.time, "sleep", slept.append)
+    monkeypatch.setattr("time.sleep", slept.append)
     server.always = Fault(429, b"{}", {"Retry-After": asked})
     refused(server)
     assert slept == waits

@@ -119,7 +119,8 @@ def encode(
     text_column : str, optional
         Name or number of the texts' column.
     columns : sequence of str, optional
-        Columns to keep as labels.  [default: those with at most 1,000 values]
+        Columns to keep as labels. That of the texts is kept, too, if it is named: audit
+        --read-vectors reads it.  [default: all but the texts with at most 1,000 values]
     where : mapping of str to str or sequence of str, optional
         Use only rows with this value; may be repeated.
     limit : int, optional
