@@ -241,3 +241,17 @@ def test_a_probe_states_its_own_share_and_its_interval() -> None:
     assert found.value == 0.8
     assert (found.details["low"], found.details["high"]) == (0.7, 0.9)
     assert "low" not in left(both("same", 0.3, 0.2, **CHANCE)).details
+
+
+def test_of_pronouns_that_are_stated_each_two_count_and_what_reads_them_does_not() -> None:
+    about = {"audit": "encoder", "layer": 6, "beyond_chance": True, "chance": 0.0}
+    found = left(
+        [
+            *both("best-probe", 1.0, 0.9, **about, set="sentences"),
+            *both("pronoun-stereotype", 0.5, 0.1, **about, set="she/he"),
+            *both("pronoun-stereotype", -0.8, 0.4, **about, set="she/they"),
+        ]
+    )
+    assert found.value == pytest.approx(0.5)
+    assert [*found.details["of"].values()] == [pytest.approx(0.2), pytest.approx(0.5)]
+    assert [name.rpartition(", ")[2] for name in found.details["of"]] == ["she/he", "she/they"]

@@ -135,6 +135,25 @@ def test_occupations_lean_if_the_interval_and_chance_are_left() -> None:
         assert "cannot be told" in said(rows)
 
 
+def test_a_stated_pronoun_is_read_without_bias_and_occupations_lean_between_two() -> None:
+    stated = [read(1.0, set="sentences"), compression(9.0, set="sentences")]
+    alone = [*stated, stereotype(0.1, set="she/he"), stereotype(-0.1, set="they/he")]
+    found = said(alone)
+    assert "Not shown: none of 2 measures" in found
+    assert "The pronoun can be read from sentences that state it, which is no bias" in found
+    assert "cannot be told between she/he (0.10, chance −0.40 to 0.40), they/he (−0.10" in found
+    assert "The more women" not in found
+    leaning = said([*stated, stereotype(0.6, set="she/he"), stereotype(-0.6, set="she/they")])
+    assert "women, she/he 0.600" in leaning
+    assert "to “she …” than to “he …” (0.60, chance −0.40 to 0.40), to “they …” than" in leaning
+    near = [
+        row("sentence-similarity", value, set=f"they and {people}")
+        for people, value in (("one person", 0.5), ("several people", 0.75))
+    ]
+    assert "(“The guests …”): “they …” 0.50 and 0.75. A pronoun" in said([*alone, *near])
+    assert "SEAT does not show a difference in x/y" in said([*alone, seat(0.2, 0.5)])
+
+
 @pytest.mark.parametrize(
     ("p", "low", "text"),
     [
