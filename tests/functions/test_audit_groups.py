@@ -307,7 +307,7 @@ def test_pronouns_of_any_number_have_an_audit_and_an_adapter(tmp_path: Path, cli
         assert row.value == pytest.approx(_by_scipy(folder, row.details["set"]), abs=1e-6)
     said = "\n".join(page.heading)
     assert "The pronoun can be read from sentences that state it, which is no bias" in said
-    assert re.search(r"several .* “they …” [01]\.\d\d and [01]\.\d\d", said)
+    assert re.search(r"several .* “they …” [01]\.\d{3} and [01]\.\d{3}", said)
     assert (
         "best probe" not in said.partition("The pronoun can")[0]
     )  # does not say that it is biased

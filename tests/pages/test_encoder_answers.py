@@ -150,7 +150,7 @@ def test_a_stated_pronoun_is_read_without_bias_and_occupations_lean_between_two(
         row("sentence-similarity", value, set=f"they and {people}")
         for people, value in (("one person", 0.5), ("several people", 0.75))
     ]
-    assert "(“The guests …”): “they …” 0.50 and 0.75. A pronoun" in said([*alone, *near])
+    assert "(“The guests …”): “they …” 0.500 and 0.750. A pronoun" in said([*alone, *near])
     assert "SEAT does not show a difference in x/y" in said([*alone, seat(0.2, 0.5)])
 
 

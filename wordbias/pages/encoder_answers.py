@@ -288,7 +288,7 @@ def _number(one: ModelRows) -> list[str]:
         group = name.removesuffix(ends[0])
         both = [one.get(SIMILARITY, name=f"{group}{end}") for end in ends]
         if group != name and all(both):
-            of_one, several = (_value(row) for row in both if row is not None)
+            of_one, several = (f"{row['value']:.3f}" for row in both if row is not None)
             shown.append(f"“{group} …” {of_one} and {several}")
     if not shown:
         return []
