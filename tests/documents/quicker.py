@@ -114,6 +114,8 @@ def _instead(command: str, given: Collection[str]) -> dict[str, str]:
     instead = dict(known.get(command, {}))
     if command == "sweep" and "--task" in given:
         instead = {"--jobs": "1", "--drop": "0.5", "--null": "1"}
+    if command == "audit" and "pronouns" in given:
+        instead["--skip"] = "probe,untrained"  # that of words is not measured
     if command == "mab-eval" and "parity" in given:
         instead["--lists"] = "lists/"
     if "--jobs" in given:
