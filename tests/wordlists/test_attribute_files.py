@@ -126,6 +126,10 @@ def test_lists_may_be_in_another_file(write):
         (GROUPS + "[cases]\nyoung = 'it'", r"\[cases\] young: expected a list of words"),
         (GROUPS + "[cases]\nyoung = ['a', 'b']", r"\[cases\] young: expected 3 words, subject, ob"),
         (GROUPS + "[cases]\nyoung = ['a', 'b', 'b']", r"\[cases\] old: expected 3 words.*found 0"),
+        (
+            GROUPS + "[cases]\nyoung = ['a', 'b', 'c']\nold = ['d', 'B', 'e']",
+            r"\[cases\] object: expected groups without a common word, found 'B' in both; remove",
+        ),
         ("name = 3\n" + GROUPS, r"name: expected a text, found a number; write name = "),
         ("name = ''\n" + GROUPS, r"name: expected a text, found the text ''"),
         ("names = 'x'\n" + GROUPS, r"unknown key 'names'; expected one of name, .*: rename"),

@@ -167,6 +167,8 @@ def _cases(file: Traversable, tables: Mapping[str, Any], groups: Words) -> tuple
                 f'{len(words)}; write, for example, {group} = ["they", "them", "their"]'
             )
         found.append(tuple(word.strip() for word in words))
+    for case, forms in zip(CASES, zip(*found, strict=True), strict=True):
+        refuse_common(((word,) for word in forms), f"{where} {case}")
     return tuple(found)
 
 
