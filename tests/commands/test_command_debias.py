@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,16 +55,10 @@ def _rounding(embedding: Embedding) -> float:
     return embedding.dim * float(np.finfo(np.float32).eps) * longest
 
 
-@pytest.fixture(scope="module")
-def written(few: Embedding, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("few") / "few.txt"
-    few.save(path)
-    return path
-
-
 @pytest.fixture
-def text(written: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(written, tmp_path))
+def text(few: Embedding, tmp_path: Path) -> Path:
+    few.save(tmp_path / "few.txt")
+    return tmp_path / "few.txt"
 
 
 def _needs(name: str) -> None:

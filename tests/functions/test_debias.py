@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +29,10 @@ def few() -> Embedding:
     return sample.subset([*sample.words[:1000], *listed, "nurse"]).renamed("few")
 
 
-@pytest.fixture(scope="module")
-def written(few: Embedding, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("few") / "few.txt"
-    few.save(path)
-    return path
-
-
 @pytest.fixture
-def text(written: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(written, tmp_path))
+def text(few: Embedding, tmp_path: Path) -> Path:
+    few.save(tmp_path / "few.txt")
+    return tmp_path / "few.txt"
 
 
 def _rows(made: Embedding) -> Any:
