@@ -448,10 +448,12 @@ def test_few_values_keep_one_and_the_components_that_there_are() -> None:
     x, y = rows(d=3)
     assert MHD().fit(x, y).fitted_.steps[0].subspace.dims == 2
     x[:, 1:] = 1.0
-    assert MHD().fit(x, y).fitted_.steps[0].subspace.dims == 1
+    with pytest.warns(WordbiasWarning, match="MHD: every direction in which the rows vary"):
+        assert MHD().fit(x, y).fitted_.steps[0].subspace.dims == 1
     with pytest.raises(ValueError, match=r"1 feature\(s\)"):
         MHD().fit(x[:, :1], y)
-    flat = MISP().fit(x[:, :1], y)
+    with pytest.warns(WordbiasWarning, match="MISP: every direction in which the rows vary"):
+        flat = MISP().fit(x[:, :1], y)
     assert flat.fitted_.steps[0].subspace.dims == 1
 
 

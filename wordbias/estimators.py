@@ -334,11 +334,14 @@ class Method(_Words, _Rows):
                 f"{name}: all {len(x)} labels are the same, one class; expected two or more"
             )
         fitted = fit_rows(self._name, x, labels.astype(np.intp), arguments_of(self._configured()))
-        for note in fitted.warnings:
-            warn(f"{name}: {note}", WordbiasWarning, stacklevel=4)
+        self._warn(fitted)
         self._keep(fitted, _origin(len(x), x.shape[1]))
         self.classes_ = classes
         return self
+
+    def _warn(self, fitted: Fitted) -> None:
+        for note in fitted.warnings:
+            warn(f"{type(self).__name__}: {note}", WordbiasWarning, stacklevel=5)
 
     def _fit_moments(self, moments: Sequence[Moments]) -> Self:
         self._check_takes_rows()
@@ -353,6 +356,7 @@ class Method(_Words, _Rows):
         self._check_takes_rows()
         fitted = fit_labelled(self._name, rows, arguments_of(self._configured()))
         dim = rows.take(np.zeros(1, np.intp)).shape[1]
+        self._warn(fitted)
         self._keep(fitted, _origin(int(rows.there.sum()), dim))
         if len(rows.labels) == 1:
             self.classes_ = np.array(rows.label.classes)

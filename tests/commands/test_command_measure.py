@@ -475,6 +475,8 @@ def test_a_rotation_without_rounding_changes_no_deterministic_measure(
         ("--only midb --sembias x", 2, "--sembias is for sembias, but only midb is measured"),
         ("--words nurse --direction pca", 2, "but only single words is measured"),
         ("nowhere.txt", 1, "nowhere.txt"),
+        ("nowhere.txt --sembias other", 1, "other: cannot be read as SemBias"),  # first
+        ("nowhere.txt --vocab other", 1, "other: "),
     ],
 )
 def test_a_failure_is_one_line(

@@ -19,6 +19,8 @@ from sklearn.svm import LinearSVC
 
 import wordbias as wb
 from wordbias import LEACE, Attribute, Embedding, WordbiasError
+from wordbias.calls import WordbiasWarning
+from wordbias.labelled import Labelled
 from wordbias.methods import inlp
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.fitted import Fitted
@@ -517,3 +519,24 @@ def test_rows_of_another_width_are_refused(step: Erasure) -> None:
 def test_factors_that_do_not_fit_are_refused(left: Any, right: Any, bias: Any) -> None:
     with pytest.raises(WordbiasError, match="expected factors of shapes"):
         Erasure(np.ones(left), np.ones(right), np.ones(bias))
+
+
+@pytest.mark.parametrize("cls", [LEACE, wb.MHD, wb.Hard, wb.INLP])
+def test_a_method_after_which_rows_differ_by_rounding_says_so(cls: Any) -> None:
+    """A file of them is refused; three classes of the same rows leave a direction."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(200) % 4
+    x = (rng.normal(size=(4, 3)) * 3)[codes] + rng.normal(size=(200, 3))
+    x = np.hstack([x, x @ rng.normal(size=(3, 2))])  # of five columns three are independent
+    method = cls._name
+    with pytest.warns(WordbiasWarning, match=f"{cls.__name__}: every direction in which the"):
+        after = cls().fit(x, codes).transform(x)
+    if cls is not wb.Hard:  # it brings rounding to length one
+        assert np.ptp(after, axis=0).max() <= 1e-8 * np.ptp(x, axis=0).max()
+    with pytest.warns(WordbiasWarning, match=f"{cls.__name__}: every direction in which the"):
+        cls().fit(Labelled.of(x, codes.astype(str)))
+    with pytest.raises(WordbiasError, match=f"{method}: every direction.* nothing is left"):
+        wb.erase(x, codes, methods=method)
+    three = codes < 3
+    assert LEACE().fit(x[three], codes[three]).transform(x).std() > 0.1
+    assert wb.erase(x[three], codes[three], methods="leace").report.rows

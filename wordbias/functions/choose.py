@@ -153,6 +153,7 @@ def choose(
     attribute = Attribute.load(groups)
     to_fit = None if groups is None else attribute
     given, specific = vocabulary_of(vocab, attribute)
+    questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
     options = reading()
     whole = open_subject(embedding, options, output=output, whole=True).embedding
     task = make_task(
@@ -161,7 +162,7 @@ def choose(
         choose_vocabulary([whole], attribute, given, strict=strict_vocab, specific=specific),
         attribute,
         fitted_to=to_fit,
-        sembias=SemBias.load(located(os.fspath(sembias))) if sembias else None,
+        sembias=questions,
         sets=tests,
         seed=seed,
     )

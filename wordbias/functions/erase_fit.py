@@ -18,7 +18,7 @@ from wordbias.formats.rows import MapByRow
 from wordbias.labelled import CellsLike, Label, Labelled, LabelsLike, Places
 from wordbias.methods import density_matching, qleace
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.rows import fit_moments, fit_rows
+from wordbias.methods.rows import NOTHING_LEFT, fit_moments, fit_rows, nothing_left, taken
 from wordbias.moments import Moments
 from wordbias.splits import TEST, TRAIN, Folds
 
@@ -120,10 +120,10 @@ class Parts:
                         f"{self.labelled.name}: {method} found no classifier better than chance: "
                         "there is nothing to erase; are they debiased already?"
                     )
-                if density_matching.NOTHING_LEFT in found[-1].warnings:
+                if nothing_left(found[-1], taken(self.labelled, np.flatnonzero(self.fitting))):
                     raise WordbiasError(
-                        f"{self.labelled.name}: {method}: {density_matching.NOTHING_LEFT}; erase "
-                        "fewer classes, or give vectors of more dimensions"
+                        f"{self.labelled.name}: {method}: {NOTHING_LEFT}; erase fewer classes, or "
+                        "give vectors of more dimensions"
                     )
             except WordbiasError as error:
                 if not fold:

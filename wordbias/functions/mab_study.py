@@ -266,6 +266,7 @@ def mab_study(
             _check_draws(option, count, seed)
     read_options, workers = reading(), Workers(how.jobs, how.backend)
     attribute = Attribute.load(groups)
+    questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
     opened = open_arms(embeddings, seed, read_options, None if groups is None else attribute)
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import arms, study
@@ -296,7 +297,7 @@ def mab_study(
         half,
         None if test is None else read_named(load_pairs, "--test", test),
         names_of(only) or STANDARD,
-        SemBias.load(located(os.fspath(sembias))) if sembias else None,
+        questions,
         find_sets(*map(located, places)) if places else (),
         attribute,
         centre=centred,

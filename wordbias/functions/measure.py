@@ -172,11 +172,12 @@ def measure(
     _check_numbers(clustered, thetas)
     if seed_lists is not None:
         refuse_no_redraws(families)
+    attribute = Attribute.load(groups)
+    given, specific = vocabulary_of(vocab, attribute)
+    questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
     read_options = reading()
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
     before = None if original is None else open_subject(original, read_options)
-    attribute = Attribute.load(groups)
-    given, specific = vocabulary_of(vocab, attribute)
     panels = make_panels(
         [subject.embedding for subject in subjects],
         None if before is None else before.embedding,
@@ -189,7 +190,7 @@ def measure(
         centre=centre or as_published,
         weights=weights,
         by_projection=by_projection or as_published,
-        sembias=SemBias.load(located(os.fspath(sembias))) if sembias else None,
+        sembias=questions,
         clustered=clustered,
         thetas=thetas,
         neighbours=neighbours,

@@ -35,15 +35,12 @@ WIDTHS = (1.0, 0.25)
 _STEPS, _BATCH, _RATE = 300, 512, 0.1
 _MOMENTUM, _SCALE = 0.9, 0.99
 _SMALLEST = 1e-8
-NOTHING_LEFT = (
-    "the means of the classes differ in every direction in which the rows vary: nothing is left"
-)
 
 
 def fit_rows(
     x: NDArray[np.floating[Any]], labels: Sequence[Integers], settings: Mapping[str, Any]
 ) -> tuple[tuple[Projection, ...], tuple[str, ...]]:
-    """Fit a projection to rows and their classes, label after label; return it with warnings."""
+    """Fit a projection to rows and their classes, label after label; return it without warnings."""
     rows: Matrix = x.astype(np.float64)
     steps = []
     for codes in labels:
@@ -55,7 +52,7 @@ def fit_rows(
         )
         steps.append(Projection(Subspace(basis, np.ones(len(basis))), hard=True))
         if len(basis) == x.shape[1]:
-            return tuple(steps), (NOTHING_LEFT,)
+            break  # nothing is left
         rows = steps[-1](rows)
     return tuple(steps), ()
 

@@ -38,7 +38,8 @@ from wordbias.moments import Moments, constant_coordinates, numbered
 from wordbias.wordlists import Attribute, WordGroups
 
 METHODS = ("leace", "orth")
-_SMALLEST = 1e-8
+SMALLEST = 1e-8
+"""Difference, over the length of the vectors, that is rounding."""
 Matrix = NDArray[np.float64]
 
 
@@ -119,7 +120,7 @@ def erase(moments: Sequence[Moments], method: str = "leace", shrinkage: bool = T
     covariance = first.covariance()
     scale = _scale(first, covariance)
     means = [one.means for one in moments]
-    if _gap(means) <= _SMALLEST * scale:
+    if _gap(means) <= SMALLEST * scale:
         raise WordbiasError(
             f"the classes of {first.n} vectors do not differ in their means: there is nothing to "
             "erase; are they debiased already?"
@@ -128,7 +129,7 @@ def erase(moments: Sequence[Moments], method: str = "leace", shrinkage: bool = T
     estimate = shrunk_covariance(covariance, first.n) if shrinkage else covariance
     left, right = _eraser(moments, estimate, scale, method)
     erasure = Erasure(*_without_rounding(left, right, first))
-    if not _gap([erasure(one) for one in means]) <= _SMALLEST * scale:
+    if not _gap([erasure(one) for one in means]) <= SMALLEST * scale:
         raise WordbiasError(
             f"the means of the classes of {first.n} vectors stay apart, by rounding: some of their "
             "coordinates are many orders of magnitude larger than others; bring them to one scale"
@@ -162,7 +163,7 @@ def _eraser(
         [((one.means - one.mean) * (one.counts[:, None] / scale)).T for one in moments], axis=1
     )
     u, size, _ = np.linalg.svd(whiten @ cross / max(n - 1, 1), full_matrices=False)
-    u = u[:, size > _SMALLEST]
+    u = u[:, size > SMALLEST]
     return unwhiten @ u, u.T @ whiten
 
 

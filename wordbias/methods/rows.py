@@ -9,12 +9,14 @@ which nothing is left is passed over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import blocks
 from wordbias.calls import plain
 from wordbias.errors import WordbiasError
 from wordbias.labelled import Labelled
@@ -40,6 +42,10 @@ OF_ROWS: Mapping[str, Callable[..., tuple[tuple[Step, ...], tuple[str, ...]]]] =
     "qleace": qleace.fit_rows,
 }
 """Methods that need the rows in memory; they return their steps and warnings."""
+
+NOTHING_LEFT = "every direction in which the rows vary is removed: nothing is left but rounding"
+BLOCK = 1024
+"""Rows of which `nothing_left` maps the first; the others only if they are all alike."""
 
 
 def fit_moments(
@@ -73,10 +79,44 @@ def fit_rows(
     kept = {key: plain(value) for key, value in given.items()}
     if name in OF_ROWS:
         steps, warnings = OF_ROWS[name](x, listed, given)
-        return Fitted(name, steps, settings=kept, warnings=warnings)
-    unit = name == "hard" and not inside
-    moments = [Moments.of_codes(x, codes, numbered(codes), unit=unit) for codes in listed]
-    return fit_moments(name, moments, given, inside=inside)
+        fitted = Fitted(name, steps, settings=kept, warnings=warnings)
+    else:
+        unit = name == "hard" and not inside
+        moments = [Moments.of_codes(x, codes, numbered(codes), unit=unit) for codes in listed]
+        fitted = fit_moments(name, moments, given, inside=inside)
+    return _with_warning(fitted, blocks(x, BLOCK))
+
+
+def nothing_left(fitted: Fitted, parts: Iterable[NDArray[np.floating[Any]]]) -> bool:
+    """Return whether the rows (n, d) of all parts differ by rounding only, once they are mapped."""
+    # After any step: `hard` at last brings what is left to length one. QLEACE keeps the variance.
+    if not fitted.steps or fitted.name == qleace.NAME:
+        return False
+    first: list[NDArray[np.float64]] = []
+    spread = np.zeros(1 + len(fitted.steps))
+    for x in parts:
+        mapped = [x.astype(np.float64)]
+        for step in fitted.steps:
+            mapped.append(step(mapped[-1]))
+        first = first or [y[0] for y in mapped]
+        here = [float(np.abs(y - start).max()) for y, start in zip(mapped, first, strict=True)]
+        spread = np.maximum(spread, here)
+        if spread.min() > leace.SMALLEST * spread[0]:
+            return False
+    return bool(spread[0] > 0)
+
+
+def taken(rows: Labelled, places: Integers) -> Iterator[NDArray[np.floating[Any]]]:
+    """Yield rows by number, a block at a time."""
+    for start in range(0, len(places), BLOCK):
+        yield rows.take(places[start : start + BLOCK])
+
+
+def _with_warning(fitted: Fitted, parts: Iterable[NDArray[np.floating[Any]]]) -> Fitted:
+    """Return a method, with a warning if it leaves nothing of the rows."""
+    if not nothing_left(fitted, parts):
+        return fitted
+    return replace(fitted, warnings=(*fitted.warnings, NOTHING_LEFT))
 
 
 def fit_labelled(
@@ -90,10 +130,11 @@ def fit_labelled(
     if rows.rows is None or not rows.labels:
         lacking = "vectors" if rows.rows is None else "labels"
         raise WordbiasError(f"{name}: {rows.name} has no {lacking}; give them to Labelled first")
+    places = np.flatnonzero(rows.there)
     if name in OF_MOMENTS:
         moments = rows.moments(unit=name == "hard" and not inside)
-        return fit_moments(name, moments, settings, inside=inside)
-    places = np.flatnonzero(rows.there)
+        fitted = fit_moments(name, moments, settings, inside=inside)
+        return _with_warning(fitted, taken(rows, places))
     codes = [label.codes[places] for label in rows.labels.values()]
     return fit_rows(name, rows.take(places), codes, settings, inside=inside)
 
