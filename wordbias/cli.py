@@ -10,6 +10,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -243,12 +244,14 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(f"wordbias: interrupted; {str(error) or 'no output was changed'}", err=True)
         return _INTERRUPTED
     except click.ClickException as error:
-        click.echo(_of_usage(error), err=True)
+        line = _of_usage(error)
+        click.echo(f"{line}{_without_space(arguments, line)}", err=True)
         return error.exit_code
     except Exception as error:
         if "--debug" in arguments:
             raise
-        click.echo(f"wordbias: {_one_line(error)}", err=True)
+        line = f"wordbias: {_one_line(error)}"
+        click.echo(f"{line}{_without_space(arguments, line)}", err=True)
         return 1
     return result if isinstance(result, int) else 0
 
@@ -256,10 +259,19 @@ def run(arguments: Sequence[str]) -> int:
 def _of_usage(error: click.ClickException) -> str:
     """Return the line for wrong usage, or the help where nothing was typed."""
     text, context = error.format_message(), getattr(error, "ctx", None)
-    if context is None or isinstance(error, click.exceptions.NoArgsIsHelpError):
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return text
     text = shortened(" ".join(printable(text).split("\n"))).rstrip(".")
-    return f"wordbias: {text}; see {context.command_path} --help"
+    see = f"; see {context.command_path} --help" if context else ""
+    return f"wordbias: {text}{see}"
+
+
+def _without_space(arguments: Sequence[str], line: str) -> str:
+    """Return the remedy if an error names a word that was typed after a comma and a space."""
+    for before, after in pairwise(arguments):
+        if before.endswith(",") and (f"wordbias: {after}: " in line or f"({after})" in line):
+            return f"; type a list without a space: {before}{after}"
+    return ""
 
 
 def _one_line(error: Exception) -> str:

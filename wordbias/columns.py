@@ -333,7 +333,7 @@ def picked(
         if kind is None and kind_of(file) == "plain" and not is_parquet(file):
             raise WordbiasError(
                 f"{file}: expected a file with columns: .csv, .tsv or .jsonl, compressed or not, "
-                "or .parquet; name it as what it is"
+                "or .parquet; rename it if it is one"
             )
         return str(file), _unit(file), pick_cells(file, choose, kind, digest)
     columns = columns_in_memory(source, name, choose)

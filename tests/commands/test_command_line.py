@@ -194,22 +194,39 @@ def test_debug_shows_where_a_failure_came_from(process: Run) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("typed", "package", "extra", "said"),
+    [
+        ("misp -o out.kv", "gensim", "gensim", ""),
+        (
+            *("audit no-such", "huggingface_hub", "contextual"),
+            "no-such: there is no such file or folder; a model by its name on the hub ",
+        ),
+    ],
+)
 def test_a_missing_extra_names_the_line_that_installs_it(
-    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    typed: str,
+    package: str,
+    extra: str,
+    said: str,
 ) -> None:
     true = optional.importlib.import_module
 
-    def without_gensim(name: str, *rest: Any) -> Any:
-        if name.partition(".")[0] == "gensim":
-            raise ModuleNotFoundError("No module named 'gensim'", name="gensim")
+    def without_package(name: str, *rest: Any) -> Any:
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
         return true(name, *rest)
 
-    monkeypatch.setattr(optional.importlib, "import_module", without_gensim)
-    done = cli("misp", "-o", tmp_path / "out.kv")
+    monkeypatch.setattr(optional.importlib, "import_module", without_package)
+    monkeypatch.chdir(tmp_path)
+    done = cli(*typed.split())
     lines = [line for line in done.err.splitlines() if not line.startswith("note:")]
     assert done.code == 1
     assert len(lines) == 1
-    assert 'needs gensim; install it with: pip install "wordbias[gensim]"' in lines[0]
+    assert f'{said}needs {package}; install it with: pip install "wordbias[{extra}]"' in lines[0]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -257,6 +274,21 @@ def test_a_command_like_no_other_names_none(cli: Run) -> None:
     done = cli("zzzz")
     assert done.code == 2
     assert done.err == "wordbias: No such command 'zzzz'; see wordbias --help\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "list_"),
+    [
+        ("measure --only midb, direct-bias", "midb,direct-bias"),
+        ("weat --query 6, 7", "6,7"),
+        ("lists --groups age --format json, measures", None),
+        ("debias leace v.txt --only midb, weat", "midb,weat"),
+    ],
+)
+def test_a_list_with_a_space_is_told_from_a_file(cli: Run, typed: str, list_: str | None) -> None:
+    done = cli(*typed.split())
+    assert (done.out, done.err.count("\n")) == ("", 1)
+    assert (f"; type a list without a space: {list_}\n" in done.err) == (list_ is not None)
 
 
 def test_an_option_that_is_not_there_names_the_nearest(cli: Run) -> None:

@@ -101,6 +101,7 @@ def test_a_value_that_an_option_does_not_take(
 ) -> None:
     done = cli(*shlex.split(typed))
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith("wordbias: ")
     assert said in done.err
 
 

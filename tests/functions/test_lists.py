@@ -59,5 +59,6 @@ def test_measures_and_families_are_explained_by_name(cli: Run) -> None:
     assert [cell[0] for cell in table.cells] == [one.name for one in BY_KEY["probe"].measures]
     unknown = cli("lists", "gipee")
     assert (unknown.code, "did you mean gipe?" in unknown.err) == (2, True)
+    assert "; its word lists: --groups religion; see" in cli("lists", "religion").err
     with pytest.raises(UsageError, match=r"^measures have no word lists; leave out lists= and"):
         lists("gipe", groups="age")

@@ -89,6 +89,15 @@ def test_two_sets_are_names_words_by_name_or_two_lists(few: Embedding) -> None:
     assert mixed.value == bare.value != named.value
 
 
+def test_the_table_names_all_four_sets_once(few: Embedding) -> None:
+    (table,) = weat(few, query=7).tables
+    assert table.cells[0][:2] == ["weat7", "math/arts × male/female"]
+    (own,) = weat(few, targets="male,female", attributes="math,arts").tables
+    assert own.columns[0] == "query"
+    assert "words" not in own.columns
+    assert own.cells[0][0] == "male/female × math/arts"
+
+
 def test_groups_are_a_name_or_words(few: Embedding) -> None:
     groups = {"he": MALE, "she": FEMALE, "arts": ART}
     report = weat(few, groups=groups, attributes={"s": MATH, "p": ["poetry", "dance"]})

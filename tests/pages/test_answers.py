@@ -407,7 +407,7 @@ def left_of(*names: str, left: float = 0.1, stage: str = "hard") -> Row:
 
 def test_the_method_that_leaves_least_is_named() -> None:
     text = asked(two_methods({"hard": 0.4, "inlp": 0.1}), "Which method?")
-    assert text.startswith("inlp leaves least. 10% of the bias is left; it has no interval")
+    assert text.startswith("inlp leaves least. 10% of the bias is left; this share has no interval")
     assert "inlp improves GIPE (0.200 → 0.150)." in text
     assert asked(two_methods({"hard": 0.1, "inlp": 0.4}), "Which").startswith("hard leaves least")
     assert asked(two_methods({}), "Which").startswith("hard leaves least. hard improves")

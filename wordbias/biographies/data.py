@@ -200,7 +200,7 @@ def _opened(source: TableLike) -> Table:
     if table.plain:
         raise WordbiasError(
             f"{table.name}: expected .tsv, .csv or .jsonl, compressed or not, .parquet, or a "
-            "pickle (.pkl) of biographies; name it as what it is"
+            "pickle (.pkl) of biographies; rename it if it is one"
         )
     return table
 

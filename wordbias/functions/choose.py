@@ -100,6 +100,7 @@ def choose(
         Similarity sets to keep: folder of test sets, or files.
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
+        A file of that name is replaced, also ``embedding`` itself.
     save_transform : path, optional
         File for the fitted methods, which wordbias apply reads.
     sembias : path or fetched name, optional

@@ -98,6 +98,7 @@ def debias(
         method: misp:dims=2,inlp:rounds=10:classifier=logistic.
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
+        A file of that name is replaced, also ``embedding`` itself.
         [default: nothing is written]
     save_transform : path, optional
         File for the fitted methods, which wordbias apply reads.

@@ -114,7 +114,8 @@ def _explained(names: Sequence[str]) -> Report:
     """Return what there is to say about measures, named by themselves or by their families."""
     for name in names:
         if name not in (_ALL, *BY_KEY, *MEASURES):
-            raise unknown_name("measure", name, (_ALL, *BY_KEY), ", or a name in the rows")
+            words = f"; its word lists: --groups {name}" if name in ATTRIBUTES else ""
+            raise unknown_name("measure", name, (_ALL, *BY_KEY), f", or a name in the rows{words}")
     columns = ["measure", "title", "asks", "range", "neutral", "better"]
     rows, tables = [], []
     for family in FAMILIES:

@@ -70,6 +70,7 @@ def misp(
         The embedding to debias; by default the sample that comes with wordbias.
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
+        A file of that name is replaced, also ``embedding`` itself.
         [default: nothing is written]
     dims : int
         Number of components of the subspace.

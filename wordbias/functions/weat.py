@@ -217,8 +217,8 @@ def _associations_table(
     by_group: bool,
 ) -> Table:
     """Make a line for each value, and a note on the numbers and the missing words."""
-    targets = {query.name: "/".join(query.names[:2]) for query in queries}
-    named, words = (partial(_about, targets, by_group, part) for part in range(2))
+    sets = {query.name: "{}/{} × {}/{}".format(*query.names) for query in queries}
+    named, words = (partial(_about, sets, by_group, part) for part in range(2))
     several = len({row.measure for row in rows}) > 1
     by: dict[str, object] = {"groups" if by_group else "query": named}
     by |= {**({"measure": "measure"} if several else {}), "words": words}
@@ -267,11 +267,12 @@ def _missing(rows: Sequence[Row], by_group: bool) -> list[str]:
     return [f"{name} ({', '.join(dict.fromkeys(words))})" for name, words in lists.items()]
 
 
-def _about(targets: Mapping[str, str], by_group: bool, part: int, row: Row) -> str:
+def _about(sets: Mapping[str, str], by_group: bool, part: int, row: Row) -> str:
     """Return query or groups, the first part of a line's names, or the words, the second."""
     name, words = row.details["set"], row.details.get("words", "")
     if not by_group:
-        return (name, words or targets[name])[part]
+        words = words or sets[name]
+        return (name, "" if words == name else words)[part]
     return ((words, "") if row.measure in AT_ONCE and words else (name, words))[part]
 
 

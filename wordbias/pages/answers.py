@@ -306,7 +306,7 @@ def _which(made: Sequence[ColumnAnswer], best: ColumnAnswer | None) -> Answer:
     if clean is not None:
         left = f": {clean.left}" if clean.left else ""
         below.append(f"{clean.name} makes no main measure worse beyond chance{left}.")
-    sure = "" if best.left_ends or not best.left else "it has no interval of its own"
+    sure = "" if best.left_ends or not best.left else "this share has no interval"
     if best.left_ends:
         sure = "its 95 % interval is {:.0%} to {:.0%}".format(*best.left_ends)
     return Answer("Which method?", text, best.left, sure, below)

@@ -24,7 +24,6 @@ from wordbias.resources.hub import (
     renamed,
 )
 
-PURPOSE = "a model by its name on the hub"
 OWNER = "sentence-transformers"
 """Owner of the models that people name without one, such as all-MiniLM-L6-v2."""
 CONFIG = "config.json"
@@ -71,7 +70,7 @@ def encoder_folder(name: str, notes: list[str]) -> str:
     folder = model_folder(name)
     if os.path.exists(name) or is_address(name) or (Path(folder) / MODULES).is_file():
         return folder
-    hub, repo = _hub(), hub_name(folder) or name
+    hub, repo = _hub(name), hub_name(folder) or name
     if hub.try_to_load_from_cache(repo, MODULES) is not None:
         return folder  # the cache notes that the hub has no such file
     try:
@@ -120,7 +119,7 @@ def cached_model(name: str) -> str | None:
     """Return the folder in the cache of the hub that holds a model; None if it holds none."""
     if _NAME.fullmatch(name) is None:
         return None
-    hub = _hub()
+    hub = _hub(name)
     for repo in repositories(name):
         for file in (CONFIG, MODULES):
             try:
@@ -178,7 +177,7 @@ def _is_whole(folder: Path) -> bool:
 
 def _absent(name: str, reason: str, or_vectors: bool) -> WordbiasError:
     """Return the error for a name that means no model, and no vectors if it might have."""
-    hub = _hub()
+    hub = _hub(name)
     near = resembling(name, catalogue(), _SIMILARITY) if or_vectors else ""
     here = (
         "there is no such file or folder, no fetched data of that name"
@@ -199,8 +198,10 @@ def _absent(name: str, reason: str, or_vectors: bool) -> WordbiasError:
     )
 
 
-def _hub() -> Any:
-    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
+def _hub(name: str) -> Any:
+    """Return the library of the hub; without it, refuse a name that is not here."""
+    purpose = f"{name}: there is no such file or folder; a model by its name on the hub"
+    hub = need("huggingface_hub", extra="contextual", purpose=purpose)
     for module in ("constants", "errors"):  # it imports them on first use only
-        need(f"huggingface_hub.{module}", extra="contextual", purpose=PURPOSE)
+        need(f"huggingface_hub.{module}", extra="contextual", purpose=purpose)
     return hub
