@@ -452,7 +452,7 @@ class Method(_Words, _Rows):
         --------
         >>> import numpy as np
         >>> from wordbias.estimators import MHD
-        >>> mhd = MHD(dims=1).fit([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1])
+        >>> mhd = MHD(dims=1).fit([[1.0, 3], [1, 4], [5, 3], [5, 4]], [0, 0, 1, 1])
         >>> clean = mhd.on("vector")
         >>> clean({"id": [7], "vector": [[1.0, 3.0]]})
         {'id': [7], 'vector': [[0.0, 3.0]]}

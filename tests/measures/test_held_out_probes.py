@@ -252,7 +252,7 @@ def test_the_interval_is_over_groups_and_the_share_left_that_of_the_formula() ->
         assert a.details["beyond_chance"] == (a.details["p"] <= 0.05) == (a.value > largest[-5])
 
 
-def test_more_rows_than_are_read_are_drawn_by_group_and_class(
+def test_more_rows_than_are_read_are_drawn_in_turn_from_groups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "ROWS", 90)
@@ -260,10 +260,26 @@ def test_more_rows_than_are_read_are_drawn_by_group_and_class(
     x, label = vectors(2.0)
     found = read_groups(x, label, UNIT)
     assert found.n == 90
-    assert list(np.bincount(found.classes)) == [15, 15]
-    assert found.notes == ("90 of 180 rows are read, drawn by group",)
+    assert list(np.bincount(found.classes)) == [GROUPS / 2, GROUPS / 2]
+    assert found.notes == ("90 of 180 rows are read, drawn in turn from each group",)
+    monkeypatch.setattr(module, "ROWS", 30)
+    assert list(np.bincount(read_groups(x, label, UNIT).classes)) == [15, 15]
     rare = np.where(UNIT < 8, "rare", "other")
     assert list(np.bincount(read_groups(x, rare, UNIT).classes)) == [22, 8]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 20, 41, 60])
+def test_no_group_has_two_rows_more_than_another_that_has_them(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ROWS", rows)
+    units = np.repeat(np.arange(12), [1, 9, 2, 5, 5, 5, 9, 9, 3, 3, 9, 1])
+    codes = (units % 3 == 0).astype(np.intp)
+    drawn = module._drawn(np.arange(len(units)), codes, units, np.random.default_rng(rows))
+    assert list(drawn) == sorted(set(drawn))
+    assert len(drawn) == rows
+    taken, there = (np.bincount(units[some], minlength=12) for some in (drawn, ...))
+    assert min(taken[taken < there], default=9) >= taken.max() - 1
 
 
 def test_classes_of_few_groups_are_named_and_not_read() -> None:

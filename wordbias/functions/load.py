@@ -62,7 +62,7 @@ def load(
     >>> emb[["she", "he"]].shape
     (2, 100)
     >>> import os, tempfile
-    >>> mhd = wb.MHD(dims=1).fit([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1])
+    >>> mhd = wb.MHD(dims=1).fit([[1.0, 3], [1, 4], [5, 3], [5, 4]], [0, 0, 1, 1])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     mhd.save(os.path.join(folder, "mhd.safetensors"))
     ...     wb.load(os.path.join(folder, "mhd.safetensors")).transform([[1.0, 3]]).tolist()

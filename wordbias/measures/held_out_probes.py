@@ -215,7 +215,7 @@ def read_groups(
     rows = np.flatnonzero(many[codes])
     if len(rows) > ROWS:
         rows = _drawn(rows, codes, units, rng)
-        notes.append(f"{len(rows):,} of {len(x):,} rows are read, drawn by group")
+        notes.append(f"{len(rows):,} of {len(x):,} rows are read, drawn in turn from each group")
     x = scaled(x[rows].astype(np.float32), np.zeros((0, x.shape[1]), np.float32), rounding)[0]
     _, first, units = np.unique(units[rows], return_index=True, return_inverse=True)
     of_blocks = (
@@ -268,18 +268,20 @@ def _check_groups(codes: Integers, units: Integers, names: NDArray[Any]) -> None
 
 
 def _drawn(rows: Integers, codes: Integers, units: Integers, rng: np.random.Generator) -> Integers:
-    """Draw groups until there are `ROWS` rows, as many of each class as it has."""
+    """Draw `ROWS` rows: a first one of each group, the classes in turn, then a second, and so on."""
     order = rng.permutation(len(rows))
-    _, place, sizes = np.unique(units[rows][order], return_index=True, return_counts=True)
+    _, place, of, sizes = np.unique(
+        units[rows][order], return_index=True, return_inverse=True, return_counts=True
+    )
+    rank, turn = np.empty(len(place), np.intp), np.empty(len(rows), np.intp)
     classes = codes[rows][order][place]
-    rank = np.empty(len(place), np.intp)
     for one in np.unique(classes):
-        of = np.flatnonzero(classes == one)
-        rank[of[np.argsort(place[of])]] = np.arange(len(of))
-    by_rank = np.lexsort((place, rank))
-    chosen = by_rank[np.cumsum(sizes[by_rank]) <= ROWS]
-    some = np.unique(units[rows])[chosen]
-    drawn: Integers = rows[np.isin(units[rows], some)]
+        some = np.flatnonzero(classes == one)
+        rank[some[np.argsort(place[some])]] = np.arange(len(some))
+    turn[np.argsort(of, kind="stable")] = np.arange(len(rows)) - np.repeat(
+        np.cumsum(sizes) - sizes, sizes
+    )
+    drawn: Integers = np.sort(rows[order][np.lexsort((place[of], rank[of], turn))[:ROWS]])
     return drawn
 
 

@@ -74,7 +74,7 @@ class MISP(MethodSettings):
     >>> misp = MISP(dims=2).fit(Embedding.sample())
     >>> misp.report["difference-removed"][0].details["centred"]
     False
-    >>> MISP(dims=1).fit_transform([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1]).shape
+    >>> MISP(dims=1).fit_transform([[1.0, 3], [1, 4], [5, 3], [5, 4]], [0, 0, 1, 1]).shape
     (4, 2)
     """
 
@@ -106,8 +106,8 @@ class MHD(MethodSettings):
     Examples
     --------
     >>> from wordbias.estimators import MHD
-    >>> MHD(dims=1).fit_transform([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1]).tolist()
-    [[0.0, 3.0], [0.0, 3.0], [0.0, 3.0], [0.0, 3.0]]
+    >>> MHD(dims=1).fit_transform([[1.0, 3], [1, 4], [5, 3], [5, 4]], [0, 0, 1, 1]).tolist()
+    [[0.0, 3.0], [0.0, 4.0], [0.0, 3.0], [0.0, 4.0]]
     """
 
     _name = "mhd"
