@@ -268,7 +268,7 @@ def _check_groups(codes: Integers, units: Integers, names: NDArray[Any]) -> None
 
 
 def _drawn(rows: Integers, codes: Integers, units: Integers, rng: np.random.Generator) -> Integers:
-    """Draw `ROWS` rows: a first one of each group, the classes in turn, then a second, and so on."""
+    """Draw `ROWS` rows: first one of each group, the classes in turn, then a second, and so on."""
     order = rng.permutation(len(rows))
     _, place, of, sizes = np.unique(
         units[rows][order], return_index=True, return_inverse=True, return_counts=True
