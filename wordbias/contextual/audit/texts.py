@@ -102,6 +102,8 @@ class AuditTexts:
     def load(cls, groups: GroupsLike | None = None) -> AuditTexts:
         """Make the texts about gender, of the built-in lists, or about another attribute."""
         attribute = load_attribute(groups)
+        if attribute.cases:
+            return cls._of_pronouns(attribute)
         if attribute != Attribute.load():
             return cls._of_words(attribute)
         lists, queries = ModelSentences.load(), gender_queries()
@@ -141,8 +143,6 @@ class AuditTexts:
     @classmethod
     def _of_words(cls, attribute: Attribute | WordGroups) -> AuditTexts:
         """Make sentences about first names, or sentences that mention the words of groups."""
-        if attribute.cases:
-            return cls._of_pronouns(attribute)
         lists, queries = ModelSentences.load(), queries_about(attribute)
         templates = (lists.fit, lists.measured)
         if not attribute.first_names:  # few words: each is in all sentences, of one half alone
@@ -178,10 +178,8 @@ class AuditTexts:
     def _of_pronouns(cls, attribute: Attribute | WordGroups) -> AuditTexts:
         """Make sentences that are the same but for the pronoun of the person."""
         # A probe cannot have seen other words than these, so it is tested on other sentences.
-        lists, cases = (
-            ModelSentences.load(),
-            dict(zip(attribute.groups, attribute.cases, strict=True)),
-        )
+        lists = ModelSentences.load()
+        cases = dict(zip(attribute.groups, attribute.cases, strict=True))
 
         def sentences(templates: Sequence[str]) -> tuple[Named, ...]:
             return tuple(
