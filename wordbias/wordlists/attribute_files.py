@@ -164,7 +164,7 @@ def _cases(file: Traversable, tables: Mapping[str, Any], groups: Words) -> tuple
         if len(words) != len(CASES):
             raise WordbiasError(
                 f"{where} {group}: expected {len(CASES)} words, {', '.join(CASES)}, found "
-                f'{len(words)}; write, for example, {group} = ["they", "them", "their"]'
+                f'{len(words)}; write them as in they = ["they", "them", "their"]'
             )
         found.append(tuple(word.strip() for word in words))
     for case, forms in zip(CASES, zip(*found, strict=True), strict=True):
