@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import permutations
 from math import ceil, sqrt
 from pathlib import Path
 
@@ -26,6 +27,7 @@ PAGE, TABLES, PROTOCOL = (
 STUDY = PAGE + TABLES + PROTOCOL
 SAID = " ".join(STUDY.split()).replace("−", "-")  # the minus sign
 E, D = "mab-error", "mab-distance"
+ACCURACY = "snli-accuracy", "test"
 SEEDS = 12
 BASE, NULL = "glove", "glove.null"
 Values = dict[tuple[str, str, str, str], NDArray[np.float64]]
@@ -92,7 +94,7 @@ def values(folder: str) -> Values:
     found: dict[tuple[str, str, str, str], dict[int, float]] = defaultdict(dict)
     for path in (ROOT / "benchmarks" / folder).glob("*.rows.json"):
         model = json.loads(path.read_text(encoding="utf-8"))
-        arm = NULL if ".null-" in path.name else re.split(r"\d*\.seed", path.name)[0]
+        arm = NULL if ".null-" in path.name else re.split(r"((?<=[a-z])\d+)?\.seed", path.name)[0]
         for row in model["rows"]:
             if row["value"] is None:  # a set that the vectors lack words of
                 continue
@@ -755,3 +757,24 @@ def test_what_one_model_of_each_can_say() -> None:
     assert f"deviation of {short(np.std(APPENDIX_C, ddof=1))}. How much of that" in SAID
     text = " ".join((ROOT / "docs/papers/dawkins-2021.md").read_text(encoding="utf-8").split())
     assert "with probability {} (GloVe) and {} (w_a)".format(*same) in text
+
+
+def test_the_weights_in_every_order() -> None:
+    permuted = replace(
+        GLOVE, folder="study-50d-permuted", heading="## MISP's weights in every order"
+    )
+    of = values(permuted.folder)
+    shown = permuted.table("| | right order |")
+    assert list(shown) == list(GLOVE.sets)
+    orders = ["".join(order) for order in permutations("1234")]
+    for setting, cells in shown.items():
+        right, *others = (float(of[E, setting, "", f"glove.perm-{one}"][0]) for one in orders)
+        rank = 1 + sum(one <= right for one in others)
+        ends = f"{short(min(others))} … {short(max(others))}"
+        spread = mean_and_spread(np.array(others))
+        assert cells == [short(right), spread, ends, str(rank), short(rank / 24, 2)]
+    accuracies = [x[0] for (measure, name, *_), x in of.items() if (measure, name) == ACCURACY]
+    assert f"accuracy is {short(min(accuracies))} to {short(max(accuracies))}" in SAID
+    assert f"GloVe's own has *E* {short(of[E, 'nouns', '', BASE][0])}" in SAID
+    spread = values(GLOVE.folder)[E, "nouns", "", BASE].std(ddof=1)
+    assert f"twelve models of GloVe have a standard deviation of {short(spread)}" in SAID

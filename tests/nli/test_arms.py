@@ -16,6 +16,7 @@ from wordbias.nli.arms import (
     different,
     drawn_arm,
     is_one,
+    orders_of,
     permuted_weights,
     together,
 )
@@ -23,14 +24,16 @@ from wordbias.wordlists import Attribute
 
 
 @pytest.mark.slow
-def test_the_wrong_weightings_are_all_orders_but_the_right_one() -> None:
+def test_the_weights_are_put_in_all_orders_the_right_one_first() -> None:
     sample = Embedding.sample()
     made = permuted_weights("sample", {0: sample, 1: sample})
-    names = {"".join(order) for order in permutations("1234")} - {"1234"}
-    assert set(made) == {f"sample.perm-{name}" for name in names}
+    names = ["".join(order) for order in permutations("1234")]
+    assert list(made) == [f"sample.perm-{name}" for name in names]
     assert all(is_one(name, arm) for name, arm in made.items())
     subspace = fit(sample).subspace
-    swapped = made["sample.perm-2134"][1]
+    right, swapped = (made[f"sample.perm-{order}"][1] for order in ("1234", "2134"))
+    np.testing.assert_array_equal(right.vectors, fit(sample)(sample).vectors)
+    assert orders_of("sample", made)[0][1] is right
     expected = subspace.with_weights(subspace.weights[[1, 0, 2, 3]])
     x = sample.vectors[:50].astype(float)
     np.testing.assert_allclose(swapped.vectors[:50], expected.remove(x), atol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.study import Plan, cached_rows, skipped
 from wordbias.nli.study_means import (
+    about_orders,
     correlations_with_error,
     intrinsic_rows,
     mean_errors,
@@ -106,6 +108,19 @@ def test_error_is_correlated_with_every_measure() -> None:
     assert {row.measure for row in intrinsic_rows(rows)} == {
         "direct-bias", "gipe", "midb", "sembias-none", "weat",
     }  # fmt: skip
+
+
+def test_the_right_order_of_weights_is_ranked_by_its_error_among_all_orders() -> None:
+    orders = ["".join(order) for order in permutations("1234")]
+    rows = over_seeds([_error(f"a.perm-{one}", i / 10, 0) for i, one in enumerate(orders, start=3)])
+    rows += over_seeds([_error("a", 0.0, 0), _error("b.perm-2134", 0.0, 0)])
+    (said,) = about_orders(rows, "a")
+    assert "24 orders: E of the right one is 0.300. 0 of the 23 others" in said
+    assert "mean 1.500, 0.400 to 2.600" in said
+    assert "probability 0.04" in said
+    tied = [_error(f"c.perm-{one}", 2.5, 0) for one in orders]
+    assert "probability 1.00" in about_orders(over_seeds(tied), "c")[0]
+    assert about_orders(over_seeds(tied[1:]), "c") == about_orders(rows, "b") == []
 
 
 def test_a_measure_with_a_sign_is_correlated_by_its_size_and_as_published_with_its_sign() -> None:

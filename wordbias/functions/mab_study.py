@@ -38,6 +38,7 @@ from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import is_half, recipe_named
 from wordbias.nli.study_means import (
     QUALITY,
+    about_orders,
     correlations_with_error,
     intrinsic_rows,
     mean_errors,
@@ -137,7 +138,8 @@ def mab_study(
         Take E, d and all values of a model as means over its last epochs, and keep their models.
         [default: the values of the best epoch on dev]
     permute_weights : bool
-        Add 23 arms: MISP of the first embedding with its weights in every wrong order (appendix C).
+        Add 24 arms: MISP of the first embedding with its weights in every order (appendix C), and
+        say how low E is with the right one.
     null : int, optional
         Add an arm: the weights of MISP along random directions. The value is the number of draws,
         at most one per seed.
@@ -341,7 +343,7 @@ def mab_study(
             *([_correlation_table(related, as_published)] if correlated else []),
         ],
         heading=[_heading(plan), *_about_seeds(rows, len(plan.arms), len(plan.seeds))],
-        closing=[*(f"{line}." for line in missing), *about, *closing],
+        closing=[*(f"{line}." for line in missing), *about, *about_orders(rows, first), *closing],
         notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
         picture=plot_study if paired_panels(rows) else None,
     )

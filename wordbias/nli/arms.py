@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import Any
+from typing import Any, TypeVar
 
 from wordbias.draws import LISTS, NULL
 from wordbias.embedding import Embedding
@@ -22,10 +22,13 @@ from wordbias.methods.null import random_chains
 from wordbias.methods.transform import Projection
 from wordbias.wordlists import Attribute
 
+K = TypeVar("K")
 Arm = Mapping[int, Embedding]
 """The embedding of each seed; seeds that share one stand together."""
 NAMES = {NULL: "null", LISTS: "misp-lists"}
 """What a draw of each kind is called in the name of an embedding."""
+ORDERS = tuple("".join(order) for order in permutations("1234"))
+"""Orders of the weights, the right one first: digit i names the component whose weight i gets."""
 
 
 def together(arms: Iterable[tuple[str, Arm]]) -> dict[str, Arm]:
@@ -103,20 +106,26 @@ def _chain(removal: Projection) -> Chain:
 def permuted_weights(
     name: str, base: Arm, attribute: Attribute | None = None, *, centre: bool = False
 ) -> dict[str, Arm]:
-    """Remove MISP with each of the 23 wrong weightings of appendix C; an arm for each."""
-    orders = ["".join(order) for order in permutations("1234")]
+    """Remove MISP with its weights in each of the 24 orders of appendix C; an arm for each."""
     made = {
         (one, order): replace(
             misp.fit(one, attribute, weights=f"perm:{order}", centre=centre)(one),
-            name=f"{one.name}.perm-{order}",
+            name=_ordered(one.name, order),
             info=None,
         )
         for one in different(base)
-        for order in orders
-        if order != "1234"
+        for order in ORDERS
     }
     return {
-        f"{name}.perm-{order}": {seed: made[one, order] for seed, one in base.items()}
-        for order in orders
-        if order != "1234"
+        _ordered(name, order): {seed: made[one, order] for seed, one in base.items()}
+        for order in ORDERS
     }
+
+
+def _ordered(name: str, order: str) -> str:
+    return f"{name}.perm-{order}"
+
+
+def orders_of(name: str, found: Mapping[str, K]) -> list[K]:
+    """Return what is found of the arms with permuted weights, that of the right order first."""
+    return [found[one] for one in (_ordered(name, order) for order in ORDERS) if one in found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
+from statistics import fmean
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,8 +13,8 @@ from wordbias.comparison import correlation_row
 from wordbias.correlation import correlation
 from wordbias.measures.panel import SELF
 from wordbias.measures.registry import MEASURES, variant_of
-from wordbias.nli.arms import Arm, is_one
-from wordbias.results import Row
+from wordbias.nli.arms import ORDERS, Arm, is_one, orders_of
+from wordbias.results import Row, number
 
 K = TypeVar("K")
 ERROR = "mab-error"
@@ -129,6 +130,22 @@ def mean_errors(rows: Sequence[Row]) -> dict[str, float]:
         for row in averaged
         if row.value is not None and (row.details["set"], row.details["setting"]) in first
     }
+
+
+def about_orders(rows: Sequence[Row], first: str) -> list[str]:
+    """Say whether E with the weights of MISP in the right order is low among all orders."""
+    errors = orders_of(first, mean_errors(rows))
+    if len(errors) < len(ORDERS):
+        return []
+    right, *others = errors
+    rank, many = 1 + sum(one <= right for one in others), len(errors)
+    return [
+        f"MISP with its weights in {many} orders: E of the right one is {number(right, 3)}. "
+        f"{rank - 1} of the {many - 1} others have as low an E or a lower one (mean "
+        f"{number(fmean(others), 3)}, {number(min(others), 3)} to {number(max(others), 3)}). If "
+        "the order does not matter, the right one has such a rank or a better one with "
+        f"probability {number(rank / many, 2)}."
+    ]
 
 
 def correlations_with_error(rows: Sequence[Row], *, signed: bool = False) -> list[Row]:
