@@ -31,14 +31,13 @@ from wordbias.functions.inputs import (
     reading,
     unused,
 )
-from wordbias.functions.lists import vocabulary_of
+from wordbias.functions.lists import sembias_of, vocabulary_of
 from wordbias.functions.quality import Places, places_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
 from wordbias.measures.evaluate import refuse_undefined
 from wordbias.measures.known import with_known_values
 from wordbias.measures.panel import make_panels
-from wordbias.measures.sembias import SemBias
 from wordbias.methods.methods import NONE, parse_columns
 from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import trade_off_rows
@@ -264,7 +263,7 @@ def audit(
     to = check_output(output, FORMATS, map(path_of, files))
     plan = Plan(
         tuple(skip or ()),
-        SemBias.load(located(os.fspath(sembias))) if sembias is not None else None,
+        sembias_of(sembias),
         find_sets(*map(located, tests)) if tests else (),
         nli_model
         if isinstance(nli_model, Model)

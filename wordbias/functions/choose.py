@@ -17,11 +17,10 @@ from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.functions.debias import check_files, open_for, refuse_two_lists, write_debiased
 from wordbias.functions.inputs import open_subject, path_of, reading
-from wordbias.functions.lists import vocabulary_of
+from wordbias.functions.lists import sembias_of, vocabulary_of
 from wordbias.functions.quality import Places, places_of
 from wordbias.functions.tables import length_notes
 from wordbias.measures.registry import MEASURES, short_title
-from wordbias.measures.sembias import SemBias
 from wordbias.methods.choice import (
     CHOOSE,
     GRID,
@@ -153,7 +152,7 @@ def choose(
     attribute = Attribute.load(groups)
     to_fit = None if groups is None else attribute
     given, specific = vocabulary_of(vocab, attribute)
-    questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
+    questions = sembias_of(sembias)
     options = reading()
     whole = open_subject(embedding, options, output=output, whole=True).embedding
     task = make_task(

@@ -20,12 +20,11 @@ from wordbias.functions.inputs import (
     path_of,
     reading,
 )
-from wordbias.functions.lists import vocabulary_of
+from wordbias.functions.lists import sembias_of, vocabulary_of
 from wordbias.functions.tables import effect_table, lists_tables, measures_tables, null_table
 from wordbias.measures.evaluate import check_families, evaluate_panels
 from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import STANDARD, names_families
-from wordbias.measures.sembias import SemBias
 from wordbias.measures.word_lists import refuse_no_redraws, with_lists
 from wordbias.methods.beside_null import measures_beside_null, random_removals
 from wordbias.methods.diagnosis import REMOVED, about_removal
@@ -40,7 +39,6 @@ from wordbias.methods.words import listed_words
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.reports import Report
-from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.settings import Configured, MethodsLike, read_chain
 from wordbias.vocabulary import choose_vocabulary, neutral_vocabulary
@@ -183,7 +181,7 @@ def debias(
     attribute = load_attribute(groups)
     if (measure or null) and isinstance(attribute, WordGroups):
         raise more_than_two(attribute, path_of(groups) or "")
-    questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
+    questions = sembias_of(sembias)
     given, specific = vocabulary_of(vocab, attribute)
     subject = open_for(
         chain, embedding, attribute, reading(), output,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from wordbias.calls import public
 from wordbias.errors import UsageError, WordbiasError, unknown_name
 from wordbias.measures.registry import BY_KEY, FAMILIES, MEASURES, Measure
+from wordbias.measures.sembias import SemBias
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -145,6 +146,11 @@ def _explained(names: Sequence[str]) -> Report:
 def _about_measure(one: Measure) -> dict[str, object]:
     names = ("title", "question", "scale", "neutral", "better", "caution")
     return {name: getattr(one, name) for name in names}
+
+
+def sembias_of(place: str | os.PathLike[str] | None) -> SemBias | None:
+    """Read the SemBias test set of an argument, a file or a fetched name."""
+    return SemBias.load(located(os.fspath(place))) if place else None
 
 
 def templates_of(lists: str | os.PathLike[str] | Templates | None) -> Templates:

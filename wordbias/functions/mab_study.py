@@ -18,13 +18,12 @@ from wordbias.formats.files import check_output_folder, check_writable, replacin
 from wordbias.functions.arms import ArmsLike, open_arms, without_drawn
 from wordbias.functions.compare import WITHOUT
 from wordbias.functions.inputs import names_of, reading
-from wordbias.functions.lists import templates_of
+from wordbias.functions.lists import sembias_of, templates_of
 from wordbias.functions.mab_eval import ALL, groups_of, marked_columns
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables
 from wordbias.measures.registry import MEASURES, STANDARD, names_families
-from wordbias.measures.sembias import SemBias
 from wordbias.nli.arms import different, is_one
 from wordbias.nli.differences import (
     AGAINST_LISTS,
@@ -268,7 +267,7 @@ def mab_study(
             _check_draws(option, count, seed)
     read_options, workers = reading(), Workers(how.jobs, how.backend)
     attribute = Attribute.load(groups)
-    questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
+    questions = sembias_of(sembias)
     opened = open_arms(embeddings, seed, read_options, None if groups is None else attribute)
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import arms, study

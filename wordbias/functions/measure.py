@@ -16,18 +16,16 @@ from wordbias.functions.inputs import (
     open_subject,
     reading,
 )
-from wordbias.functions.lists import vocabulary_of
+from wordbias.functions.lists import sembias_of, vocabulary_of
 from wordbias.functions.tables import lists_tables, measures_tables, words_tables
 from wordbias.measures.evaluate import evaluate_panels, refuse_undefined
 from wordbias.measures.known import with_known_values
 from wordbias.measures.lean import leaning_words, word_rows
 from wordbias.measures.panel import CLUSTERED, NEIGHBOURS, THETAS, Panel, make_panels
 from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD, names_families
-from wordbias.measures.sembias import SemBias
 from wordbias.measures.word_lists import refuse_no_redraws, with_lists
 from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.reports import Report
-from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.wordlists import Attribute, GroupsLike, notes_on_language, resolve
 from wordbias.workers import Workers
@@ -174,7 +172,7 @@ def measure(
         refuse_no_redraws(families)
     attribute = Attribute.load(groups)
     given, specific = vocabulary_of(vocab, attribute)
-    questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
+    questions = sembias_of(sembias)
     read_options = reading()
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
     before = None if original is None else open_subject(original, read_options)
