@@ -60,6 +60,11 @@ def test_names_become_numbers_by_first_occurrence() -> None:
     assert hidden.sentences[1][:3] == ("Mark", "said", "ANON_1")
 
 
+def test_i_ends_a_name() -> None:
+    said = Document("said", (("With", "Jenna", "I", "saw", "Anna", "Jones", "."),), ())
+    assert name_words(said) == {"Jenna", "Anna", "Jones"}
+
+
 def test_entities_of_a_finder_replace_the_lists() -> None:
     def find(text: str, _: object) -> list[Entity]:
         labels = {"Leeds": "GPE", "Mark": "PERSON"}

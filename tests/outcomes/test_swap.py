@@ -43,6 +43,7 @@ def swapped(text: str, **options: Any) -> str:
             "Stephen King was a queen at Duke University",
         ),
         ("She has an MS in maternal health", "He has an MS in maternal health"),
+        ("S/he said (s)he saw women's/he-wolves", "S/he said (s)he saw men's/she-wolves"),
         ("the theme of others", "the theme of others"),
         ("", ""),
     ],

@@ -34,6 +34,7 @@ POSSESSIVES = [
     "her two children",
     "his or her patients",
     "her/his patients",
+    "her / his patients",
     "her in-depth knowledge",
     "her then husband",
     "her newly opened clinic",

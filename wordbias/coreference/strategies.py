@@ -89,9 +89,9 @@ def anonymise(document: Document, seed: int | None = None, find: Finder | None =
 def name_words(document: Document) -> frozenset[str]:
     """Return the words of people's names."""
     # A first name begins a name if a capitalised word follows, or if the name stands in a sentence
-    # not only as its first word; the capitalised words that follow belong to it. A word of a name
-    # is one wherever it stands capitalised: Ross after Claire Ross. Lists miss rare names, and take
-    # Paris or Washington for people.
+    # not only as its first word; the capitalised words that follow belong to it, but for I. A word
+    # of a name is one wherever it stands capitalised: Ross after Claire Ross. Lists miss rare
+    # names, and take Paris or Washington for people.
     firsts, found = _first_names(), set()
     for sentence in document.sentences:
         inside = False
@@ -131,7 +131,8 @@ def _first_names() -> frozenset[str]:
 
 
 def _is_capitalised(token: str) -> bool:
-    return token[:1].isupper() and token.isalpha() and not (len(token) > 3 and token.isupper())
+    is_shouted = len(token) > 3 and token.isupper()
+    return token[:1].isupper() and token.isalpha() and token != "I" and not is_shouted
 
 
 def _others(document: Document, words: frozenset[str], seed: int) -> frozenset[str]:

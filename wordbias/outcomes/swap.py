@@ -21,6 +21,7 @@ from wordbias.wordlists.rewriting import pronoun_rule, swaps, swaps_of
 _WORD = re.compile(r"ma['’]am(?![^\W\d_])|[^\W\d_]+", re.IGNORECASE)
 _SIMPLE = {"him": "her", "hers": "his"}
 _BY_RULE = frozenset(("her", "his"))
+_BOTH = re.compile(r"(?<![^\W\d_]|['’])(s/|\(s\))$", re.IGNORECASE)  # s/he, (s)he
 CERTAIN = 0.9
 """A name is swapped if at least this share of its bearers is of one sex."""
 
@@ -66,6 +67,8 @@ class Swapper:
 
     def _other(self, word: str, match: re.Match[str]) -> str | None:
         lower = word.lower().replace("’", "'")
+        if lower == "he" and _BOTH.search(match.string, max(0, match.start() - 3), match.start()):
+            return None
         if self.pronouns and lower in _BY_RULE:
             no_noun = has_no_noun(match.string, *match.span())
             return in_case_of(word, _third_person(lower, no_noun))
@@ -107,6 +110,7 @@ def name_pairs() -> Mapping[str, str]:
 
 _NEXT = re.compile(r"(\s*)([\"“‘'«*_]*)([^\W_]+(?:['’][^\W\d_]+)?)(-(?=\w))?")
 _BEFORE = re.compile(r"([^\W\d_]+)[\s\"“‘'*_]*$")
+_JOINED = re.compile(r"\s*/|-")  # her/his patients, her / his patients
 _FAR = 40
 
 
@@ -119,7 +123,7 @@ def has_no_noun(text: str, start: int, end: int) -> bool:
     # model; the ambiguous "gave her flowers" becomes "gave his flowers".
     rule, first = pronoun_rule(), _NEXT.match(text, end)
     if first is None or not (first[1] or first[2]):
-        return not text.startswith(("/", "-"), end)  # her/his patients
+        return not _JOINED.match(text, end)
     if first[4]:  # her in-depth knowledge
         return False
     word, before = first[3].lower(), _before(text, start)
