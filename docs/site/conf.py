@@ -73,7 +73,12 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/erasers",
         "docs/retrieval",
     ),
-    "A classifier or its training data": ("docs/fairness", "docs/coreference", "docs/experiment"),
+    "A classifier or its training data": (
+        "docs/fairness",
+        "docs/coreference",
+        "docs/coreference-measured",
+        "docs/experiment",
+    ),
     "Notebooks": (
         "docs/notebooks/vectors",
         "docs/notebooks/encoder",
