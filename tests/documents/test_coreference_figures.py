@@ -1,0 +1,88 @@
+"""The figures of docs/coreference-measured.md are those of the study's rows, computed anew."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "coreference-measured.md").read_text(encoding="utf-8")
+SAID = " ".join(PAGE.split()).replace("−", "-")  # the minus sign
+F1 = ("conll-f1", "test", "before")
+WINOBIAS = ("conll-f1-diff", "pro − anti", "before")
+LINES = {
+    "F1 on OntoGUM's test part, before": F1,
+    "F1, after retraining": (*F1[:2], "after"),
+    "WinoBias, F1 pro − anti, before": WINOBIAS,
+    "WinoBias, after retraining": (*WINOBIAS[:2], "after"),
+    "best probe of a profession's gender": ("best-probe", "all", "representation"),
+    "CEAT, career and family": ("ceat", "weat6", "representation"),
+}
+Line = tuple[str, str, str]
+
+
+@cache
+def values() -> dict[tuple[str, Line], NDArray[np.float64]]:
+    """Read the value of each seed, by strategy and line."""
+    found: dict[tuple[str, Line], dict[int, float]] = {}
+    path = ROOT / "benchmarks" / "coref-minilm" / "results.jsonl"
+    for model in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        for row in model["rows"]:
+            line = (row["measure"], row.get("set", ""), row["stage"])
+            if line in LINES.values() and row["value"] is not None:
+                found.setdefault((model["strategy"], line), {})[model["seed"]] = row["value"]
+    return {key: np.array([by[seed] for seed in sorted(by)]) for key, by in found.items()}
+
+
+def number(line: Line, value: float) -> str:
+    if line[0].startswith("conll"):
+        return f"{value:.1f}"
+    return f"{value:.2f}".replace("0.", ".", 1)
+
+
+def of_one(line: Line, x: NDArray[np.float64]) -> str:
+    if len(x) == 1:
+        return number(line, x[0])
+    return f"{number(line, x.mean())} ±{number(line, x.std(ddof=1))}"
+
+
+def change(line: Line, one: str, other: str) -> str:
+    """Return the mean paired difference, with its t interval."""
+    d = values()[one, line] - values()[other, line]
+    low, high = stats.ttest_1samp(d, 0).confidence_interval()
+    return "{} ({} to {})".format(*(number(line, x) for x in (d.mean(), low, high)))
+
+
+def rows(heading: str) -> list[list[str]]:
+    lines = PAGE.partition(heading)[2].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in one.split("|")[1:-1]] for one in lines]
+
+
+def test_the_removal() -> None:
+    shown = rows("| | none | leace | random directions | leace − none (95 %) |")
+    assert [name for name, *_ in shown] == list(LINES)
+    for name, *cells in shown:
+        line = LINES[name]
+        strategies = ("none", "leace", "random-leace")
+        assert cells[:3] == [of_one(line, values()[one, line]) for one in strategies]
+        assert cells[3].replace("−", "-") == change(line, "leace", "none")
+
+
+def test_every_strategy_has_three_seeds() -> None:
+    assert {len(x) for x in values().values()} == {3}
+
+
+def test_what_is_said_of_the_removal() -> None:
+    after = LINES["WinoBias, after retraining"]
+    fewer = change(after, "random-leace", "leace")
+    assert f"{fewer.split()[0]} less than random directions {fewer.partition(' ')[2]}" in SAID
+    probe = LINES["best probe of a profession's gender"]
+    assert (
+        f"Before training the best probe is {number(probe, values()['pretrained', probe].mean())}"
+        in SAID
+    )
