@@ -20,6 +20,8 @@ LINES = {
     "F1, after retraining": (*F1[:2], "after"),
     "WinoBias, F1 pro − anti, before": WINOBIAS,
     "WinoBias, after retraining": (*WINOBIAS[:2], "after"),
+    "share undecided, before": ("undecided", "all", "before"),
+    "share undecided, after retraining": ("undecided", "all", "after"),
     "best probe of a profession's gender": ("best-probe", "all", "representation"),
     "CEAT, career and family": ("ceat", "weat6", "representation"),
 }

@@ -16,7 +16,7 @@ from wordbias.functions.bios import _heading
 from wordbias.rendering import Table, as_text
 from wordbias.results import Row
 from wordbias.retraining.conclusions import closing
-from wordbias.retraining.results import ACCURATE, AFTER, BEFORE, COREFERENCE, F1_GAP, GAPS
+from wordbias.retraining.results import ACCURATE, AFTER, BEFORE, COREFERENCE, F1_GAP, GAPS, LOST
 from wordbias.retraining.summary import Summary
 from wordbias.retraining.tables import tables
 from wordbias.statistics import sign_flip_p
@@ -307,6 +307,18 @@ def test_every_gap_of_coreference_has_its_paired_interval(seeds: int) -> None:
     main = values[F1_GAP, BEFORE]
     low, high = ttest_rel(main["leace"], main["random-leace"]).confidence_interval()
     assert f"95 % {low:.3f} to {high:.3f}" in above
+
+
+def test_more_undecided_examples_are_said_beside_the_gaps() -> None:
+    made = [
+        *compression_rows({"none": [1.0], "leace": [1.0]}),
+        *gap_rows(LOST, BEFORE, {"none": [0.4], "leace": [0.7], "random-leace": [0.9]}),
+        *gap_rows(LOST, AFTER, {"none": [0.5], "leace": [0.4], "random-leace": [0.9]}),
+    ]
+    (said,) = (one for one in closing(Summary.of(made, COREFERENCE)) if "Undecided" in one)
+    assert said.startswith("Undecided before retraining, more than the 40 % of none: leace 70 %.")
+    (shown,) = titled(tables(Summary.of(made, COREFERENCE)), "Before and after")
+    assert column(shown, "leace")["Share undecided, after"] == "0.400"
 
 
 def test_differences_from_random_changes_have_a_table_of_their_own() -> None:

@@ -41,6 +41,7 @@ def conclusions(found: Summary) -> list[str]:
     return [
         *_compression_order(found),
         *_beside_random_changes(found),
+        *_lost(found),
         *_restored(found),
         *_returned(found),
         *_on_original_texts(found),
@@ -80,6 +81,26 @@ def _beside_random_changes(found: Summary) -> Iterator[str]:
             f"{'; '.join(parts)}. A change that also comes from a random change is no effect of "
             "debiasing."
         )
+
+
+def _lost(found: Summary) -> Iterator[str]:
+    """Say where gaps may be smaller because fewer examples have a prediction."""
+    lost, base = found.task.lost, found.runs.base()
+    if lost is None or base is None:
+        return
+    for stage, when in ((BEFORE, "before"), (AFTER, "after")):
+        shares = _means(found, lost, stage)
+        more = [
+            f"{name} {_percent(shares[name])}"
+            for name in found.runs.debiased()
+            if name in shares and base in shares and shares[name] > shares[base]
+        ]
+        if more:
+            yield (
+                f"Undecided {when} retraining, more than the {_percent(shares[base])} of {base}: "
+                f"{', '.join(more)}. A pronoun that is not resolved favours nobody: a smaller gap "
+                "may come from that."
+            )
 
 
 def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:

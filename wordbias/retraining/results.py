@@ -17,7 +17,7 @@ from wordbias.probes.mdl import ACCURACY as PROBE_ACCURACY
 from wordbias.probes.mdl import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
 from wordbias.results import Row
 from wordbias.retraining.arms import NONE, ORIGINAL, OWN, RANDOM, is_random
-from wordbias.stereotypes.winobias import ANTI, DIFFERENCE, F1, PRO
+from wordbias.stereotypes.winobias import ANTI, DIFFERENCE, F1, PRO, UNDECIDED
 
 WITHIN = "within"
 REPRESENTATION, BEFORE, AFTER, RESTORED = "representation", "before", "after", "restored"
@@ -73,6 +73,7 @@ GAPS = (
 )
 """Extrinsic metrics in the order of the published tables."""
 F1_GAP = Metric(DIFFERENCE, PRO_ANTI)
+LOST = Metric(UNDECIDED, ALL)
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,12 @@ class Task:
     at_random: str
     fitted: str
     conventions: str
+    lost: Metric | None = None  # share of examples of the gaps without a prediction
 
     @property
     def of_predictions(self) -> tuple[Metric, ...]:
         """All metrics of predictions."""
-        return self.accurate, *self.gaps
+        return self.accurate, *([self.lost] if self.lost else []), *self.gaps
 
     @property
     def sums(self) -> tuple[Metric, ...]:
@@ -129,7 +131,7 @@ COREFERENCE = Task(
     Metric(F1, TEST),
     (F1_GAP, *GAPS),
     main=F1_GAP,
-    short=(Metric(F1, TEST), F1_GAP, GAPS[1], GAPS[3], GAPS[7], GAPS[8]),
+    short=(Metric(F1, TEST), LOST, F1_GAP, GAPS[1], GAPS[3], GAPS[7], GAPS[8]),
     drawn=(F1_GAP, *(GAPS[i] for i in (1, 3, 5, 7, 8))),
     tables=("Table 1b", "Table 7", "Table 8", ""),
     units="documents",
@@ -142,7 +144,9 @@ COREFERENCE = Task(
     "are F − M by pronoun, of the profession that it is resolved to. S: sum of absolute gaps over "
     "professions; P: Pearson's r of the gap with the share of women. Compression, in bits: 1 if "
     "the usual gender of a profession cannot be read where the pronoun is masked. No profession "
-    "is in training and test of a probe.",
+    "is in training and test of a probe. Share undecided: sentences of WinoBias whose pronoun "
+    "is resolved to no profession, or to several.",
+    lost=LOST,
 )
 """Models of coreference on WinoBias."""
 
