@@ -79,7 +79,7 @@ def test_the_removal() -> None:
 @pytest.mark.parametrize(
     ("study", "heading"),
     [
-        ("coref-minilm", "| seed 0 | none | anonymise |"),
+        ("coref-minilm", "| seed 0 | none | anonymise | swap |"),
         ("coref-e5", "| e5-small | none | leace |"),
     ],
 )
