@@ -163,15 +163,17 @@ def test_files_and_a_mapping_of_vectors_are_the_same_study(files: Path, tmp_path
 def test_lists_and_permuted_weights_start_from_the_vectors_of_the_seed(
     cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wordbias.nli.arms.permutations", lambda _: ("1234", "2134"))
+    monkeypatch.setattr("wordbias.nli.arms.ORDERS", ("1234", "2134"))
     more = ("--seed-lists", 2, "--permute-weights", "--seed", "0,1", "--format", "json")
     done = _call(cli, files, tmp_path / "study", ("glove{seed}",), *more)
     assert done.code == 0, done.err
     assert _models(tmp_path / "study") == {
-        f"glove{s}{kind}.seed{s}" for s in (0, 1) for kind in ("", f".misp-lists-{s}", ".perm-2134")
+        f"glove{s}{kind}.seed{s}"
+        for s in (0, 1)
+        for kind in ("", f".misp-lists-{s}", ".perm-1234", ".perm-2134")
     }
     subjects = {r["subject"] for r in json.loads(done.out)["rows"] if r["measure"] == "mab-error"}
-    assert subjects == {"glove", "glove.misp-lists", "glove.perm-2134"}
+    assert subjects == {"glove", "glove.misp-lists", "glove.perm-1234", "glove.perm-2134"}
 
 
 @pytest.mark.slow
