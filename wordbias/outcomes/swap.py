@@ -18,10 +18,13 @@ from wordbias.outcomes.scrub import DEGREES
 from wordbias.wordlists import Attribute, names
 from wordbias.wordlists.rewriting import pronoun_rule, swaps, swaps_of
 
-_WORD = re.compile(r"ma['’]am(?![^\W\d_])|[^\W\d_]+", re.IGNORECASE)
+# ma'am, s/he and (s)he are one word each; the last two are of no gender
+_WORD = re.compile(
+    r"ma['’]am(?![^\W\d_])|(?<![^\W\d_])(?<!['’])(?:s/|\(s\))he(?![^\W\d_])|[^\W\d_]+",
+    re.IGNORECASE,
+)
 _SIMPLE = {"him": "her", "hers": "his"}
 _BY_RULE = frozenset(("her", "his"))
-_BOTH = re.compile(r"(?<![^\W\d_]|['’])(s/|\(s\))$", re.IGNORECASE)  # s/he, (s)he
 CERTAIN = 0.9
 """A name is swapped if at least this share of its bearers is of one sex."""
 
@@ -67,8 +70,6 @@ class Swapper:
 
     def _other(self, word: str, match: re.Match[str]) -> str | None:
         lower = word.lower().replace("’", "'")
-        if lower == "he" and _BOTH.search(match.string, max(0, match.start() - 3), match.start()):
-            return None
         if self.pronouns and lower in _BY_RULE:
             no_noun = has_no_noun(match.string, *match.span())
             return in_case_of(word, _third_person(lower, no_noun))
