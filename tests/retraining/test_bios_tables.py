@@ -16,7 +16,15 @@ from wordbias.functions.bios import _heading
 from wordbias.rendering import Table, as_text
 from wordbias.results import Row
 from wordbias.retraining.conclusions import closing
-from wordbias.retraining.results import ACCURATE, AFTER, BEFORE, COREFERENCE, F1_GAP, GAPS, LOST
+from wordbias.retraining.results import (
+    ACCURATE,
+    AFTER,
+    BEFORE,
+    COREFERENCE,
+    F1_GAP,
+    GAPS,
+    UNRESOLVED,
+)
 from wordbias.retraining.summary import Summary
 from wordbias.retraining.tables import tables
 from wordbias.statistics import sign_flip_p
@@ -312,11 +320,15 @@ def test_every_gap_of_coreference_has_its_paired_interval(seeds: int) -> None:
 def test_more_undecided_examples_are_said_beside_the_gaps() -> None:
     made = [
         *compression_rows({"none": [1.0], "leace": [1.0]}),
-        *gap_rows(LOST, BEFORE, {"none": [0.4], "leace": [0.7], "random-leace": [0.9]}),
-        *gap_rows(LOST, AFTER, {"none": [0.5], "leace": [0.4], "random-leace": [0.9]}),
+        *gap_rows(UNRESOLVED, BEFORE, {"none": [0.4], "leace": [0.7], "random-leace": [0.9]}),
+        *gap_rows(UNRESOLVED, AFTER, {"none": [0.5], "leace": [0.4], "random-leace": [0.9]}),
+        *gap_rows(F1_GAP, BEFORE, {"none": [9.0], "leace": [2.0], "random-leace": [9.0]}),
+        *gap_rows(F1_GAP, AFTER, {"none": [9.0], "leace": [2.0], "random-leace": [9.0]}),
     ]
     (said,) = (one for one in closing(Summary.of(made, COREFERENCE)) if "Undecided" in one)
-    assert said.startswith("Undecided before retraining, more than the 40 % of none: leace 70 %.")
+    assert said.startswith("Undecided before retraining: none 40 %, leace 70 %.")
+    larger = [*made, *gap_rows(F1_GAP, BEFORE, {"leace": [9.5]})]
+    assert not [x for x in closing(Summary.of(larger, COREFERENCE)) if x.startswith("Undecided")]
     (shown,) = titled(tables(Summary.of(made, COREFERENCE)), "Before and after")
     assert column(shown, "leace")["Share undecided, after"] == "0.400"
 

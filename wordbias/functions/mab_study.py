@@ -138,7 +138,7 @@ def mab_study(
         [default: the values of the best epoch on dev]
     permute_weights : bool
         Add 24 arms: MISP of the first embedding with its weights in every order (appendix C), and
-        say how low E is with the right one.
+        say how E of the right one ranks among them.
     null : int, optional
         Add an arm: the weights of MISP along random directions. The value is the number of draws,
         at most one per seed.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import Any, TypeVar
+from typing import Any
 
 from wordbias.draws import LISTS, NULL
 from wordbias.embedding import Embedding
@@ -22,7 +22,6 @@ from wordbias.methods.null import random_chains
 from wordbias.methods.transform import Projection
 from wordbias.wordlists import Attribute
 
-K = TypeVar("K")
 Arm = Mapping[int, Embedding]
 """The embedding of each seed; seeds that share one stand together."""
 NAMES = {NULL: "null", LISTS: "misp-lists"}
@@ -110,22 +109,18 @@ def permuted_weights(
     made = {
         (one, order): replace(
             misp.fit(one, attribute, weights=f"perm:{order}", centre=centre)(one),
-            name=_ordered(one.name, order),
+            name=in_order(one.name, order),
             info=None,
         )
         for one in different(base)
         for order in ORDERS
     }
     return {
-        _ordered(name, order): {seed: made[one, order] for seed, one in base.items()}
+        in_order(name, order): {seed: made[one, order] for seed, one in base.items()}
         for order in ORDERS
     }
 
 
-def _ordered(name: str, order: str) -> str:
+def in_order(name: str, order: str) -> str:
+    """Return the name of an arm with permuted weights."""
     return f"{name}.perm-{order}"
-
-
-def orders_of(name: str, found: Mapping[str, K]) -> list[K]:
-    """Return what is found of the arms with permuted weights, that of the right order first."""
-    return [found[one] for one in (_ordered(name, order) for order in ORDERS) if one in found]

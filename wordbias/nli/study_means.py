@@ -13,7 +13,7 @@ from wordbias.comparison import correlation_row
 from wordbias.correlation import correlation
 from wordbias.measures.panel import SELF
 from wordbias.measures.registry import MEASURES, variant_of
-from wordbias.nli.arms import ORDERS, Arm, is_one, orders_of
+from wordbias.nli.arms import ORDERS, Arm, in_order, is_one
 from wordbias.results import Row, number
 
 K = TypeVar("K")
@@ -134,7 +134,8 @@ def mean_errors(rows: Sequence[Row]) -> dict[str, float]:
 
 def about_orders(rows: Sequence[Row], first: str) -> list[str]:
     """Say whether E with the weights of MISP in the right order is low among all orders."""
-    errors = orders_of(first, mean_errors(rows))
+    found = mean_errors(rows)
+    errors = [found[name] for name in (in_order(first, one) for one in ORDERS) if name in found]
     if len(errors) < len(ORDERS):
         return []
     right, *others = errors

@@ -41,7 +41,7 @@ def conclusions(found: Summary) -> list[str]:
     return [
         *_compression_order(found),
         *_beside_random_changes(found),
-        *_lost(found),
+        *_undecided(found),
         *_restored(found),
         *_returned(found),
         *_on_original_texts(found),
@@ -83,23 +83,25 @@ def _beside_random_changes(found: Summary) -> Iterator[str]:
         )
 
 
-def _lost(found: Summary) -> Iterator[str]:
-    """Say where gaps may be smaller because fewer examples have a prediction."""
-    lost, base = found.task.lost, found.runs.base()
-    if lost is None or base is None:
+def _undecided(found: Summary) -> Iterator[str]:
+    """Say where the main gap may be smaller because fewer examples have a prediction."""
+    undecided, base = found.task.undecided, found.runs.base()
+    if undecided is None or base is None:
         return
     for stage, when in ((BEFORE, "before"), (AFTER, "after")):
-        shares = _means(found, lost, stage)
+        shares, gaps = (_means(found, metric, stage) for metric in (undecided, found.main))
         more = [
             f"{name} {_percent(shares[name])}"
             for name in found.runs.debiased()
-            if name in shares and base in shares and shares[name] > shares[base]
+            if {name, base} <= shares.keys() & gaps.keys()
+            and round(shares[name], 2) > round(shares[base], 2)
+            and abs(gaps[name]) < abs(gaps[base])
         ]
         if more:
             yield (
-                f"Undecided {when} retraining, more than the {_percent(shares[base])} of {base}: "
-                f"{', '.join(more)}. A pronoun that is not resolved favours nobody: a smaller gap "
-                "may come from that."
+                f"Undecided {when} retraining: {base} {_percent(shares[base])}, {', '.join(more)}. "
+                f"A pronoun that is not resolved favours nobody. A smaller {found.main.title} may "
+                "come from that."
             )
 
 

@@ -73,7 +73,7 @@ GAPS = (
 )
 """Extrinsic metrics in the order of the published tables."""
 F1_GAP = Metric(DIFFERENCE, PRO_ANTI)
-LOST = Metric(UNDECIDED, ALL)
+UNRESOLVED = Metric(UNDECIDED, ALL)
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,12 @@ class Task:
     at_random: str
     fitted: str
     conventions: str
-    lost: Metric | None = None  # share of examples of the gaps without a prediction
+    undecided: Metric | None = None  # share of examples of the gaps without a prediction
 
     @property
     def of_predictions(self) -> tuple[Metric, ...]:
         """All metrics of predictions."""
-        return self.accurate, *([self.lost] if self.lost else []), *self.gaps
+        return self.accurate, *([self.undecided] if self.undecided else []), *self.gaps
 
     @property
     def sums(self) -> tuple[Metric, ...]:
@@ -131,7 +131,7 @@ COREFERENCE = Task(
     Metric(F1, TEST),
     (F1_GAP, *GAPS),
     main=F1_GAP,
-    short=(Metric(F1, TEST), LOST, F1_GAP, GAPS[1], GAPS[3], GAPS[7], GAPS[8]),
+    short=(Metric(F1, TEST), UNRESOLVED, F1_GAP, GAPS[1], GAPS[3], GAPS[7], GAPS[8]),
     drawn=(F1_GAP, *(GAPS[i] for i in (1, 3, 5, 7, 8))),
     tables=("Table 1b", "Table 7", "Table 8", ""),
     units="documents",
@@ -146,7 +146,7 @@ COREFERENCE = Task(
     "the usual gender of a profession cannot be read where the pronoun is masked. No profession "
     "is in training and test of a probe. Share undecided: sentences of WinoBias whose pronoun "
     "is resolved to no profession, or to several.",
-    lost=LOST,
+    undecided=UNRESOLVED,
 )
 """Models of coreference on WinoBias."""
 
