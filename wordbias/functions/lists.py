@@ -150,7 +150,7 @@ def _about_measure(one: Measure) -> dict[str, object]:
 
 def sembias_of(place: str | os.PathLike[str] | None) -> SemBias | None:
     """Read the SemBias test set of an argument, a file or a fetched name."""
-    return SemBias.load(located(os.fspath(place))) if place else None
+    return None if place is None else SemBias.load(located(os.fspath(place)))
 
 
 def templates_of(lists: str | os.PathLike[str] | Templates | None) -> Templates:
