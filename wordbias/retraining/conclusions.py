@@ -88,6 +88,7 @@ def _undecided(found: Summary) -> Iterator[str]:
     undecided, base = found.task.undecided, found.runs.base()
     if undecided is None or base is None:
         return
+    parts = []
     for stage, when in ((BEFORE, "before"), (AFTER, "after")):
         shares, gaps = (_means(found, metric, stage) for metric in (undecided, found.main))
         more = [
@@ -98,11 +99,12 @@ def _undecided(found: Summary) -> Iterator[str]:
             and abs(gaps[name]) < abs(gaps[base])
         ]
         if more:
-            yield (
-                f"Undecided {when} retraining: {base} {_percent(shares[base])}, {', '.join(more)}. "
-                f"A pronoun that is not resolved favours nobody. A smaller {found.main.title} may "
-                "come from that."
-            )
+            parts.append(f"{when} retraining {base} {_percent(shares[base])}, {', '.join(more)}")
+    if parts:
+        yield (
+            f"Undecided {'; '.join(parts)}. A pronoun that is not resolved favours nobody: part of "
+            f"a smaller {found.main.title} may come from that."
+        )
 
 
 def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:
