@@ -83,6 +83,8 @@ SECTIONS: dict[str, dict[str, str]] = {
 HELP = "help"
 """A command that is not listed: it shows what --help shows."""
 _INTERRUPTED = 130
+_NAMED = 6
+"""Number of commands that an error names."""
 _STDERR = 2
 _WINDOWS = os.name == "nt"
 
@@ -261,9 +263,22 @@ def _of_usage(error: click.ClickException) -> str:
     text, context = error.format_message(), getattr(error, "ctx", None)
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return text
+    if isinstance(error, click.NoSuchOption):
+        text = _elsewhere(error.option_name) or text
     text = shortened(" ".join(printable(text).split("\n"))).rstrip(".")
     see = f"; see {context.command_path} --help" if context else ""
     return f"wordbias: {text}{see}"
+
+
+def _elsewhere(option: str) -> str:
+    """Return the line for an option that only other commands have."""
+    from wordbias.completion import commands_with
+
+    names = commands_with(option)
+    if not names:
+        return ""
+    others = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
+    return f"No such option {option!r} here; these have it: {', '.join(names[:_NAMED])}{others}"
 
 
 def _without_space(arguments: Sequence[str], line: str) -> str:

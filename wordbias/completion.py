@@ -32,8 +32,23 @@ FETCHED = (
 
 def command(name: str) -> click.Command:
     """Return a command with arguments and options, but without a function."""
-    text = (files("wordbias") / "completion.json").read_text(encoding="utf-8")
-    return click.Command(name, params=[_parameter(one) for one in json.loads(text).get(name, [])])
+    return click.Command(name, params=[_parameter(one) for one in _commands().get(name, [])])
+
+
+def commands_with(option: str) -> list[str]:
+    """Return the commands that have an option, such as ``--groups``."""
+    return [
+        name
+        for name, parameters in _commands().items()
+        if any(option in (*one.get("opts", ()), *one.get("secondary", ())) for one in parameters)
+    ]
+
+
+def _commands() -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = json.loads(
+        (files("wordbias") / "completion.json").read_text(encoding="utf-8")
+    )
+    return found
 
 
 def _parameter(one: Mapping[str, Any]) -> click.Parameter:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from itertools import pairwise
+from os.path import isfile
 from textwrap import fill
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -243,6 +244,12 @@ def _one_chain(part: object, known: Known) -> list[Configured]:
 
 
 def _typed_chains(text: str, known: Known) -> list[list[Configured]]:
+    first = re.split("[:, ]", text.lower().replace("_", "-"), maxsplit=1)[0]
+    if isfile(text) and first not in known:
+        raise UsageError(
+            f"method: expected one of {', '.join(known)}; {text} is a file, which comes after the "
+            "method"
+        )
     chains = parse_chains(text)
     for before, item in (pair for chain in chains for pair in pairwise(chain)):
         if item.name not in known and any(before.settings.values()):
