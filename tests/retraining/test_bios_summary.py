@@ -354,6 +354,8 @@ def test_whether_the_gap_comes_back(
     assert line.details["change_low"] <= line.value <= line.details["change_high"]
     (said,) = [one for one in conclusions(found) if "come back when" in one]
     assert f"leace: {verdict} ({np.mean(changes):+.3f}, 95 %" in said
+    off = (1 - before) * np.mean(GAP)
+    assert (f", of {off:.3f} taken off)" in said) == (off > 0)
     few = Summary.of([one for one in rows if one.details["seed"] < 5])
     assert [one.verdict for one in few.returns] == ["cannot tell"]
 
@@ -404,6 +406,19 @@ def test_the_answer_follows_the_figures(slope: float, answer: str, r: str, pairs
     assert f"(after − before)? {answer}. {over}" in said
     assert "Of 3 pairs of strategies that differ in both, the one" in said
     assert f"by retraining in {pairs} (means over seeds)" in said
+
+
+def test_few_runs_that_do_not_agree_show_nothing() -> None:
+    """No claim that compression does not predict: three runs could not tell."""
+    rows = list(compression_rows({"none": [1.0], "a": [1.0], "b": [2.0], "c": [3.0]}))
+    after = {"none": [0.5], "a": [0.2], "b": [0.1], "c": [0.2]}
+    for metric in GAPS:
+        rows += [*gap_rows(metric, BEFORE, {name: [0.0] for name in after})]
+        rows += [*gap_rows(metric, AFTER, after)]
+    assert (
+        "restores (after − before)? Not shown (p < .05 for none of 6 sums). Over 3 runs"
+        in (conclusions(Summary.of(rows))[-1])
+    )
 
 
 def test_strategies_with_one_compression_are_in_no_order() -> None:

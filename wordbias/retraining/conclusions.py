@@ -133,11 +133,13 @@ def _restored(found: Summary) -> Iterator[str]:
 
 def _returned(found: Summary) -> Iterator[str]:
     """Say of each strategy whether the main gap came back; nothing of one seed."""
-    parts = []
+    parts, means = [], _means(found, found.main, BEFORE)
     for one in found.returns:
         if one.test.interval is not None:
             low, high = one.test.interval
             said = f"{one.test.difference:+.3f}, 95 % {low:.3f} to {high:.3f}"
+            off = means[found.runs.base() or ""] - means[one.strategy]
+            said += f", of {off:.3f} taken off" if off > 0 else ""
             parts.append(f"{one.strategy}: {one.says} ({said})")
     if parts:
         yield (
@@ -203,7 +205,9 @@ def _answer(clear: int, against: int, defined: int) -> str:
         return f"Yes, for all {defined} sums (r > 0, p < .05)"
     parts = [f"for {clear} of {defined} sums (r > 0, p < .05)"] if clear else []
     parts += [f"the other way round for {against} (r < 0, p < .05)"] if against else []
-    return "No" if not parts else f"{'In part' if clear else 'No'}, {', '.join(parts)}"
+    if not parts:
+        return f"Not shown (p < .05 for none of {defined} sums)"
+    return f"{'In part' if clear else 'No'}, {', '.join(parts)}"
 
 
 def _said(one: Association) -> str:
