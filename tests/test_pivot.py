@@ -164,3 +164,22 @@ def test_an_undefined_value_is_a_dash_and_never_has_an_interval() -> None:
     undefined = row("midb", None)
     for cell in (cells.value, cells.share, cells.with_interval, cells.interval, cells.change):
         assert cell(undefined) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "end", "interval", "spread"),
+    [
+        (-1.3e-06, 0.02, "0.000 (-0.020 to 0.020)", "0.000 ±0.020"),
+        (-1.3e-06, 0.0001, "-1.3e-06 (0.000 to 0.000)", "-1.3e-06 ±0.000"),
+        (0.0, 0.02, "0.000 (-0.020 to 0.020)", "0.000 ±0.020"),
+        (0.25, 0.02, "0.250 (-0.020 to 0.020)", "0.250 ±0.020"),
+    ],
+)
+def test_a_small_value_is_zero_beside_its_uncertainty(
+    value: float, end: float, interval: str, spread: str
+) -> None:
+    ends = {"low": -end, "high": end}
+    changed = row("m", 1.0, change=value, change_low=-end, change_high=end)
+    assert cells.with_interval(row("m", value, **ends)) == cells.change(changed) == interval
+    assert cells.with_half_width(row("m", value, **ends)) == spread
+    assert cells.with_spread(row("m", value, sd=end)) == spread

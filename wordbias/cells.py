@@ -42,8 +42,19 @@ def _end(found: float, digits: int = _DIGITS) -> str:
     return f"{found:z.{digits}f}"
 
 
-def _joined(text: str, interval: str) -> str:
-    return f"{text} ({interval})" if interval else text
+def _joined(found: float | None, interval: str) -> str:
+    return f"{_beside(found, interval)} ({interval})" if interval else number(found, _DIGITS)
+
+
+def _beside(found: float | None, uncertainty: str) -> str:
+    """Write a value; one that rounds to 0 is 0 if its uncertainty does not round to 0."""
+    if found is None or not any(figure in uncertainty for figure in "123456789"):
+        return number(found, _DIGITS)
+    return _end(found)
+
+
+def _plus_minus(found: float | None, spread: float) -> str:
+    return f"{_beside(found, _end(spread))} ±{_end(spread)}"
 
 
 def value(row: Row) -> str:
@@ -68,19 +79,19 @@ def rounded(digits: int) -> Cell:
 
 def with_interval(row: Row) -> str:
     """Write a value and its interval."""
-    return _joined(value(row), ends(row))
+    return _joined(row.value, ends(row))
 
 
 def with_half_width(row: Row) -> str:
     """Write a value and half the width of its interval."""
     found = ends_of(row)
-    return value(row) if found is None else f"{value(row)} ±{_end((found[1] - found[0]) / 2)}"
+    return value(row) if found is None else _plus_minus(row.value, (found[1] - found[0]) / 2)
 
 
 def with_spread(row: Row) -> str:
     """Write a mean and the standard deviation over seeds."""
     spread = row.details.get("sd")
-    return value(row) if spread is None else f"{value(row)} ±{_end(spread)}"
+    return value(row) if spread is None else _plus_minus(row.value, spread)
 
 
 def interval_of(kind: str = "", digits: int = _DIGITS) -> Cell:
@@ -90,17 +101,16 @@ def interval_of(kind: str = "", digits: int = _DIGITS) -> Cell:
 
 def mean_of(kind: str) -> Cell:
     """Return a cell of means of a kind, such as of random removals; nothing where there is none."""
+    return lambda row: "" if _lacks(row, kind) else number(row.details.get(kind), _DIGITS)
 
-    def mean(row: Row) -> str:
-        absent = row.value is not None and kind not in row.details
-        return "" if absent else number(row.details.get(kind), _DIGITS)
 
-    return mean
+def _lacks(row: Row, kind: str) -> bool:
+    return row.value is not None and kind not in row.details
 
 
 def change(row: Row) -> str:
     """Write a change and its interval; nothing where none was taken."""
-    return _joined(mean_of("change")(row), ends(row, "change"))
+    return "" if _lacks(row, "change") else _joined(row.details.get("change"), ends(row, "change"))
 
 
 def p_of(kind: str = "") -> Cell:
@@ -121,7 +131,7 @@ def p_value(found: float | None) -> str:
 def chance(row: Row) -> str:
     """Write the chance level: mean and range; nothing where there is none."""
     mean = row.details.get("chance")
-    return "" if mean is None else _joined(_end(mean), ends(row, "chance"))
+    return "" if mean is None else _joined(mean, ends(row, "chance"))
 
 
 def ideal(row: Row) -> str:
