@@ -28,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     small_scores.answers(Path("answers.tsv"))
     small_scores.pronouns_found(Path("pronouns.jsonl"))
     small_likelihood.winogender(Path("winogender"))
+    Path("empty").mkdir()
     return tmp_path
 
 
@@ -39,6 +40,15 @@ def test_alone_it_says_what_is_there(cli: Run, folder: Path, kind: str) -> None:
     done = cli("coref-score", KINDS[kind])
     assert (done.code, done.err) == (0, "")
     assert "Score a system with --clusters" in done.out
+
+
+def test_folders_of_documents_are_scored_as_files(folder: Path) -> None:
+    for name in ("gold", "found"):
+        Path(name).mkdir()
+        Path(f"{name}.conll").rename(f"{name}/all.conll")
+    in_folders = wb.coref_score("gold", clusters="found")
+    of_files = wb.coref_score("gold/all.conll", clusters="found/all.conll")
+    assert [one.value for one in in_folders.rows] == [one.value for one in of_files.rows]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -100,7 +110,10 @@ def test_a_bad_bracket_is_dropped_and_counted(cli: Run, refused: Refused, folder
         (("gold.conll", "--clusters", "pronouns.jsonl"), "has no document 'd0', part 0 of gold"),
         (("gap.tsv", "--clusters", "found.conll"), "found.conll: has no document 't-0'"),
         (("winogender", "--clusters", "found.conll"), "found.conll: has no document"),
-        ((".",), "expected a file, or a folder with all_sentences.tsv"),
+        (
+            ("empty",),
+            "empty: expected a file, or a folder with documents (.conll, .conllu, .jsonl)",
+        ),
         (("gold.conll", "--sentences", "gold.conll"), "--sentences"),
     ],
 )

@@ -134,6 +134,42 @@ def test_a_mention_at_an_empty_word_is_no_mention() -> None:
     assert _read(text, BadRows("file", skip=True)) == _read(CONLLU)
 
 
+def _tree(folder: Path, *endings: str) -> list[str]:
+    """Write a document into each of some files, those of a folder below first."""
+    names = [f"{'annotations/' * (i % 2)}d{i}.{ending}" for i, ending in enumerate(endings)]
+    for i, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        text = _columns("(1", "1)", "(1)", name=f"d{i}").encode()
+        (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    return names
+
+
+def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
+    names = _tree(tmp_path, "conll", "conll.gz", "txt", "jsonl.log", "conll")
+    assert [one.name for one in read_documents(tmp_path)] == ["d1", "d0", "d4"]
+    files = [tmp_path / names[i] for i in (1, 0, 4)]
+    assert read_documents(tmp_path) == [one for file in files for one in read_documents(file)]
+
+
+def test_of_a_folder_of_ontonotes_the_gold_annotations_are_read(tmp_path: Path) -> None:
+    _tree(tmp_path, "v4_gold_conll", "v4_gold_conll", "v4_auto_conll", "v4_gold_skel", "conll")
+    assert [one.name for one in read_documents(tmp_path)] == ["d1", "d0"]
+
+
+def test_what_is_wrong_in_a_folder_is_named_with_its_file(tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match=r"holds no documents: no file ends in gold_conll"):
+        read_documents(tmp_path)
+    _tree(tmp_path, "conll", "conll")
+    for i in (2, 3):
+        (tmp_path / f"d{i}.conll").write_text(_columns("(1", "-", "-"))
+    with pytest.raises(WordbiasError, match=r"d2\.conll: line 2: .*does not close"):
+        read_documents(tmp_path)
+    bad = BadRows("folder", skip=True)
+    assert len(read_documents(tmp_path, bad)) == 4
+    assert bad.count == 2
+    assert bad.first.startswith(f"{tmp_path / 'd2.conll'}: line 2: ")
+
+
 def test_lines_of_preco() -> None:
     one = {
         "id": "x1",

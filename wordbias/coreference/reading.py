@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from wordbias.columns import BadRows
@@ -14,7 +15,7 @@ from wordbias.configuration import current_config
 from wordbias.coreference.documents import Clusters, Document, Span
 from wordbias.errors import WordbiasError
 from wordbias.rendering import how_many
-from wordbias.text_files import Source, read_text
+from wordbias.text_files import OPENERS, Source, read_text
 
 BEGIN, END = "#begin document", "#end document"
 NOTHING = ("-", "_", "*")
@@ -23,6 +24,8 @@ _BEGIN = re.compile(rf"{BEGIN}\s*\(?(.*?)\)?\s*(?:;\s*part\s+(\S+))?\s*")
 _HEADER = re.compile(r"#\s*([\w.]+)(?:\s+id)?\s*(?:=\s*(.*?))?\s*")
 _BRACKET = re.compile(r"\(?[^()|]+\)?")
 _PART = re.compile(r"(.*)\[([0-9]+)/([0-9]+)\]")
+_GOLD, _ENDINGS = "gold_conll", (".conll", ".conllu", ".jsonl")
+"""How names of files end: those of gold annotations in CoNLL-2012, and others."""
 _CLUSTER_FIELDS = ("GRP", "eid", "entity_id")
 """Names that the header global.Entity gives the number of the cluster."""
 
@@ -30,16 +33,45 @@ _CLUSTER_FIELDS = ("GRP", "eid", "entity_id")
 def read_documents(
     source: str | os.PathLike[str] | Source, bad: BadRows | None = None
 ) -> list[Document]:
-    """Read the documents of a file, compressed or not; its form is recognised by its content."""
+    """Read the documents of a file or folder, compressed or not; its content tells its form."""
     # In a cluster mentions have the order of the text, each once, and clusters that of their first
     # mentions. Brackets of one number that cross are read as nested, as the reference scorer does.
     # A mention of several parts, as in CoNLL-U, becomes the span from its first token to its last.
+    if not isinstance(source, Source) and os.path.isdir(source):
+        return _of_folder(os.fspath(source), bad)
     text = source if isinstance(source, Source) else read_text(source)
     if bad is None:
         bad = BadRows(text.path, current_config().skip_bad)
     documents = list(_form(text)(text, bad))
     if not documents:
         raise WordbiasError(f"{text.path}: holds no document")
+    return documents
+
+
+def files_below(folder: str) -> list[str]:
+    """Return the files of documents in a folder and those below it, sorted by name."""
+    # The folders of CoNLL-2012 have files of a system's annotations, `auto_conll`, beside the gold.
+    names: dict[str, str] = {}
+    for path in sorted(map(str, Path(folder).rglob("*"))):
+        packed = next((ending for ending in OPENERS if path.endswith(ending)), "")
+        names[path] = path.removesuffix(packed)
+    gold = [path for path, name in names.items() if name.endswith(_GOLD)]
+    found = gold or [path for path, name in names.items() if name.endswith(_ENDINGS)]
+    return list(filter(os.path.isfile, found))
+
+
+def _of_folder(folder: str, bad: BadRows | None) -> list[Document]:
+    files, documents = files_below(folder), []
+    if not files:
+        raise WordbiasError(
+            f"{folder}: holds no documents: no file ends in {_GOLD}, {', '.join(_ENDINGS)}"
+        )
+    bad = bad or BadRows(folder, current_config().skip_bad)
+    for file in files:
+        own = BadRows(file, bad.skip)
+        documents += read_documents(file, own)
+        bad.count += own.count
+        bad.first = bad.first or (own.first and f"{file}: {own.first}")
     return documents
 
 

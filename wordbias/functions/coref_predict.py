@@ -22,12 +22,12 @@ from wordbias.reports import Report
 from wordbias.resources import located
 
 DocumentsLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str] | Document]
-"""A file of documents, several, or documents."""
+"""A file or folder of documents, several, or documents."""
 _COMPRESSED = (".gz", ".bz2", ".xz")
 
 
 def read_all(option: str, given: DocumentsLike) -> Corpus:
-    """Read documents from a file or several, or take those in memory."""
+    """Read documents from files or folders, or take those in memory."""
     several = [given] if isinstance(given, (str, os.PathLike)) else list(given)
     if not several:
         raise WordbiasError(f"{option}: no documents; give a file, or documents")
@@ -74,10 +74,10 @@ def coref_predict(
 ) -> Clustered:
     """Find the clusters of mentions in ``documents`` with a model of ``coref-train``.
 
-    Files are those that ``coref-train`` reads, or sentences that ``winobias`` writes. Clusters that
-    stand in them are not read by the model. With ``adapter`` its ``setting`` is removed inside the
-    encoder. ``wordbias project`` fits one on the folder of the model; ``coref-study`` keeps those
-    that it measured.
+    Files and folders are those that ``coref-train`` reads, or sentences that ``winobias`` writes.
+    Clusters that stand in them are not read by the model. With ``adapter`` its ``setting`` is
+    removed inside the encoder. ``wordbias project`` fits one on the folder of the model;
+    ``coref-study`` keeps those that it measured.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from wordbias.columns import BadRows
 from wordbias.configuration import current_config, uses
 from wordbias.coreference import gap, pronouns
 from wordbias.coreference.documents import Corpus, Document
-from wordbias.coreference.reading import left_out, read_documents
+from wordbias.coreference.reading import files_below, left_out, read_documents
 from wordbias.coreference.scoring import CONLL, score_rows, singletons
 from wordbias.coreference.writing import json_lines
 from wordbias.errors import UsageError, WordbiasError
@@ -59,7 +59,8 @@ def coref_score(
     Parameters
     ----------
     data : path, fetched name, or sequence of Document
-        Gold documents, a file of GAP, or the folder, file or archive of Winogender or WinoPron.
+        Gold documents, in a file or folder, a file of GAP, or the folder, file or archive of
+        Winogender or WinoPron.
     clusters : path, or sequence of Document, optional
         Output of a system: .conll or .jsonl. For GAP also answers as its own scorer reads them: ID,
         A-coref and B-coref in a .tsv.
@@ -161,10 +162,12 @@ def _opened(place: str, password: str | None, bad: BadRows) -> Data:
         return pronouns.parse_winopron(pronouns.read_winopron(path, password))
     if path.is_dir() and pronouns.NEW_TEMPLATES in names:
         return pronouns.parse_winopron(read_text(path / pronouns.NEW_TEMPLATES))
+    if path.is_dir() and files_below(place):
+        return Corpus(place, read_documents(place, bad))
     if path.is_dir():
         raise WordbiasError(
-            f"{place}: expected a file, or a folder with {SENTENCES} of Winogender or "
-            f"{pronouns.NEW_TEMPLATES} of WinoPron"
+            f"{place}: expected a file, or a folder with documents (.conll, .conllu, .jsonl), "
+            f"{SENTENCES} of Winogender or {pronouns.NEW_TEMPLATES} of WinoPron"
         )
     source = read_text(place)
     first = source.text.split("\n", 1)[0]
@@ -199,10 +202,10 @@ def _rows(
     name = bad.name
     documents: Sequence[Document]
     if isinstance(clusters, (str, os.PathLike)):
-        source = read_text(clusters)
-        if isinstance(data, gap.Gap) and gap.are_answers(source.text):
+        source = None if os.path.isdir(clusters) else read_text(clusters)
+        if source is not None and isinstance(data, gap.Gap) and gap.are_answers(source.text):
             return _gap_rows(data, gap.read_answers(source, data), name, draws, seed), [_GAP]
-        documents = read_documents(source, bad)
+        documents = read_documents(source or clusters, bad)
     else:
         documents = _documents("clusters=", clusters)
     if isinstance(data, gap.Gap):

@@ -48,18 +48,20 @@ def coref_train(
     """Train a coreference model, which ranks spans (Lee et al. 2018), on documents with clusters.
 
     ``train`` is one file or several: CoNLL-2012 as of OntoNotes, CoNLL-U with Entity=, or JSON
-    lines. The encoder is fine-tuned with the head, and a step reads one document. Of a long one it
-    reads 1,408 word pieces at random, so that memory is bounded. Defaults are those of Xu and Choi
-    (2020), without genres and higher-order inference. With few documents or a small encoder, larger
-    learning rates, such as 5e-5 and 1e-3, learn more. The best epoch on dev is kept. Clusters of
-    one mention are not predicted, and left out of scores. The folder is also an encoder that every
-    command reads. A log is written next to it. The same command resumes an interrupted training
-    from the checkpoint of the last epoch. A finished model is not trained again.
+    lines. A folder is all its files that end in gold_conll, else in .conll, .conllu or .jsonl, also
+    compressed. The encoder is fine-tuned with the head, and a step reads one document. Of a long
+    one it reads 1,408 word pieces at random, so that memory is bounded. Defaults are those of Xu
+    and Choi (2020), without genres and higher-order inference. With few documents or a small
+    encoder, larger learning rates, such as 5e-5 and 1e-3, learn more. The best epoch on dev is
+    kept. Clusters of one mention are not predicted, and left out of scores. The folder is also an
+    encoder that every command reads. A log is written next to it. The same command resumes an
+    interrupted training from the checkpoint of the last epoch. A finished model is not trained
+    again.
 
     Parameters
     ----------
     train : path, or sequence of paths or Document
-        Documents to train on.
+        Documents to train on: files or folders.
     dev : path, or sequence of paths or Document
         Documents on which the best epoch is chosen.
     model : path, name on the hub, or (model, tokenizer)
