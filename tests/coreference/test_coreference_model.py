@@ -258,6 +258,17 @@ def test_words_have_their_pieces_and_segments_end_between_sentences(tmp_path: Pa
     assert len(start) == (4 + 3 + 2) + (2 + 1) + (20 + 19 + 18)
 
 
+def test_tokens_of_ontonotes_are_read_as_they_were_written(tmp_path: Path) -> None:
+    segmenter = Coreference.new(encoder_folder(tmp_path / "m"), SMALL, device="cpu").segmenter
+    escaped, plain = (
+        segmenter.cut(Document("d", (tokens,)))
+        for tokens in (("Ann", "saw", "-LRB-", "it", "/."), ("Ann", "saw", "(", "it", "."))
+    )
+    for name in ("first", "last", "segment"):
+        np.testing.assert_array_equal(getattr(escaped, name), getattr(plain, name))
+    np.testing.assert_array_equal(escaped.segments, plain.segments)
+
+
 def test_a_window_is_a_document_of_its_own(tmp_path: Path) -> None:
     model = Coreference.new(encoder_folder(tmp_path / "m"), SMALL, device="cpu")
     document = story(2, 12)

@@ -18,6 +18,11 @@ from wordbias.models.model_like import need_transformers, silent
 Int = NDArray[np.int64]
 UNKNOWN = -1
 """Number of a speaker who is not known."""
+_ESCAPED = {
+    "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}",
+    "/.": ".", "/?": "?", "/-": "-",
+}  # fmt: skip
+"""Tokens as OntoNotes writes them, and what an encoder reads: what was written before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +140,9 @@ class Segmenter:
 
     def _pieces(self, name: str, tokens: Sequence[str]) -> tuple[Int, Int]:
         """Return the pieces of all tokens, shape ``(P,)``, and how many each has, ``(T,)``."""
-        text = " ".join(tokens)
-        starts = np.cumsum([0, *(len(token) + 1 for token in tokens)])  # (T + 1,)
+        read = [_ESCAPED.get(token, token) for token in tokens]
+        text = " ".join(read)
+        starts = np.cumsum([0, *(len(token) + 1 for token in read)])  # (T + 1,)
         with silent(need_transformers()):
             found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         ids = np.array(found["input_ids"], np.int64)
