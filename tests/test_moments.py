@@ -18,6 +18,7 @@ from quick_cases import examples
 
 import wordbias as wb
 from wordbias import WordbiasError
+from wordbias.calls import WordbiasWarning
 from wordbias.methods.misp import fit_vectors
 from wordbias.methods.rows import OF_MOMENTS, fit_moments, fit_rows
 from wordbias.methods.transform import Projection
@@ -284,6 +285,21 @@ def test_estimators_take_moments_in_place_of_rows(cls: Any) -> None:
         np.testing.assert_allclose(twice.transform(x), found.transform(x), atol=1e-10 * scale)
     with pytest.raises(WordbiasError, match="moments have their labels already"):
         cls().fit(moments, y)
+
+
+@pytest.mark.parametrize(
+    ("cls", "rank", "k"),
+    [(wb.LEACE, 3, 4), (wb.LEACE, 2, 6), (wb.MISP, 1, 2), (wb.MHD, 1, 2)],
+)
+def test_moments_and_rows_warn_alike_where_nothing_is_left(cls: Any, rank: int, k: int) -> None:
+    """The means of the classes span all that varies, in four dimensions."""
+    x, y = labelled(d=rank, k=k, mean=5.0)
+    x = x @ np.random.default_rng(1).normal(size=(rank, 4))
+    for fitted_to in ((x, y), (Moments.of(x, y),)):
+        with pytest.warns(WordbiasWarning, match=f"{cls.__name__}: every direction in which"):
+            cls().fit(*fitted_to)
+    more, y = labelled(d=8, k=k)
+    cls().fit(Moments.of(more, y))  # without a warning
 
 
 def test_settings_reach_a_fit_to_moments() -> None:

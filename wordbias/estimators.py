@@ -39,7 +39,7 @@ from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gender_preserving import remove_checkpoints
 from wordbias.methods.methods import arguments_of, fit_methods
 from wordbias.methods.qleace import UNLABELLED, Transport
-from wordbias.methods.rows import fit_labelled, fit_moments, fit_rows
+from wordbias.methods.rows import fit_labelled, fit_moments, fit_rows, with_warning_of
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.moments import Moments
 from wordbias.rendering import how_many
@@ -347,6 +347,8 @@ class Method(_Words, _Rows):
         self._check_takes_rows()
         first = moments[0]
         fitted = fit_moments(self._name, moments, arguments_of(self._configured()))
+        fitted = with_warning_of(fitted, first)
+        self._warn(fitted)
         self._keep(fitted, _origin(first.n, first.dim))
         if len(moments) == 1:
             self.classes_ = np.array(first.classes)

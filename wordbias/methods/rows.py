@@ -106,6 +106,15 @@ def nothing_left(fitted: Fitted, parts: Iterable[NDArray[np.floating[Any]]]) -> 
     return bool(spread[0] > 0)
 
 
+def with_warning_of(fitted: Fitted, moments: Moments) -> Fitted:
+    """Return a method, with a warning if it leaves nothing of rows of which there are moments."""
+    # In place of the rows: their mean, and a row in each direction in which they vary.
+    square, axes = np.linalg.eigh(moments.covariance())
+    real = square > moments.dim * np.finfo(np.float64).eps * square[-1]
+    rows = moments.mean + np.sqrt(square[real])[:, None] * axes.T[real]
+    return _with_warning(fitted, [np.vstack([moments.mean, rows])])
+
+
 def taken(rows: Labelled, places: Integers) -> Iterator[NDArray[np.floating[Any]]]:
     """Yield rows by number, a block at a time."""
     for start in range(0, len(places), BLOCK):
