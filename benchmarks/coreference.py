@@ -3,6 +3,7 @@
     python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --documents 8
     python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --winobias winobias/
     python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --joined 5 50
+    python benchmarks/coreference.py MODEL_FOLDER ontogum.train.conll.gz --precisions
 
 The peer scores mentions as published code does: it builds the vector of every span, with a softmax
 over all word pieces of the document, and multiplies it by the first layer. Ours multiplies each
@@ -13,7 +14,8 @@ same.
 
 With --winobias it prints the time of a sentence in prediction instead. With --joined N M it prints
 the peak memory of whole processes, of N documents put together for training and prediction, and of
-M for prediction.
+M for prediction. With --precisions it prints the time of a training step whose encoder multiplies
+in float32 and in bfloat16.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import MethodType
 from typing import Any
 
@@ -66,7 +69,9 @@ def plain_scores(
     return score + of_width[torch.from_numpy(end - start - 1)]
 
 
-def measured(name: str, folder: str, documents: list[Document], hidden: int, count: int) -> Any:
+def measured(
+    name: str, folder: str, documents: list[Document], hidden: int, count: int, half: bool = False
+) -> Any:
     """Return what a side takes: seconds of each step and prediction, MB, and the first loss."""
     set_quiet(True)
     set_threads(count)
@@ -79,7 +84,7 @@ def measured(name: str, folder: str, documents: list[Document], hidden: int, cou
         read = model.segmenter.cut(documents[0])
         loss = float(ranker.loss(ranker(read), read.clusters))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    task = Task(model, documents, documents[:1], Recipe(epochs=2))
+    task = Task(model, documents, documents[:1], Recipe(epochs=2, half=half))
     ranker.train()
     steps, start = [], time.process_time()
     for epoch in range(2):
@@ -173,6 +178,17 @@ def print_peaks(folder: str, data: str, numbers: Sequence[int], hidden: int, cou
             print(f"| {title} | {found:,.0f} |", flush=True)
 
 
+def print_precisions(folder: str, documents: list[Document], hidden: int, count: int) -> None:
+    """Print the table of training steps whose encoder multiplies in float32 and in bfloat16."""
+    print("| training step | float32 | bfloat16 | ratio |\n| --- | ---: | ---: | ---: |")
+    with tempfile.TemporaryDirectory() as large:
+        as_bert_base(folder, large)
+        for title, encoder in ((Path(folder).name, folder), ("of the size of BERT-base", large)):
+            call = NAMES[0], encoder, documents, hidden, count
+            single, half = (in_process(measured, *call, half)[0] for half in (False, True))
+            print(f"| {title} | {single:.2f} s | {half:.2f} s | {single / half:.1f}× |", flush=True)
+
+
 def main() -> None:
     """Run both in turn and print what they took."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -183,6 +199,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=1000)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--winobias", metavar="FOLDER")
+    parser.add_argument("--precisions", action="store_true")
     parser.add_argument("--joined", type=int, nargs=2, metavar=("N", "M"))
     given = parser.parse_args()
     count = given.threads or threads()
@@ -195,6 +212,9 @@ def main() -> None:
         print_peaks(given.model, given.data, given.joined, given.hidden, count)
         return
     documents = read_documents(given.data)[: given.documents]
+    if given.precisions:
+        print_precisions(given.model, documents, given.hidden, count)
+        return
     found: dict[str, list[Any]] = {name: [] for name in NAMES}
     for _ in range(given.rounds):
         for name, several in found.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -186,10 +186,7 @@ class Task:
         torch.manual_seed(int(sequence.generate_state(1)[0]))
 
     def _casting(self) -> AbstractContextManager[Any]:
-        if not self.recipe.half:
-            return nullcontext()
-        device = self.optimizer.param_groups[0]["params"][0].device
-        return torch.autocast(device.type, dtype=torch.bfloat16)
+        return casting(self.optimizer.param_groups[0]["params"][0], half=self.recipe.half)
 
 
 # Steps of a training: rounds, learning rate, batches, optimizer
@@ -215,6 +212,11 @@ class Rounds:
     def total(self) -> int:
         """Number of all steps."""
         return self.rounds * self.steps
+
+
+def casting(parameter: Tensor, *, half: bool) -> AbstractContextManager[Any]:
+    """Return a context in which products are in bfloat16 if `half`; parameters stay as they are."""
+    return torch.autocast(parameter.device.type, dtype=torch.bfloat16, enabled=half)
 
 
 def schedule(step: int, total: int, warmup: float) -> float:

@@ -214,6 +214,7 @@ def test_refused_in_one_line(refused: Refused, folder: Path, tmp_path: Path) -> 
     line = said("--segment-length", 65)
     assert f"--segment-length: {folder / 'encoder'} reads at most 64 word pieces, got 65" in line
     assert "no such folder" in said("--model", tmp_path / "nowhere")
+    assert "'float16': expected float32 or bfloat16" in said("--precision", "float16")
     assert "lower the learning rate" in said("--lr", "1e30", "--task-lr", "1e30")
     (tmp_path / "o.checkpoint").unlink(missing_ok=True)
     line = refused("coref-predict", folder / "encoder", folder / "dev.conll")

@@ -122,6 +122,27 @@ def test_vectors_of_a_frozen_encoder_are_those_that_are_made_anew(
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
+@pytest.mark.parametrize("head_only", [False, True])
+def test_bfloat16_is_in_the_products_of_a_training_only(encoder: str, head_only: bool) -> None:
+    documents, losses, gradients = [story(i) for i in range(3)], [], []
+    for half in (False, True):
+        model = Coreference.new(encoder, replace(SIZE, dropout=0.0), device="cpu")
+        model.ranker.eval()
+        task = Task(model, documents, documents, replace(QUICK, head_only=head_only, half=half))
+        loss = next(task.losses(0))[0]
+        loss.backward()
+        losses.append(float(loss.detach()))
+        gradients.append(torch.cat([one.grad.flatten() for one in model.ranker.head().values()]))
+        assert {one.dtype for one in model.ranker.parameters()} == {torch.float32}
+        assert float(task.score()) == float(
+            conll_f1(tallies(documents, model.predict(documents)).sum(0))
+        )
+    assert losses[0] != losses[1]
+    # eight bits of a number, in a few products that follow each other
+    assert losses[1] == pytest.approx(losses[0], rel=2**-6)
+    assert torch.cosine_similarity(*gradients, dim=0) > 0.99
+
+
 @pytest.mark.slow
 def test_a_frozen_encoder_stays_as_it_is(encoder: str, tmp_path: Path) -> None:
     _, model = trained_in(encoder, tmp_path / "frozen", head_only=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from wordbias.biographies.data import Biographies
+from wordbias.classifier_training import casting
 from wordbias.errors import WordbiasError
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import EncodingJob, Settings, encode
@@ -67,8 +67,7 @@ class HalfPrecision(nn.Module):
 
     def forward(self, **inputs: Any) -> Any:
         """Call the model."""
-        kind = next(self.inner.parameters()).device.type
-        with torch.autocast(kind, dtype=torch.bfloat16):
+        with casting(next(self.inner.parameters()), half=True):
             return self.inner(**inputs)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from wordbias.classifier_training import decaying, schedule
+from wordbias.classifier_training import casting, decaying, schedule
 from wordbias.contextual.fine_tuning import beside, check_folder, is_finished, read_about, store
 from wordbias.coreference.documents import Document, check_clusters, facts, without_singletons
 from wordbias.coreference.model import Settings
@@ -47,6 +47,7 @@ class Recipe:
     # memory does not depend on the length of a document. Xu and Choi read 11 segments of 128.
     window: int = 1408
     head_only: bool = False
+    half: bool = False  # use bfloat16 in the products of the encoder, in training only
     seed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,16 +212,21 @@ class Task:
                 before = sum(map(len, whole.segments[:start]))
                 x = self._encoded(place)[before : before + document.pieces]
             else:
-                with torch.set_grad_enabled(not self.recipe.head_only):
-                    (x,) = ranker.encode([document])
+                x = self._encode(document)
             yield ranker.loss(ranker.rank(x, document), document.clusters)[None]
 
     def _encoded(self, place: int) -> Tensor:
         """Return the vectors of a document's pieces, which a frozen encoder makes once."""
         if place not in self.frozen:
-            with torch.no_grad():
-                (self.frozen[place],) = self.model.ranker.encode([self.data[place]])
+            self.frozen[place] = self._encode(self.data[place])
         return self.frozen[place]
+
+    def _encode(self, document: Segmented) -> Tensor:
+        """Return the vectors of a document's pieces, shape ``(P, d)``."""
+        recipe, ranker = self.recipe, self.model.ranker
+        half = casting(ranker.attention.weight, half=recipe.half)
+        with half, torch.set_grad_enabled(not recipe.head_only):
+            return ranker.encode([document])[0].float()
 
     def score(self) -> Tensor:
         """Return CoNLL F1 on dev, shape ``(1,)``."""

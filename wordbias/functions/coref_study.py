@@ -21,6 +21,7 @@ from wordbias.functions.bios import with_null
 from wordbias.functions.coref_predict import DocumentsLike, read_all
 from wordbias.functions.winobias import usual_shares
 from wordbias.models.model_like import ModelLike, in_folder
+from wordbias.nli.recipes import is_half
 from wordbias.outcomes.anonymise import SpacyFinder
 from wordbias.outcomes.inputs import load_shares
 from wordbias.pages.retraining_plots import plot_compression_fairness
@@ -41,7 +42,7 @@ from wordbias.workers import Workers
 
 
 @public
-@uses("skip_bad", *STARTS_PROCESSES, "device")
+@uses("skip_bad", *STARTS_PROCESSES, "device", "precision")
 def coref_study(
     train: DocumentsLike,
     *,
@@ -218,11 +219,13 @@ def coref_study(
         where = path_of(sentences) or "the sentences given"
         settings |= {"contexts": _contexts(sentences, where), "contexts_from": where}
         inputs["sentences"] = {"path": where}
-    recipe = Recipe(epochs=epochs, rate=lr, task_rate=task_lr, head_only=head_only)
+    half = is_half(how.precision)
+    recipe = Recipe(epochs, lr, task_lr, head_only=head_only, half=half)
     again = Recipe(
-        epochs=epochs if retrain_epochs is None else retrain_epochs,
+        epochs if retrain_epochs is None else retrain_epochs,
         task_rate=task_lr,
         head_only=True,
+        half=half,
     )
     kept = (
         tempfile.TemporaryDirectory(prefix="wordbias-") if output is None else nullcontext(output)

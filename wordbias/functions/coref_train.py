@@ -17,6 +17,7 @@ from wordbias.functions.coref_predict import DocumentsLike, read_all
 from wordbias.functions.coref_score import score_table
 from wordbias.functions.inputs import Written
 from wordbias.models.model_like import ModelLike
+from wordbias.nli.recipes import is_half
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.statistics import SAMPLES
@@ -28,7 +29,7 @@ _PURPOSE = "Training a coreference model"
 
 
 @public
-@uses("device", "skip_bad")
+@uses("device", "precision", "skip_bad")
 def coref_train(
     train: DocumentsLike,
     *,
@@ -134,7 +135,8 @@ def coref_train(
     for one in read.values():
         check_clusters(one.documents, one.path)
     before = is_finished(folder)
-    recipe = Recipe(epochs=epochs, rate=lr, task_rate=task_lr, head_only=head_only, seed=seed)
+    half = is_half(current_config().precision)
+    recipe = Recipe(epochs, lr, task_lr, head_only=head_only, half=half, seed=seed)
     settings = Settings(segment_length=segment_length, hidden=hidden)
     trained, found = train_coreference(
         model,
