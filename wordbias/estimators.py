@@ -334,34 +334,32 @@ class Method(_Words, _Rows):
                 f"{name}: all {len(x)} labels are the same, one class; expected two or more"
             )
         fitted = fit_rows(self._name, x, labels.astype(np.intp), arguments_of(self._configured()))
-        self._warn(fitted)
-        self._keep(fitted, _origin(len(x), x.shape[1]))
-        self.classes_ = classes
-        return self
-
-    def _warn(self, fitted: Fitted) -> None:
-        for note in fitted.warnings:
-            warn(f"{type(self).__name__}: {note}", WordbiasWarning, stacklevel=5)
+        return self._keep_rows(fitted, len(x), x.shape[1], classes)
 
     def _fit_moments(self, moments: Sequence[Moments]) -> Self:
         self._check_takes_rows()
         first = moments[0]
         fitted = fit_moments(self._name, moments, arguments_of(self._configured()))
         fitted = with_warning_of(fitted, first)
-        self._warn(fitted)
-        self._keep(fitted, _origin(first.n, first.dim))
-        if len(moments) == 1:
-            self.classes_ = np.array(first.classes)
-        return self
+        classes = first.classes if len(moments) == 1 else None
+        return self._keep_rows(fitted, first.n, first.dim, classes)
 
     def _fit_labelled(self, rows: Labelled) -> Self:
         self._check_takes_rows()
         fitted = fit_labelled(self._name, rows, arguments_of(self._configured()))
         dim = rows.take(np.zeros(1, np.intp)).shape[1]
-        self._warn(fitted)
-        self._keep(fitted, _origin(int(rows.there.sum()), dim))
-        if len(rows.labels) == 1:
-            self.classes_ = np.array(rows.label.classes)
+        classes = rows.label.classes if len(rows.labels) == 1 else None
+        return self._keep_rows(fitted, int(rows.there.sum()), dim, classes)
+
+    def _keep_rows(
+        self, fitted: Fitted, n: int, dim: int, classes: Sequence[str] | NDArray[Any] | None
+    ) -> Self:
+        """Keep a fit to rows, of one label with its classes, and warn of what it says."""
+        for note in fitted.warnings:
+            warn(f"{type(self).__name__}: {note}", WordbiasWarning, stacklevel=5)
+        self._keep(fitted, _origin(n, dim))
+        if classes is not None:
+            self.classes_ = np.array(classes)
         return self
 
     def _check_takes_rows(self) -> None:
