@@ -379,6 +379,22 @@ def test_a_strategy_that_took_nothing_off_has_nothing_to_bring_back() -> None:
     assert not any("brings back" in line for line in conclusions(found))
 
 
+@pytest.mark.parametrize(
+    ("trained", "is_said"),
+    [
+        ([0.5, 0.4, 0.6], True),
+        ([0.5], True),  # one seed has no interval
+        ([0.1, 1.4, 1.3], False),  # lower on average, with an interval that contains 0
+        ([0.98], False),  # a fiftieth: a share of it could be of any size
+    ],
+)
+def test_a_share_is_of_what_is_shown_to_be_taken_off(trained: list[float], is_said: bool) -> None:
+    before = {"none": [1.0, 1.1, 0.9][: len(trained)], "swap": trained}
+    after = {**before, "swap": [0.8] * len(trained)}
+    rows = [*gap_rows(TPR_S, BEFORE, before), *gap_rows(TPR_S, AFTER, after)]
+    assert any("brings back" in line for line in conclusions(Summary.of(rows))) == is_said
+
+
 def restored_rows(slope: float) -> list[Row]:
     """Return runs in which retraining adds to each sum of gaps in proportion to compression."""
     rng = np.random.default_rng(1)

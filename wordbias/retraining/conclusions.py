@@ -20,7 +20,7 @@ from wordbias.retraining.results import (
     Metric,
 )
 from wordbias.retraining.summary import Association, Summary, restored_share
-from wordbias.verdicts import LEVEL
+from wordbias.verdicts import LEVEL, SMALLEST_CHANGE
 
 _FEWEST = 3  # strategies whose order says anything
 
@@ -115,15 +115,17 @@ def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:
 
 def _restored(found: Summary) -> Iterator[str]:
     shares = {name: restored_share(found, found.main, name) for name in found.runs.studied()}
+    base = found.cell(found.main, found.runs.base() or "", BEFORE).spread.mean or 0.0
     parts = []
     for name, share in shares.items():
-        if share is not None:
-            before, after = (
-                found.cell(found.main, name, stage).spread.mean or 0.0 for stage in (BEFORE, AFTER)
-            )
-            parts.append(f"{name} {_percent(share)} ({before:.3f} → {after:.3f})")
+        before, after = (found.cell(found.main, name, stage) for stage in (BEFORE, AFTER))
+        means = before.spread.mean or 0.0, after.spread.mean or 0.0
+        ends = None if before.test is None else before.test.interval
+        # a share of what is not shown to be taken off says nothing, and may be of any size
+        is_lower = base - means[0] > SMALLEST_CHANGE * abs(base) and (ends is None or ends[1] < 0)
+        if share is not None and is_lower:
+            parts.append(f"{name} {_percent(share)} ({means[0]:.3f} → {means[1]:.3f})")
     if parts:
-        base = found.cell(found.main, found.runs.base() or "", BEFORE).spread.mean or 0.0
         yield (
             f"Retraining {found.task.layers} on the original data brings back, of what a strategy "
             f"took off the {found.main.title} of {found.runs.base()} ({base:.3f}): "
