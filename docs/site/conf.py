@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.application import Sphinx
     from sphinx.config import Config
+    from sphinx.environment import BuildEnvironment
     from sphinx.writers.html5 import HTML5Translator
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -296,6 +298,39 @@ def adapt_page(
         context["theme_source_edit_link"] = f"{REPOSITORY}/edit/main/{PAGES[page].source}"
 
 
+def keep_titles(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Make the navigation of a page from titles alone: it shows no sections of other pages."""
+    # Sphinx copies the sections of all pages for each page, and then leaves them out.
+    whole = context["toctree"]
+    titles = _titles(app.env)
+
+    def toctree(**given: Any) -> str:
+        kept, app.env.tocs = app.env.tocs, titles
+        try:
+            return str(whole(**given))
+        finally:
+            app.env.tocs = kept
+
+    context["toctree"] = toctree
+
+
+@cache
+def _titles(env: BuildEnvironment) -> dict[str, nodes.bullet_list]:
+    """Return the contents of each page without its sections, as `titles_only` leaves them."""
+    from sphinx import addnodes
+
+    found = {page: contents.deepcopy() for page, contents in env.tocs.items()}
+    for contents in found.values():
+        for item in contents:
+            if len(item) > 1 and (below := list(item.findall(addnodes.toctree))):
+                item[1][:] = below
+            else:
+                del item[1:]
+    return found
+
+
 def setup(app: Sphinx) -> None:
     """Connect the functions above to the build."""
     app.add_html_math_renderer("mathml", (show_formula, None), (show_formula, None))
@@ -310,3 +345,4 @@ def setup(app: Sphinx) -> None:
     app.connect("doctree-resolved", code_links)
     app.connect("doctree-resolved", dashes)
     app.connect("html-page-context", adapt_page)
+    app.connect("html-page-context", keep_titles, priority=400)  # before that of the theme
