@@ -92,7 +92,7 @@ def join(
             import ray
 
             if not ray.is_initialized():
-                # else they are 15, and workers starve where anything else is busy
+                # by default it is 15: workers starve where anything else is busy
                 monkeypatch.setenv("RAY_worker_niceness", "0")
                 ray.init(
                     num_cpus=2,

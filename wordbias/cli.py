@@ -273,11 +273,12 @@ def _of_usage(error: click.ClickException) -> str:
 def _elsewhere(option: str) -> str:
     """Return the line for an option that only other commands have."""
     from wordbias.completion import commands_with
+    from wordbias.rendering import how_many
 
     names = commands_with(option)
     if not names:
         return ""
-    others = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
+    others = f" and {how_many(len(names) - _NAMED, 'other')}" if len(names) > _NAMED else ""
     return f"No such option {option!r} here; these have it: {', '.join(names[:_NAMED])}{others}"
 
 

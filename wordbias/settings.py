@@ -247,8 +247,7 @@ def _typed_chains(text: str, known: Known) -> list[list[Configured]]:
     first = re.split("[:, ]", text.lower().replace("_", "-"), maxsplit=1)[0]
     if isfile(text) and first not in known:
         raise UsageError(
-            f"method: expected one of {', '.join(known)}; {text} is a file, which comes after the "
-            "method"
+            f"method: expected one of {', '.join(known)}; {text} is a file, not a method"
         )
     chains = parse_chains(text)
     for before, item in (pair for chain in chains for pair in pairwise(chain)):

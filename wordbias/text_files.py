@@ -33,6 +33,12 @@ _longest = LONGEST
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
+def without_packing(name: str) -> str:
+    """Return the name of a file without the ending of its compression."""
+    stem, ending = os.path.splitext(name)
+    return stem if ending.lower() in OPENERS else name
+
+
 def parse_size(text: str) -> int:
     """Return the bytes of a size such as 500MB or 20G."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?B|[KMGT])", text.strip().upper())

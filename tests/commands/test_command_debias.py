@@ -175,7 +175,7 @@ def test_ordinary_vectors_are_no_gn_glove(cli: Run, text: Path, tmp_path: Path) 
 def test_a_file_without_a_method_before_it(cli: Run, text: Path) -> None:
     done = cli("debias", text, "-o", "out.txt")
     assert done.code == 2
-    assert f"{text} is a file, which comes after the method" in done.err
+    assert f"{text} is a file, not a method" in done.err
 
 
 def test_applied_twice_changes_nothing_and_fails(cli: Run, text: Path, tmp_path: Path) -> None:

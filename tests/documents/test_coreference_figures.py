@@ -44,8 +44,8 @@ def values(study: str = "coref-minilm") -> dict[tuple[str, Line], NDArray[np.flo
 
 def number(line: Line, value: float) -> str:
     if line[0].startswith("conll"):
-        return f"{value:.1f}"
-    return f"{value:.2f}".replace("0.", ".", 1)
+        return f"{value:z.1f}"
+    return f"{value:z.2f}".replace("0.", ".", 1)
 
 
 def of_one(line: Line, x: NDArray[np.float64]) -> str:
@@ -91,6 +91,10 @@ def test_tables_of_three_seeds(
         expected = [of_one(line, values()[one, line]) for one in strategies]
         expected += [change(line, one, "none") for one in compared]
         assert [cell.replace("−", "-") for cell in cells] == expected
+
+
+def test_every_strategy_has_three_seeds() -> None:
+    assert {len(x) for x in values().values()} == {3}
 
 
 def test_the_table_of_one_seed() -> None:

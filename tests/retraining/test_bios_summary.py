@@ -431,10 +431,8 @@ def test_few_runs_that_do_not_agree_show_nothing() -> None:
     for metric in GAPS:
         rows += [*gap_rows(metric, BEFORE, {name: [0.0] for name in after})]
         rows += [*gap_rows(metric, AFTER, after)]
-    assert (
-        "restores (after − before)? Not shown (p < .05 for none of 6 sums). Over 3 runs"
-        in (conclusions(Summary.of(rows))[-1])
-    )
+    said = conclusions(Summary.of(rows))[-1]
+    assert "(after − before)? Not shown (p < .05 for none of 6 sums). Over 3 runs" in said
 
 
 def test_strategies_with_one_compression_are_in_no_order() -> None:

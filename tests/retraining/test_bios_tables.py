@@ -326,7 +326,7 @@ def test_more_undecided_examples_are_said_beside_the_gaps() -> None:
         *gap_rows(F1_GAP, AFTER, {"none": [9.0], "leace": [2.0], "random-leace": [9.0]}),
     ]
     (said,) = (one for one in closing(Summary.of(made, COREFERENCE)) if "Undecided" in one)
-    assert said.startswith("Undecided before retraining none 40 %, leace 70 %. A")
+    assert said.startswith("Undecided before retraining: none 40 %, leace 70 %. A")
     larger = [*made, *gap_rows(F1_GAP, BEFORE, {"leace": [9.5]})]
     assert not [x for x in closing(Summary.of(larger, COREFERENCE)) if x.startswith("Undecided")]
     (shown,) = titled(tables(Summary.of(made, COREFERENCE)), "Before and after")

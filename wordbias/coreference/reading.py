@@ -15,7 +15,7 @@ from wordbias.configuration import current_config
 from wordbias.coreference.documents import Clusters, Document, Span
 from wordbias.errors import WordbiasError
 from wordbias.rendering import how_many
-from wordbias.text_files import OPENERS, Source, read_text
+from wordbias.text_files import Source, read_text, without_packing
 
 BEGIN, END = "#begin document", "#end document"
 NOTHING = ("-", "_", "*")
@@ -51,10 +51,7 @@ def read_documents(
 def files_below(folder: str) -> list[str]:
     """Return the files of documents in a folder and those below it, sorted by name."""
     # The folders of CoNLL-2012 have files of a system's annotations, `auto_conll`, beside the gold.
-    names: dict[str, str] = {}
-    for path in sorted(map(str, Path(folder).rglob("*"))):
-        packed = next((ending for ending in OPENERS if path.endswith(ending)), "")
-        names[path] = path.removesuffix(packed)
+    names = {path: without_packing(path) for path in sorted(map(str, Path(folder).rglob("*")))}
     gold = [path for path, name in names.items() if name.endswith(_GOLD)]
     found = gold or [path for path, name in names.items() if name.endswith(_ENDINGS)]
     return list(filter(os.path.isfile, found))

@@ -20,10 +20,10 @@ from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.resources import located
+from wordbias.text_files import without_packing
 
 DocumentsLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str] | Document]
 """A file or folder of documents, several, or documents."""
-_COMPRESSED = (".gz", ".bz2", ".xz")
 
 
 def read_all(option: str, given: DocumentsLike) -> Corpus:
@@ -154,9 +154,7 @@ def coref_predict(
 
 def _writer(target: str) -> Callable[[Iterable[Document]], Iterator[str]]:
     """Return the function that makes lines of documents, by the name of the file."""
-    name = target.lower()
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
+    name = without_packing(target.lower())
     for ending, lines in ((".conll", conll_lines), (".jsonl", json_lines)):
         if name.endswith(ending):
             return lines

@@ -162,13 +162,13 @@ def _opened(place: str, password: str | None, bad: BadRows) -> Data:
         return pronouns.parse_winopron(pronouns.read_winopron(path, password))
     if path.is_dir() and pronouns.NEW_TEMPLATES in names:
         return pronouns.parse_winopron(read_text(path / pronouns.NEW_TEMPLATES))
-    if path.is_dir() and files_below(place):
-        return Corpus(place, read_documents(place, bad))
     if path.is_dir():
-        raise WordbiasError(
-            f"{place}: expected a file, or a folder with documents (.conll, .conllu, .jsonl), "
-            f"{SENTENCES} of Winogender or {pronouns.NEW_TEMPLATES} of WinoPron"
-        )
+        if not files_below(place):
+            raise WordbiasError(
+                f"{place}: expected a file, or a folder with documents (.conll, .conllu, .jsonl), "
+                f"{SENTENCES} of Winogender or {pronouns.NEW_TEMPLATES} of WinoPron"
+            )
+        return Corpus(place, read_documents(place, bad))
     source = read_text(place)
     first = source.text.split("\n", 1)[0]
     if first.startswith("sentid\t"):

@@ -99,7 +99,7 @@ def _undecided(found: Summary) -> Iterator[str]:
             and abs(gaps[name]) < abs(gaps[base])
         ]
         if more:
-            parts.append(f"{when} retraining {base} {_percent(shares[base])}, {', '.join(more)}")
+            parts.append(f"{when} retraining: {base} {_percent(shares[base])}, {', '.join(more)}")
     if parts:
         yield (
             f"Undecided {'; '.join(parts)}. A pronoun that is not resolved favours nobody: part of "

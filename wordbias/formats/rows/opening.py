@@ -25,7 +25,7 @@ from wordbias.formats.rows.source import (
 )
 from wordbias.formats.tables import cell_of
 from wordbias.formats.tensors import map_tensors
-from wordbias.text_files import OPENERS
+from wordbias.text_files import without_packing
 
 _OF_MODELS = (
     "tokenizer.json",
@@ -254,7 +254,7 @@ def _open_file(path: Path, array: str | None) -> RowSource:
 
 def _stem(path: Path) -> str:
     """Return the name of a file without the suffixes of its format and compression."""
-    return Path(path.stem).stem if path.suffix.lower() in OPENERS else path.stem
+    return Path(without_packing(path.name)).stem
 
 
 def _open_in_memory(source: Any, array: str | None) -> RowSource:
