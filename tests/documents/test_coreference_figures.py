@@ -11,6 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from wordbias.coreference.reading import read_documents
+from wordbias.coreference.strategies import anonymise, swap
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "coreference-measured.md").read_text(encoding="utf-8")
 SAID = " ".join(PAGE.split()).replace("−", "-")  # the minus sign
@@ -103,6 +106,17 @@ def test_the_table_of_one_seed() -> None:
     for name, *cells in shown:
         of = (values("coref-e5")[one, LINES[name]] for one in ("none", "leace", "random-leace"))
         assert cells == [number(LINES[name], value) for (value,) in of]
+
+
+def test_how_many_tokens_the_strategies_change(shared_data: Path) -> None:
+    documents = read_documents(shared_data / "coref" / "ontogum.train.conll.gz")
+    total = sum(len(one.tokens) for one in documents)
+    names, others = (
+        sum(a != b for one in documents for a, b in zip(one.tokens, made(one).tokens, strict=True))
+        for made in (anonymise, swap)
+    )
+    said = f"`anonymise` changes {names:,} of {total:,} tokens, `swap` {others:,} in the copies"
+    assert said in SAID
 
 
 def test_what_is_said_of_the_removal() -> None:
