@@ -12,13 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.correlation import (
-    METHODS,
-    Correlation,
-    correlation,
-    fisher_interval,
-    robustness,
-)
+from wordbias.correlation import METHODS, Correlation, correlation, fisher_interval, robustness
 from wordbias.draws import FISHER, interval_keys
 from wordbias.errors import WordbiasError, listed
 from wordbias.results import Row

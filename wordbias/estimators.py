@@ -26,12 +26,7 @@ from wordbias.batches import BatchMap
 from wordbias.calls import WordbiasWarning, misfit, plain, python_messages
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import WordbiasError, on_a_line
-from wordbias.estimator_data import (
-    moments_of,
-    refuse_missing,
-    refuse_table,
-    words_of,
-)
+from wordbias.estimator_data import moments_of, refuse_missing, refuse_table, words_of
 from wordbias.functions.debias import fitted_report
 from wordbias.labelled import Labelled
 from wordbias.methods import settings

@@ -50,9 +50,7 @@ from wordbias.outcomes.fairness import ALL, fairness_rows
 from wordbias.outcomes.inputs import shares_for
 from wordbias.outcomes.metrics import Settings
 from wordbias.probes.ceat.sentences import Sentences, find_sentences
-from wordbias.probes.mdl import (
-    CONTROL,
-)
+from wordbias.probes.mdl import CONTROL
 from wordbias.results import Row
 from wordbias.retraining.arms import NONE, ORIGINAL, OWN, Job, is_random
 from wordbias.retraining.jobs import ADAPTER, run_jobs

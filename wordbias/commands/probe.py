@@ -5,11 +5,7 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import (
-    FRACTIONS,
-    SEEDS,
-    FiniteRange,
-)
+from wordbias.commands.types import FRACTIONS, SEEDS, FiniteRange
 from wordbias.functions.probe import probe
 from wordbias.models.encoding import TEXT_POOLINGS
 from wordbias.probes.train import PROBES

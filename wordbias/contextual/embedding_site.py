@@ -31,11 +31,7 @@ from wordbias.probes.pronouns import Pronouns
 from wordbias.probes.similarity_kept import kept_rows
 from wordbias.resources.models import encoder_folder
 from wordbias.results import Row
-from wordbias.wordlists.model_sentences import (
-    ModelSentences,
-    occupation_subject,
-    sentences_with,
-)
+from wordbias.wordlists.model_sentences import ModelSentences, occupation_subject, sentences_with
 
 Array = NDArray[np.float64]
 

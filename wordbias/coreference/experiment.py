@@ -32,13 +32,7 @@ from wordbias.coreference.documents import Clusters, Document, facts
 from wordbias.coreference.model import Settings as Sizes
 from wordbias.coreference.resolver import Coreference
 from wordbias.coreference.strategies import PUBLISHED, check_strategy, debias
-from wordbias.coreference.training import (
-    RESULTS,
-    Recipe,
-    tallies,
-    train_coreference,
-    train_model,
-)
+from wordbias.coreference.training import RESULTS, Recipe, tallies, train_coreference, train_model
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
@@ -76,13 +70,7 @@ from wordbias.retraining.removals import (
     is_removal,
     random_removal,
 )
-from wordbias.retraining.results import (
-    AFTER,
-    BASELINES,
-    BEFORE,
-    TEST,
-    UNTRAINED,
-)
+from wordbias.retraining.results import AFTER, BASELINES, BEFORE, TEST, UNTRAINED
 from wordbias.stereotypes.winobias import (
     F1,
     FEMALE,

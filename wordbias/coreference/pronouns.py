@@ -30,14 +30,7 @@ from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import is_constant, resampled_means
 from wordbias.stereotypes.pairs import share_row, unit_sums
-from wordbias.stereotypes.winogender import (
-    FEMALE,
-    MALE,
-    NEUTRAL,
-    TASK,
-    Winogender,
-    stereotype_rows,
-)
+from wordbias.stereotypes.winogender import FEMALE, MALE, NEUTRAL, TASK, Winogender, stereotype_rows
 from wordbias.text_files import Source
 from wordbias.wordlists.attribute_files import CASES
 from wordbias.wordlists.groups import WordGroups

@@ -17,13 +17,7 @@ from wordbias.batches import map_rows, open_batch
 from wordbias.calls import note, typed_setting
 from wordbias.embedding import is_words_and_vectors
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.rows import (
-    Rows,
-    is_polars,
-    is_rows,
-    is_table,
-    open_rows,
-)
+from wordbias.formats.rows import Rows, is_polars, is_rows, is_table, open_rows
 from wordbias.formats.source import sha256_of
 from wordbias.functions.inputs import Written, path_of
 from wordbias.methods.fitted import Chain

@@ -32,13 +32,7 @@ from wordbias.pages.answers import column_answers
 from wordbias.pages.audit import with_changes
 from wordbias.pages.columns import best_of
 from wordbias.resources.hub import is_address
-from wordbias.resources.models import (
-    CONFIG,
-    could_be_model,
-    hub_name,
-    may_be_on_hub,
-    model_folder,
-)
+from wordbias.resources.models import CONFIG, could_be_model, hub_name, may_be_on_hub, model_folder
 from wordbias.results import Row
 from wordbias.settings import Configured
 from wordbias.store import resumable

@@ -12,14 +12,7 @@ from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_outputs, refuse_same
-from wordbias.functions.inputs import (
-    ReadOptions,
-    Subject,
-    names_of,
-    open_subject,
-    path_of,
-    reading,
-)
+from wordbias.functions.inputs import ReadOptions, Subject, names_of, open_subject, path_of, reading
 from wordbias.functions.lists import sembias_of, vocabulary_of
 from wordbias.functions.tables import effect_table, lists_tables, measures_tables, null_table
 from wordbias.measures.evaluate import check_families, evaluate_panels
@@ -42,13 +35,7 @@ from wordbias.reports import Report
 from wordbias.results import Row
 from wordbias.settings import Configured, MethodsLike, read_chain
 from wordbias.vocabulary import choose_vocabulary, neutral_vocabulary
-from wordbias.wordlists import (
-    Attribute,
-    GroupsLike,
-    WordGroups,
-    load_attribute,
-    notes_on_language,
-)
+from wordbias.wordlists import Attribute, GroupsLike, WordGroups, load_attribute, notes_on_language
 from wordbias.wordlists.groups import more_than_two
 
 _LABELS = {

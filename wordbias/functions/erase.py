@@ -16,20 +16,12 @@ from wordbias.calls import path_of, public, refuse_given, typed_setting
 from wordbias.configuration import ASKS_ENCODERS, current_config, uses
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
-from wordbias.formats.rows import (
-    Rows,
-    open_rows,
-)
+from wordbias.formats.rows import Rows, open_rows
 from wordbias.functions.apply_rows import fingerprint_of, in_memory
 from wordbias.functions.encode_outputs import encode_output, output_encoder
 from wordbias.functions.erase_fit import Parts
 from wordbias.functions.erase_model import ErasedModel, erase_model
-from wordbias.functions.erase_tables import (
-    certificate_tables,
-    held_out_tables,
-    limits,
-    verdicts,
-)
+from wordbias.functions.erase_tables import certificate_tables, held_out_tables, limits, verdicts
 from wordbias.labelled import HELD_OUT, MISSING, SHOWN, CellsLike, Labelled, LabelsLike
 from wordbias.methods.fitted import Chain
 from wordbias.methods.methods import arguments_of

@@ -17,12 +17,7 @@ from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats import is_static_model
 from wordbias.formats.files import new_folder
 from wordbias.functions.erase_fit import Parts
-from wordbias.functions.erase_tables import (
-    certificate_tables,
-    held_out_tables,
-    limits,
-    verdicts,
-)
+from wordbias.functions.erase_tables import certificate_tables, held_out_tables, limits, verdicts
 from wordbias.functions.labelled_vectors import rows_of_texts
 from wordbias.labelled import Labelled
 from wordbias.measures.registry import short_title

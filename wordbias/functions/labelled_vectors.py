@@ -16,13 +16,7 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import is_static_model
 from wordbias.formats.rows import Rows, is_rows, is_table, matrix_of, open_rows
 from wordbias.formats.source import sha256_of
-from wordbias.functions.inputs import (
-    EmbeddingsLike,
-    ReadOptions,
-    each_once,
-    open_subject,
-    path_of,
-)
+from wordbias.functions.inputs import EmbeddingsLike, ReadOptions, each_once, open_subject, path_of
 from wordbias.labelled import CellsLike, Labelled
 from wordbias.models.representations import Layers, Representations, which_layers
 from wordbias.models.texts import Texts

@@ -9,13 +9,7 @@ from wordbias.calls import is_given, note, public
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
-from wordbias.functions.inputs import (
-    EmbeddingsLike,
-    as_list,
-    input_facts,
-    open_subject,
-    reading,
-)
+from wordbias.functions.inputs import EmbeddingsLike, as_list, input_facts, open_subject, reading
 from wordbias.functions.lists import sembias_of, vocabulary_of
 from wordbias.functions.tables import lists_tables, measures_tables, words_tables
 from wordbias.measures.evaluate import evaluate_panels, refuse_undefined

@@ -12,13 +12,7 @@ from wordbias.arguments import check_choice
 from wordbias.calls import current, public
 from wordbias.configuration import current_config, uses
 from wordbias.contextual.embedding_site import fit_embedding, sentence_vectors
-from wordbias.contextual.fitting import (
-    BATCH,
-    DIMS,
-    ONE_SIDED,
-    TOKENS,
-    Recipe,
-)
+from wordbias.contextual.fitting import BATCH, DIMS, ONE_SIDED, TOKENS, Recipe
 from wordbias.contextual.scrubbing import LEACE
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.errors import UsageError, WordbiasError

@@ -18,11 +18,7 @@ from wordbias.columns import Column
 from wordbias.contextual.audit.texts import AuditTexts
 from wordbias.contextual.fitting import TOKENS
 from wordbias.contextual.scrubbing import TOKENS as OF_LABELS
-from wordbias.contextual.scrubbing import (
-    explained_by_chance,
-    scrub,
-    scrub_pairs,
-)
+from wordbias.contextual.scrubbing import explained_by_chance, scrub, scrub_pairs
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import rows_of_texts

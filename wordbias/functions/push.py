@@ -33,14 +33,7 @@ from wordbias.pages.lines import make_lines, variant
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, as_markdown
 from wordbias.reports import Report
-from wordbias.resources.hub import (
-    ADAPTER_FILE,
-    METHOD_FILE,
-    Address,
-    is_address,
-    library,
-    publish,
-)
+from wordbias.resources.hub import ADAPTER_FILE, METHOD_FILE, Address, is_address, library, publish
 from wordbias.resources.models import model_on_hub
 from wordbias.results import LIMITS, NO_PROOF, Row
 from wordbias.rows import Found, given

@@ -18,13 +18,7 @@ from wordbias.formats.tables import kind_of
 from wordbias.functions.inputs import names_of
 from wordbias.outcomes.anonymise import Anonymiser, GivenSpans, SpacyFinder
 from wordbias.outcomes.balance import Balance, Balanced, balance
-from wordbias.outcomes.records import (
-    Record,
-    RecordFile,
-    RecordsInMemory,
-    as_cell,
-    check_same_form,
-)
+from wordbias.outcomes.records import Record, RecordFile, RecordsInMemory, as_cell, check_same_form
 from wordbias.outcomes.rewrite import (
     AugmentStage,
     Stage,

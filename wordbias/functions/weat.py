@@ -19,12 +19,7 @@ from wordbias.functions.inputs import (
     path_of,
     reading,
 )
-from wordbias.measures.associations import (
-    AT_ONCE,
-    check_measures,
-    measure_groups,
-    measure_queries,
-)
+from wordbias.measures.associations import AT_ONCE, check_measures, measure_groups, measure_queries
 from wordbias.measures.registry import meaning
 from wordbias.measures.weat import PARTITIONS, READING, Settings
 from wordbias.pivot import pivot, values

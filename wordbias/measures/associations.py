@@ -40,11 +40,7 @@ from wordbias.measures.weat import (
     weat_row,
 )
 from wordbias.results import Row
-from wordbias.statistics import (
-    bootstrap,
-    resampled_spearman,
-    spearman,
-)
+from wordbias.statistics import bootstrap, resampled_spearman, spearman
 from wordbias.wordlists import (
     Attribute,
     WordGroups,

@@ -27,11 +27,7 @@ from wordbias.measures.evaluate import evaluate
 from wordbias.measures.movement import displacement, neighbours
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, FAMILIES, FAMILY_OF, ideal, short_title, variant_of
-from wordbias.measures.sembias import (
-    CATEGORIES,
-    COLUMNS,
-    SemBias,
-)
+from wordbias.measures.sembias import CATEGORIES, COLUMNS, SemBias
 from wordbias.measures.weat import cosines, effect_size, resampled_effect_sizes
 from wordbias.methods.methods import fit_methods
 from wordbias.methods.trade_off import badness, shares_kept, values_of

@@ -15,13 +15,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Values, with_chance
 from wordbias.measures.evaluate import chance_values
-from wordbias.measures.midb import (
-    MIDB,
-    BiasDirections,
-    Value,
-    directions_of,
-    fit_directions,
-)
+from wordbias.measures.midb import MIDB, BiasDirections, Value, directions_of, fit_directions
 from wordbias.measures.movement import displacement, length_ratio, neighbours_kept_by
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, MEASURES, ideal

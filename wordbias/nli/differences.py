@@ -15,11 +15,7 @@ import numpy as np
 from wordbias.draws import seed_keys, with_holm
 from wordbias.rendering import how_many
 from wordbias.results import Row
-from wordbias.statistics import (
-    POWER,
-    pairs_needed,
-    t_power,
-)
+from wordbias.statistics import POWER, pairs_needed, t_power
 from wordbias.verdicts import LEVEL, LOWER, NOT_SHOWN, SEEDS, Seeds, decide, smallest_p
 
 CHANGES = {"mab-error": "mab-error-change", "mab-distance": "mab-distance-change"}

@@ -8,12 +8,7 @@ from collections.abc import Iterable, Sequence
 from wordbias import verdicts
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
 from wordbias.methods.trade_off import STATED
-from wordbias.pages.columns import (
-    COLUMN,
-    LEFT,
-    ColumnAnswer,
-    best_of,
-)
+from wordbias.pages.columns import COLUMN, LEFT, ColumnAnswer, best_of
 from wordbias.pages.lines import Line, chance_range, make_lines, minus, value_text
 from wordbias.rows import Found, given
 from wordbias.verdicts import change, finds, interval, is_number

@@ -6,12 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from wordbias.measures.held_out_probes import BEST, PROBES
-from wordbias.measures.registry import (
-    BY_KEY,
-    FAMILY_OF,
-    full_title,
-    measure_title,
-)
+from wordbias.measures.registry import BY_KEY, FAMILY_OF, full_title, measure_title
 from wordbias.pages.answers import column_answers
 from wordbias.pages.columns import best_of, capital
 from wordbias.pages.encoder_answers import (

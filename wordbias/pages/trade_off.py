@@ -14,10 +14,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.registry import FAMILY_OF, in_words, short_title
 from wordbias.methods.trade_off import BIAS_LEFT, UNCHANGED
 from wordbias.pages.panel import SERIES, Dot, Look, Panel, Path
-from wordbias.pages.plots import (
-    draw_panel,
-    draw_panels,
-)
+from wordbias.pages.plots import draw_panel, draw_panels
 from wordbias.pages.section import Figure, Grid, Section
 from wordbias.pages.svg import fitted, panel_picture
 from wordbias.rendering import Table

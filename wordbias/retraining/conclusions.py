@@ -11,14 +11,7 @@ import numpy as np
 from wordbias.rendering import how_many
 from wordbias.retraining.arms import ORIGINAL
 from wordbias.retraining.removals import is_removal
-from wordbias.retraining.results import (
-    AFTER,
-    BEFORE,
-    COMPRESSED,
-    REPRESENTATION,
-    RESTORED,
-    Metric,
-)
+from wordbias.retraining.results import AFTER, BEFORE, COMPRESSED, REPRESENTATION, RESTORED, Metric
 from wordbias.retraining.summary import Association, Summary, restored_share
 from wordbias.verdicts import LEVEL, SMALLEST_CHANGE
 

@@ -31,11 +31,7 @@ from wordbias.retraining.results import (
     Spread,
     Task,
 )
-from wordbias.statistics import (
-    LEAST_PAIRS,
-    Interval,
-    holm,
-)
+from wordbias.statistics import LEAST_PAIRS, Interval, holm
 from wordbias.verdicts import RETURNS_OVER_SEEDS, Return, Seeds, decide, smallest_p
 
 FEWEST = 6

@@ -8,15 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wordbias.outcomes.swap import Swapper
-from wordbias.stereotypes.gsss import (
-    GENDERS,
-    LABELS,
-    Item,
-    Triple,
-    aligned,
-    core,
-    repair_sentence,
-)
+from wordbias.stereotypes.gsss import GENDERS, LABELS, Item, Triple, aligned, core, repair_sentence
 from wordbias.stereotypes.next_sentence import Sentences
 from wordbias.stereotypes.stereoset import StereoSet
 from wordbias.wordlists import Attribute

@@ -50,14 +50,7 @@ from wordbias.stereotypes.gsss import LABELS
 from wordbias.stereotypes.masked_model import Masked, MaskedModel
 from wordbias.stereotypes.next_sentence import NextSentence, Sentences
 from wordbias.stereotypes.pairs import PER_TOKEN, scores_of
-from wordbias.stereotypes.scores import (
-    ALL,
-    Float,
-    Settings,
-    icat,
-    language_score,
-    stereotype_score,
-)
+from wordbias.stereotypes.scores import ALL, Float, Settings, icat, language_score, stereotype_score
 from wordbias.text_files import Source
 
 BLANK = "BLANK"

@@ -13,14 +13,7 @@ from wordbias.errors import WordbiasError
 from wordbias.models.causal_model import CausalModel
 from wordbias.rendering import how_many
 from wordbias.resources import located
-from wordbias.stereotypes import (
-    bbq,
-    crows_pairs,
-    gsss,
-    stereoset,
-    winobias_likelihood,
-    winogender,
-)
+from wordbias.stereotypes import bbq, crows_pairs, gsss, stereoset, winobias_likelihood, winogender
 from wordbias.stereotypes.entry import StereotypeTest
 from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.text_files import Source, read_text

@@ -27,12 +27,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.results import Row
-from wordbias.statistics import (
-    SAMPLES,
-    resampled_means,
-    resampled_spearman,
-    spearman,
-)
+from wordbias.statistics import SAMPLES, resampled_means, resampled_spearman, spearman
 from wordbias.stereotypes.coreference import Question, question_records, resolved, score_questions
 from wordbias.stereotypes.entry import Found, StereotypeTest
 from wordbias.stereotypes.pairs import scores_of, share_row, unit_sums

@@ -15,12 +15,7 @@ from typing import NamedTuple
 from wordbias.errors import WordbiasError
 from wordbias.wordlists.attribute_files import CASES
 from wordbias.wordlists.groups import FEWEST_NAMES, Attribute, WordGroups
-from wordbias.wordlists.queries import (
-    Query,
-    group_queries,
-    load_queries,
-    load_two_sets,
-)
+from wordbias.wordlists.queries import Query, group_queries, load_queries, load_two_sets
 from wordbias.wordlists.templates import Gendered, unambiguous_names
 from wordbias.wordlists.toml import Pair, as_pairs, as_table, as_words, packaged, read_toml
 

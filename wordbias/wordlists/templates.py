@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wordbias.errors import WordbiasError
-from wordbias.wordlists.toml import (
-    as_table,
-    as_words,
-    packaged,
-    read_lines,
-    read_toml,
-)
+from wordbias.wordlists.toml import as_table, as_words, packaged, read_lines, read_toml
 
 Lists = dict[str, tuple[str, ...]]
 _ONE_SEX = 0.98

@@ -22,12 +22,7 @@ from wordbias.measures.registry import MEASURES
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row
-from wordbias.statistics import (
-    TIE,
-    Array,
-    p_of_null,
-    resamples,
-)
+from wordbias.statistics import TIE, Array, p_of_null, resamples
 from wordbias.stereotypes.scores import Settings, extremes, tail_mean
 
 _ENTRIES = {

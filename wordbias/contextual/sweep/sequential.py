@@ -11,14 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from wordbias.contextual.fitting import (
-    BATCH,
-    Recipe,
-    encode_pairs,
-    fit_site,
-    observe,
-    positions,
-)
+from wordbias.contextual.fitting import BATCH, Recipe, encode_pairs, fit_site, observe, positions
 from wordbias.errors import WordbiasError
 from wordbias.models.adapters import Adapter
 from wordbias.models.families import PARTS

@@ -15,14 +15,7 @@ import orjson
 
 from wordbias.errors import WordbiasError, listed
 from wordbias.formats.rows.arrow import choose_columns, runs
-from wordbias.formats.rows.source import (
-    Floats,
-    Map,
-    RowBlock,
-    block_rows,
-    mapped,
-    side_by_side,
-)
+from wordbias.formats.rows.source import Floats, Map, RowBlock, block_rows, mapped, side_by_side
 from wordbias.formats.tables import kind_of, numbered_lines
 from wordbias.text_files import OPENERS, check_length
 
