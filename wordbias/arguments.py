@@ -35,11 +35,11 @@ def accepted(
     least = _LEAST.get(name, 1)
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     fine = not isinstance(text, str) or _can_be_written(text)
-    found = _matched(value, kinds, least) if fine else _REFUSED
-    only = [one for one in kinds if one is not NoneType] == kinds[:1]
-    if isinstance(found, Mapping) and only and len(get_args(kinds[0])) == 2:
-        found = _mapped(found, kinds[0], least)
-    if found is _REFUSED:
+    argument = _matched(value, kinds, least) if fine else _REFUSED
+    only = [kind for kind in kinds if kind is not NoneType] == kinds[:1]
+    if isinstance(argument, Mapping) and only and len(get_args(kinds[0])) == 2:
+        argument = _mapped(argument, kinds[0], least)
+    if argument is _REFUSED:
         too_large = isinstance(value, Integral) and int(value) > _MOST
         *others, last = dict.fromkeys(
             _described(kind, least) for kind in kinds if kind is not NoneType
@@ -47,19 +47,19 @@ def accepted(
         expected = f"{', '.join(others)} or {last}" if others else last
         expected += " and below 2**63" if too_large else ""
         raise UsageError(f"{called or f'{name}='}: expected {expected}, got {_shown(value)}")
-    return found
+    return argument
 
 
 def refuse_odd(called: str, value: object) -> None:
     """Refuse an argument that no function can use, whatever its annotation."""
     few = value if isinstance(value, (list, tuple)) and len(value) <= _FEW else ()
-    for one in (value, *few):
-        if hasattr(one, "mask") and hasattr(one, "filled"):
+    for part in (value, *few):
+        if hasattr(part, "mask") and hasattr(part, "filled"):
             raise UsageError(
                 f"{called}: is a masked array, whose hidden values would be used; leave these rows "
                 "out, or fill them with array.filled(value)"
             )
-        if type(one).__name__ == "ndarray" and getattr(one, "ndim", 1) == 0:
+        if type(part).__name__ == "ndarray" and getattr(part, "ndim", 1) == 0:
             raise UsageError(f"{called}: expected a list or an array, got one of no dimension")
     if type(value) is dict and not value:
         raise UsageError(f"{called}: is an empty mapping; give what it holds, or leave it out")
@@ -75,9 +75,9 @@ def _contains_itself(value: Any, above: tuple[int, ...]) -> bool:
     if id(value) in above or len(above) > _DEEPEST:
         return True
     return any(
-        _contains_itself(one, (*above, id(value)))
-        for one in (value.values() if isinstance(value, dict) else value)
-        if isinstance(one, (list, tuple, dict))
+        _contains_itself(member, (*above, id(value)))
+        for member in (value.values() if isinstance(value, dict) else value)
+        if isinstance(member, (list, tuple, dict))
     )
 
 
@@ -103,12 +103,12 @@ def _evaluated(annotation: str, namespace: dict[str, Any]) -> Any:
 def _members(annotation: Any) -> list[Any]:
     if get_origin(annotation) not in (Union, UnionType):
         return [annotation]
-    return [kind for one in get_args(annotation) for kind in _members(one)]
+    return [kind for member in get_args(annotation) for kind in _members(member)]
 
 
 def _matched(value: object, kinds: Sequence[Any], least: int) -> Any:
-    found = (_one(value, kind, least) for kind in kinds)
-    return next((one for one in found if one is not _REFUSED), _REFUSED)
+    matches = (_one(value, kind, least) for kind in kinds)
+    return next((match for match in matches if match is not _REFUSED), _REFUSED)
 
 
 def _is_list(value: object) -> bool:
@@ -175,19 +175,19 @@ _BY_KIND: dict[Any, Callable[[Any, int], Any]] = {
 def _listed(value: Any, kinds: Sequence[Any], least: int) -> Any:
     if not (_is_list(value) or isinstance(value, Iterator)):
         return _REFUSED
-    found = [_matched(one, kinds, least) for one in value]
-    return _REFUSED if any(one is _REFUSED for one in found) else found
+    members = [_matched(member, kinds, least) for member in value]
+    return _REFUSED if any(member is _REFUSED for member in members) else members
 
 
 def _mapped(value: Mapping[Any, Any], kind: Any, least: int) -> Any:
     """Return a mapping with keys and values converted to the types of its annotation."""
     key_types, value_types = map(_members, get_args(kind))
-    found = {
-        _matched(key, key_types, least): _matched(one, value_types, least)
-        for key, one in value.items()
+    mapping = {
+        _matched(key, key_types, least): _matched(member, value_types, least)
+        for key, member in value.items()
     }
-    refused = _REFUSED in found or any(one is _REFUSED for one in found.values())
-    return _REFUSED if refused else found
+    refused = _REFUSED in mapping or any(member is _REFUSED for member in mapping.values())
+    return _REFUSED if refused else mapping
 
 
 def _can_be_written(text: str) -> bool:
@@ -210,7 +210,7 @@ def _described(kind: Any, least: int) -> str:
             int: "whole numbers",
             float: "finite numbers",
         }
-        of = [plural.get(one, "values") for one in _members((*get_args(kind), Any)[0])]
+        of = [plural.get(member, "values") for member in _members((*get_args(kind), Any)[0])]
         return f"a list of {' or '.join(dict.fromkeys(of))}"
     plain = {
         bool: "True or False",
@@ -271,7 +271,7 @@ def check_number(
 
 def seeds_of(given: int | Sequence[int], option: str = "--seed") -> list[int]:
     """Return one seed or several as a list."""
-    found = list(given) if isinstance(given, Iterable) else [given]
-    if not found:
+    seeds = list(given) if isinstance(given, Iterable) else [given]
+    if not seeds:
         raise UsageError(f"{option}: expected one at least")
-    return found
+    return seeds

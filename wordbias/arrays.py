@@ -18,7 +18,7 @@ def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
     """Return values as an array; refuse texts, also those of digits, which numpy would convert."""
     x = np.asarray(values)
     held = x.flat if x.dtype == object else x.flat[:1] if x.dtype.kind in "SUT" else ()
-    text = next((one for one in held if isinstance(one, (str, bytes))), None)
+    text = next((cell for cell in held if isinstance(cell, (str, bytes))), None)
     if text is not None:
         raise WordbiasError(
             f"{what}: expected numbers, found the text {text!r:.80}; convert texts of digits with "
@@ -84,8 +84,8 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def normalise(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return every row scaled to length one, in float64; a row of zeros stays zero."""
     norm = np.linalg.norm(x, axis=1, keepdims=True)
-    found: NDArray[np.float64] = x / np.where(norm == 0, 1, norm)
-    return found
+    unit_rows: NDArray[np.float64] = x / np.where(norm == 0, 1, norm)
+    return unit_rows
 
 
 def like(values: Any, x: Any) -> Any:

@@ -195,8 +195,8 @@ def _open_table(table: Any, array: str | None) -> Opened:
     vectors = Vectors.find(_BATCH, table.schema, array)
     if not vectors.dim:
         column = table.column(vectors.names[0])
-        first = [one for one in getattr(column, "chunks", [column]) if len(one)][:1]
-        length = sum(len(getattr(one, "storage", one)[:1].flatten()) for one in first)
+        first = [chunk for chunk in getattr(column, "chunks", [column]) if len(chunk)][:1]
+        length = sum(len(getattr(chunk, "storage", chunk)[:1].flatten()) for chunk in first)
         vectors = replace(vectors, dim=length)
     return vectors.of(table, 0), partial(vectors.put, table)
 
@@ -208,18 +208,18 @@ def _open_frame(frame: Any, array: str | None) -> Opened:
     columns = [frame[named[name]] for name in names]
 
     def changed(new: Iterable[Any]) -> Any:
-        made = frame.copy(deep=False)
+        frame_copy = frame.copy(deep=False)
         for column, values in zip(columns, new, strict=True):
-            made[column.name] = values
-        return made
+            frame_copy[column.name] = values
+        return frame_copy
 
     if not columns:
         return np.zeros((0, 0)), lambda _: changed(())
     if len(columns) > 1:
         x = _side_by_side([column.to_numpy() for column in columns])
         return x, lambda x: changed(
-            type(one)(values, one.index).astype(one.dtype)
-            for one, values in zip(columns, np.ascontiguousarray(x.T), strict=True)
+            type(series)(values, series.index).astype(series.dtype)
+            for series, values in zip(columns, np.ascontiguousarray(x.T), strict=True)
         )
     (column,) = columns
     if hasattr(column.dtype, "pyarrow_dtype"):
@@ -232,16 +232,16 @@ def _open_frame(frame: Any, array: str | None) -> Opened:
 
 def _open_mapping(batch: Mapping[str, Any], array: str | None) -> Opened:
     """Open a mapping; if the vectors are named, no other column is decoded."""
-    one = array if array in batch else next(iter(batch), None)
-    count = 0 if one is None else len(batch[one])
+    key = array if array in batch else next(iter(batch), None)
+    count = 0 if key is None else len(batch[key])
     names = _find(list(batch), lambda name: _kind_of(batch[name]), array, count)
     columns = [batch[name] for name in names]
 
     def changed(new: Iterable[Any]) -> Any:
-        made: Any = copy.copy(batch) if hasattr(batch, "__copy__") else dict(batch)
+        batch_copy: Any = copy.copy(batch) if hasattr(batch, "__copy__") else dict(batch)
         for name, values in zip(names, new, strict=True):
-            made[name] = values
-        return made
+            batch_copy[name] = values
+        return batch_copy
 
     if not columns:
         return np.zeros((0, 0)), lambda _: changed(())
@@ -301,11 +301,11 @@ def _stacked(rows: Any) -> Floats:
 
 def _like(rows: Any, x: Floats) -> Any:
     """Return vectors as a list, or an array of objects, of what the rows are."""
-    found = list(x) if isinstance(rows[0], np.ndarray) else x.tolist()
+    vectors = list(x) if isinstance(rows[0], np.ndarray) else x.tolist()
     if not isinstance(rows, np.ndarray):
-        return found
-    objects = np.empty(len(found), object)
-    for i, row in enumerate(found):
+        return vectors
+    objects = np.empty(len(vectors), object)
+    for i, row in enumerate(vectors):
         objects[i] = row
     return objects
 

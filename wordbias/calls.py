@@ -57,7 +57,7 @@ _ELSEWHERE = {
 """Names of arguments in other libraries or functions, and the name here."""
 SECRETS = ("password",)
 """Arguments that no report repeats."""
-_SETTINGS = frozenset(one.name for one in fields(Config))
+_SETTINGS = frozenset(setting.name for setting in fields(Config))
 """Options that are settings of `wordbias.config` in Python."""
 _FETCH = re.compile(r"\bwordbias fetch (?!without\b)([a-z][\w.-]*(?: [a-z][\w.-]*)*)(?=[,;)]|$)")
 _UNSET = {"accuracy": "mdl", "simultaneous": "sequential"}
@@ -182,18 +182,24 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a public function: check its arguments, and record them for its report."""
     signature = inspect.signature(function)
     defaults = {
-        name: () if one.kind is one.VAR_POSITIONAL else one.default
-        for name, one in signature.parameters.items()
+        name: () if parameter.kind is parameter.VAR_POSITIONAL else parameter.default
+        for name, parameter in signature.parameters.items()
     }
-    annotations = {name: str(one.annotation) for name, one in signature.parameters.items()}
-    several = {n for n, one in signature.parameters.items() if one.kind is one.VAR_POSITIONAL}
+    annotations = {
+        name: str(parameter.annotation) for name, parameter in signature.parameters.items()
+    }
+    several = {
+        n
+        for n, parameter in signature.parameters.items()
+        if parameter.kind is parameter.VAR_POSITIONAL
+    }
 
     def checked(name: str, value: object, called: str) -> object:
-        found = [
+        arguments = [
             accepted(name, annotations[name], each, function.__globals__, called)
             for each in (cast("Sequence[object]", value) if name in several else [value])
         ]
-        return tuple(found) if name in several else found[0]
+        return tuple(arguments) if name in several else arguments[0]
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -206,19 +212,19 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             n for n, kind in annotations.items() if kind.removesuffix(" | None") in _LISTS
         ]:
             bound.arguments[name] = _split(bound.arguments[name])
-        found = bound.arguments
+        arguments = bound.arguments
         line, outer = _typed.get(), _call.get()
-        changed = frozenset(n for n, value in found.items() if not _same(value, defaults[n]))
+        changed = frozenset(n for n, value in arguments.items() if not _same(value, defaults[n]))
         spelled = {} if line is None else line.spelled
-        _refuse_empty(found, changed, spelled, several)
+        _refuse_empty(arguments, changed, spelled, several)
         for name in changed:
             if line is None:
-                refuse_odd(f"{name}=", found[name])
-            found[name] = checked(name, found[name], spelled.get(name, ""))
+                refuse_odd(f"{name}=", arguments[name])
+            arguments[name] = checked(name, arguments[name], spelled.get(name, ""))
         token = _call.set(
             Call(
                 function.__name__.replace("_", "-"),
-                {name: _recorded(name, value) for name, value in found.items()},
+                {name: _recorded(name, value) for name, value in arguments.items()},
                 changed if line is None else line.given,
                 outer.note if line is None else line.note,
                 frozenset(name for name, value in defaults.items() if isinstance(value, bool)),
@@ -258,7 +264,8 @@ def _refuse_of_system(error: OSError) -> NoReturn:
 
 def _readable(signature: inspect.Signature) -> inspect.Signature:
     parameters = [
-        one.replace(annotation=Readable(one.annotation)) for one in signature.parameters.values()
+        parameter.replace(annotation=Readable(parameter.annotation))
+        for parameter in signature.parameters.values()
     ]
     return signature.replace(
         parameters=parameters, return_annotation=Readable(signature.return_annotation)
@@ -270,18 +277,20 @@ def misfit(
 ) -> str:
     """Return a message for arguments that do not fit, with those there are and the nearest."""
     known = signature.parameters
-    shown = {
-        kind: ", ".join(one.name for one in known.values() if one.kind is kind)
+    names_by_kind = {
+        kind: ", ".join(parameter.name for parameter in known.values() if parameter.kind is kind)
         for kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     }
-    first, others = shown.values()
+    first, others = names_by_kind.values()
     takes = "; ".join(filter(None, [first, others and f"by name: {others}"]))
-    for wrong in (one for one in given if one not in known):
+    for wrong in (keyword for keyword in given if keyword not in known):
         if wrong in _SETTINGS or _ELSEWHERE.get(wrong) in _SETTINGS:
             setting = _ELSEWHERE.get(wrong, wrong)
             return f"{name}(): {error}; it is a setting: with wb.config({setting}=...)"
         near = [_ELSEWHERE.get(wrong, ""), *get_close_matches(wrong, known, 1)]
-        if wrong not in known and (meant := next((one for one in near if one in known), "")):
+        if wrong not in known and (
+            meant := next((candidate for candidate in near if candidate in known), "")
+        ):
             return f"{name}(): {error}; did you mean {meant}=? It takes {takes}"
     return f"{name}(): {error}; it takes {takes}"
 
@@ -294,17 +303,17 @@ def _split(value: object) -> object:
 
 
 def _refuse_empty(
-    found: Mapping[str, object],
+    arguments: Mapping[str, object],
     changed: frozenset[str],
     spelled: Mapping[str, str],
     several: Collection[str],
 ) -> None:
-    for name in sorted(changed, key=list(found).index):
-        value = found[name]
+    for name in sorted(changed, key=list(arguments).index):
+        value = arguments[name]
         # in Python a list may be data, with empty texts; not one of several arguments
         apart = bool(spelled) or name in several
         values = value if apart and isinstance(value, (tuple, list)) else (value,)
-        if name not in _MAY_BE_EMPTY and any(isinstance(one, str) and not one for one in values):
+        if name not in _MAY_BE_EMPTY and any(isinstance(part, str) and not part for part in values):
             raise WordbiasError(
                 f"{spelled.get(name, f'{name}=')}: is empty; give a value, or leave it out"
             )
@@ -327,13 +336,13 @@ def plain(value: object) -> object:
     if isinstance(value, Mapping):
         if len(value) > _MANY:
             return f"a {type(value).__name__} of {len(value):,}"
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(member) for key, member in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
     if isinstance(value, Sequence) and type(value).__module__ == "builtins":
         if len(value) > _MANY:
             return f"a {type(value).__name__} of {len(value):,}"
-        return [plain(one) for one in value]
+        return [plain(member) for member in value]
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
         return f"{type(value).__name__} of shape {shape}"
@@ -351,18 +360,18 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
     # --skip=gipe becomes skip="gipe", of a flag --holm becomes holm=True, and wordbias fetch men
     # becomes wb.fetch("men"). Other commands, such as wordbias nli-train, are not changed.
 
-    def spelled(found: re.Match[str]) -> str:
-        option, value = found["option"], found["value"]
+    def spelled(match: re.Match[str]) -> str:
+        option, value = match["option"], match["value"]
         if option is None:
-            return found[0]
+            return match[0]
         name = option.lower().replace("-", "_")
         if (setting := name.removeprefix("no_")) in _SETTINGS:
-            text = repr(found["text"]).replace("'", '"') if found["text"] else value
+            text = repr(match["text"]).replace("'", '"') if match["text"] else value
             return _as_config(setting, text, off=setting != name)
         if name.startswith("no_") or name in _UNSET:
             return f"{_UNSET.get(name, name[3:])}=False"
         name = _SPELLED.get(name, name)
-        if text := found["text"] or found["same"]:
+        if text := match["text"] or match["same"]:
             return f'{name}="{text}"'
         return f"{name}=True" if name in flags else f"{name}={value or ''}"
 
@@ -375,5 +384,5 @@ def _as_config(name: str, value: str | None, *, off: bool) -> str:
     return f"wb.config({name}={flags.get(name, value or '...')})"
 
 
-def _fetched(found: re.Match[str]) -> str:
-    return f"wb.fetch({', '.join(map(repr, found[1].split()))})".replace("'", '"')
+def _fetched(match: re.Match[str]) -> str:
+    return f"wb.fetch({', '.join(map(repr, match[1].split()))})".replace("'", '"')

@@ -34,27 +34,27 @@ def ends_of(row: Row, kind: str = "") -> tuple[float, float] | None:
 
 def ends(row: Row, kind: str = "", digits: int = _DIGITS) -> str:
     """Write the ends of an interval; nothing where there is none."""
-    found = ends_of(row, kind)
-    return "" if found is None else " to ".join(_end(end, digits) for end in found)
+    bounds = ends_of(row, kind)
+    return "" if bounds is None else " to ".join(_end(end, digits) for end in bounds)
 
 
-def _end(found: float, digits: int = _DIGITS) -> str:
-    return f"{found:z.{digits}f}"
+def _end(end: float, digits: int = _DIGITS) -> str:
+    return f"{end:z.{digits}f}"
 
 
-def _joined(found: float | None, interval: str) -> str:
-    return f"{_beside(found, interval)} ({interval})" if interval else number(found, _DIGITS)
+def _joined(estimate: float | None, interval: str) -> str:
+    return f"{_beside(estimate, interval)} ({interval})" if interval else number(estimate, _DIGITS)
 
 
-def _beside(found: float | None, uncertainty: str) -> str:
+def _beside(estimate: float | None, uncertainty: str) -> str:
     """Write a value; one that rounds to 0 is 0 if its uncertainty does not round to 0."""
-    if found is None or not any(figure in uncertainty for figure in "123456789"):
-        return number(found, _DIGITS)
-    return _end(found)
+    if estimate is None or not any(figure in uncertainty for figure in "123456789"):
+        return number(estimate, _DIGITS)
+    return _end(estimate)
 
 
-def _plus_minus(found: float | None, spread: float) -> str:
-    return f"{_beside(found, _end(spread))} ±{_end(spread)}"
+def _plus_minus(estimate: float | None, spread: float) -> str:
+    return f"{_beside(estimate, _end(spread))} ±{_end(spread)}"
 
 
 def value(row: Row) -> str:
@@ -84,8 +84,8 @@ def with_interval(row: Row) -> str:
 
 def with_half_width(row: Row) -> str:
     """Write a value and half the width of its interval."""
-    found = ends_of(row)
-    return value(row) if found is None else _plus_minus(row.value, (found[1] - found[0]) / 2)
+    bounds = ends_of(row)
+    return value(row) if bounds is None else _plus_minus(row.value, (bounds[1] - bounds[0]) / 2)
 
 
 def with_spread(row: Row) -> str:
@@ -123,9 +123,15 @@ def p_holm(row: Row) -> str:
     return p_value(row.details.get("p_holm"))
 
 
-def p_value(found: float | None) -> str:
+def p_value(probability: float | None) -> str:
     """Write a p-value, a small one by its order of magnitude; an undefined one as a dash."""
-    return "–" if found is None else f"{found:.1e}" if 0 < found < 0.001 else f"{found:.4f}"
+    return (
+        "–"
+        if probability is None
+        else f"{probability:.1e}"
+        if 0 < probability < 0.001
+        else f"{probability:.4f}"
+    )
 
 
 def chance(row: Row) -> str:
@@ -136,8 +142,8 @@ def chance(row: Row) -> str:
 
 def ideal(row: Row) -> str:
     """Write the neutral value, to which nearer is better, or the better direction."""
-    found = row.details.get("neutral")
-    return str(row.details.get("better") or "") if found is None else f"{found:g}"
+    neutral_value = row.details.get("neutral")
+    return str(row.details.get("better") or "") if neutral_value is None else f"{neutral_value:g}"
 
 
 def detail(key: str, digits: int = _DIGITS) -> Cell:
@@ -150,13 +156,13 @@ def percent(key: str) -> Cell:
     return lambda row: "" if entry(row, key) is None else f"{entry(row, key):.0%}"
 
 
-def written(found: Any, digits: int = _DIGITS) -> str:
+def written(content: Any, digits: int = _DIGITS) -> str:
     """Write a detail: a number, yes, or a text."""
-    if found is None or isinstance(found, bool):
-        return "yes" if found else ""
-    if isinstance(found, float):
-        return number(found, digits)
-    return f"{found:,}" if isinstance(found, int) else str(found)
+    if content is None or isinstance(content, bool):
+        return "yes" if content else ""
+    if isinstance(content, float):
+        return number(content, digits)
+    return f"{content:,}" if isinstance(content, int) else str(content)
 
 
 interval: Cell = interval_of()

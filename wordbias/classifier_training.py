@@ -44,7 +44,7 @@ class Recipe:
 
     def with_changes(self, **changes: Any) -> Recipe:
         """Return a recipe with other settings; None leaves a setting as it is."""
-        known = {one.name for one in fields(self)}
+        known = {setting.name for setting in fields(self)}
         if unknown := set(changes) - known:
             raise WordbiasError(f"no setting {unknown.pop()!r}; there are {', '.join(known)}")
         return replace(self, **{key: value for key, value in changes.items() if value is not None})
@@ -230,12 +230,12 @@ def schedule(step: int, total: int, warmup: float) -> float:
 def bucketed(lengths: Places, size: int, rng: np.random.Generator) -> list[Places]:
     """Return the places of texts in batches of like length, the batches in random order."""
     order = rng.permutation(len(lengths))
-    found: list[Places] = []
+    batches: list[Places] = []
     for start in range(0, len(order), size * _POOL):
         pool = order[start : start + size * _POOL]
         pool = pool[np.argsort(lengths[pool], kind="stable")]
-        found += [pool[i : i + size] for i in range(0, len(pool), size)]
-    return [found[i] for i in rng.permutation(len(found))]
+        batches += [pool[i : i + size] for i in range(0, len(pool), size)]
+    return [batches[i] for i in rng.permutation(len(batches))]
 
 
 def decaying(
@@ -243,8 +243,14 @@ def decaying(
 ) -> list[dict[str, Any]]:
     """Return groups of parameters for an optimizer: matrices, and all others, with their decay."""
     return [
-        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": decay},
-        {"params": [one for one in parameters if one.ndim < 2], "weight_decay": flat_decay},
+        {
+            "params": [parameter for parameter in parameters if parameter.ndim > 1],
+            "weight_decay": decay,
+        },
+        {
+            "params": [parameter for parameter in parameters if parameter.ndim < 2],
+            "weight_decay": flat_decay,
+        },
     ]
 
 

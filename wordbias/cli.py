@@ -134,9 +134,11 @@ class LazyGroup(click.Group):
         """Return the commands with their help, and the options of the group."""
         from click.shell_completion import CompletionItem
 
-        commands = (one for section in SECTIONS.values() for one in section.items())
-        found = [CompletionItem(n, help=text) for n, text in commands if n.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        commands = (command for section in SECTIONS.values() for command in section.items())
+        completions = [
+            CompletionItem(n, help=text) for n, text in commands if n.startswith(incomplete)
+        ]
+        return [*completions, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections."""
@@ -145,9 +147,9 @@ class LazyGroup(click.Group):
                 formatter.write_dl(list(commands.items()))
 
 
-def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
+def _print_version(ctx: click.Context, parameter: click.Parameter, is_requested: bool) -> None:
     """Print the version; with ``-v`` also what a bug report needs."""
-    if not asked or ctx.resilient_parsing:
+    if not is_requested or ctx.resilient_parsing:
         return
     if ctx.params.get("verbose"):
         from wordbias.installation import described

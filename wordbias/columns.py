@@ -58,7 +58,7 @@ class Column:
     @classmethod
     def of(cls, values: Iterable[object]) -> Column:
         """Return a column of values as text, numbered in sorted order; a missing one is empty."""
-        cells = [one if type(one) is str else cell_of(one) or "" for one in values]
+        cells = [value if type(value) is str else cell_of(value) or "" for value in values]
         distinct = tuple(sorted(set(cells)))
         places = {value: i for i, value in enumerate(distinct)}
         return cls(np.array([places[cell] for cell in cells], np.int32), distinct)
@@ -98,10 +98,10 @@ def read_labels(path: str | Path) -> Column:
 
 def blank_cells(column: Column) -> NDArray[np.bool_]:
     """Return which cells are blank."""
-    found: NDArray[np.bool_] = np.array([not value.strip() for value in column.values], bool)[
+    is_blank: NDArray[np.bool_] = np.array([not value.strip() for value in column.values], bool)[
         column.codes
     ]
-    return found
+    return is_blank
 
 
 # whole rows
@@ -174,28 +174,28 @@ def columns_in_memory(
         chosen = choose(names).names_in(name, names)
     by_name = dict(zip(names, known, strict=True))
     columns = {
-        one: None if own is None else _values(table, by_name[own], name)
-        for one, own in chosen.items()
+        column: None if own is None else _values(table, by_name[own], name)
+        for column, own in chosen.items()
     }
-    sizes = {one: len(values) for one, values in columns.items() if values is not None}
+    sizes = {column: len(values) for column, values in columns.items() if values is not None}
     if len(set(sizes.values())) != 1:
-        found = ", ".join(f"{column} {size:,}" for column, size in sizes.items()) or "none"
-        raise WordbiasError(f"{name}: expected columns of one length, found {found}")
+        lengths = ", ".join(f"{column} {size:,}" for column, size in sizes.items()) or "none"
+        raise WordbiasError(f"{name}: expected columns of one length, found {lengths}")
     n = next(iter(sizes.values()))
-    return {one: [None] * n if cells is None else cells for one, cells in columns.items()}
+    return {column: [None] * n if cells is None else cells for column, cells in columns.items()}
 
 
 def _names_of(source: object, name: str) -> list[Any] | None:
     """Return the names of columns in memory; None if there are none."""
     if isinstance(source, Mapping):
-        if any(hasattr(one, "column_names") for one in source.values()):  # splits of a data set
+        if any(hasattr(split, "column_names") for split in source.values()):  # splits of a data set
             raise WordbiasError(f"{name}: expected one data set, got {', '.join(source)}; name one")
         return list(source)
     known = getattr(source, "columns", None)
     if (named := getattr(source, "column_names", None)) is None:
         return None if known is None else list(known)
     table: Any = source  # of pyarrow, or of Hugging Face: without columns of lists, as of files
-    return [one for one in named if not any(map(_is_nested, table[one][:1]))]
+    return [column for column in named if not any(map(_is_nested, table[column][:1]))]
 
 
 def _is_nested(value: Any) -> bool:
@@ -214,9 +214,9 @@ def _values(table: Any, column: Any, name: str) -> list[str | None]:
         )
     feature = (getattr(table, "features", None) or {}).get(column)
     if (classes := getattr(feature, "names", None)) is not None:
-        return [classes[one] if one is not None and one >= 0 else None for one in values]
+        return [classes[code] if code is not None and code >= 0 else None for code in values]
     values = values.to_pylist() if hasattr(values, "to_pylist") else values
-    return [one if type(one) is str else cell_of(one) for one in values]
+    return [value if type(value) is str else cell_of(value) for value in values]
 
 
 def _rows_of_list(texts: Iterable[object]) -> Iterator[Line]:
@@ -230,7 +230,7 @@ def _rows_of_list(texts: Iterable[object]) -> Iterator[Line]:
 def choose_column(
     name: str,
     names: Sequence[str],
-    asked: str | None,
+    wanted: str | None,
     usual: Sequence[str] = USUAL,
     *,
     only: bool = True,
@@ -238,9 +238,9 @@ def choose_column(
     option: str = "--text-column",
 ) -> str:
     """Return the name of a column: the asked one, by name or number from 1, else a usual one."""
-    if asked is None:
+    if wanted is None:
         whole = names if only and len(names) == 1 else ()
-        known = [one for one in (*usual, *whole) if one in names]
+        known = [column for column in (*usual, *whole) if column in names]
         if not known:
             if not names:
                 raise WordbiasError(
@@ -250,11 +250,11 @@ def choose_column(
                 f"{name}: which column holds {what}? Name one of {listed(names)} with {option}"
             )
         return known[0]
-    if asked in names:
-        return asked
-    if asked.isdecimal() and 1 <= int(asked) <= len(names):
-        return names[int(asked) - 1]
-    raise WordbiasError(f"{name}: has no column {asked!r}; it has {listed(names)}")
+    if wanted in names:
+        return wanted
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
+        return names[int(wanted) - 1]
+    raise WordbiasError(f"{name}: has no column {wanted!r}; it has {listed(names)}")
 
 
 # rows that cannot be used
@@ -363,28 +363,28 @@ def read(
     # `columns` may give for each name in the result its possible names. Columns of `optional` may
     # be missing, cells of `blank` empty. `skip_bad` is None where there is no such option.
     if not isinstance(columns, Mapping):
-        columns = {one: (one,) for one in columns}
+        columns = {column: (column,) for column in columns}
     wanted = Wanted(columns, optional, unnamed, ragged, strip)
     path, unit, rows = picked(source, wanted, name, kind=kind)
     bad = BadRows(path, skip_bad)
-    kept: list[Sequence[str | None]] = []
+    good_rows: list[Sequence[str | None]] = []
     numbers: list[int] = []
     free = {*blank, *optional}
-    needed = [(one, i) for i, one in enumerate(columns) if one not in free]
+    needed = [(column, i) for i, column in enumerate(columns) if column not in free]
     for number, cells, problem in rows:
         if not problem and (free or not MISSING.isdisjoint(cells)):
-            lacking = [one for one, i in needed if cells[i] in MISSING]
+            lacking = [column for column, i in needed if cells[i] in MISSING]
             problem = f"has no {lacking[0]!r}" if lacking else ""
         if problem:
             bad.add(f"{unit} {number}", problem)
         else:
-            kept.append(cells)
+            good_rows.append(cells)
             numbers.append(number)
-    if not kept:
+    if not good_rows:
         raise WordbiasError(f"{path}: holds no rows{bad.among()}")
-    found = {
-        one: [cell or "" for cell in cells]
-        for one, cells in zip(columns, zip(*kept, strict=True), strict=True)
-        if not (one in optional and all(cell is None for cell in cells))
+    cells_by_name = {
+        column: [cell or "" for cell in cells]
+        for column, cells in zip(columns, zip(*good_rows, strict=True), strict=True)
+        if not (column in optional and all(cell is None for cell in cells))
     }
-    return Columns(path, found, numbers, unit, bad.count, bad.first)
+    return Columns(path, cells_by_name, numbers, unit, bad.count, bad.first)

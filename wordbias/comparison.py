@@ -36,22 +36,22 @@ class Comparison:
         """Return the column called `name`, or all variants of the measure `name`."""
         if name in self.measures:
             return [self.measures.index(name)]
-        found = [i for i, measure in enumerate(self.measures) if _measure(measure) == name]
-        if not found:
+        places = [i for i, measure in enumerate(self.measures) if _measure(measure) == name]
+        if not places:
             raise WordbiasError(f"no measure {name!r}; there are: {listed(self.measures)}")
-        return found
+        return places
 
     def name(self, name: str) -> str:
         """Return the full name of the only column that `name` matches."""
-        found = [self.measures[i] for i in self.find(name)]
-        if len(found) > 1:
-            raise WordbiasError(f"{name!r} has several variants; name one of: {listed(found)}")
-        return found[0]
+        names = [self.measures[i] for i in self.find(name)]
+        if len(names) > 1:
+            raise WordbiasError(f"{name!r} has several variants; name one of: {listed(names)}")
+        return names[0]
 
     def only(self, names: Sequence[str]) -> Comparison:
         """Return the columns that the names match, in that order."""
-        kept = list(dict.fromkeys(i for name in names for i in self.find(name)))
-        return Comparison(self.subjects, [self.measures[i] for i in kept], self.values[:, kept])
+        places = list(dict.fromkeys(i for name in names for i in self.find(name)))
+        return Comparison(self.subjects, [self.measures[i] for i in places], self.values[:, places])
 
     def counts(self) -> list[int]:
         """Return the number of embeddings with a value of each measure."""
@@ -114,9 +114,9 @@ def _compared_with_several(sources: Sequence[Source]) -> set[str]:
     for source in sources:
         for row in source.rows:
             if given(row, "original"):
-                found = originals.setdefault((row["subject"], _column(row)), set())
-                found.add(str(row["original"]))
-    return {column for (_, column), found in originals.items() if len(found) > 1}
+                names = originals.setdefault((row["subject"], _column(row)), set())
+                names.add(str(row["original"]))
+    return {column for (_, column), distinct in originals.items() if len(distinct) > 1}
 
 
 def _refuse_mixed_centring(sources: Sequence[Source]) -> None:
@@ -163,10 +163,10 @@ class Correlations:
 
     def matrix(self) -> NDArray[np.float64]:
         """Return r as a symmetric matrix, shape ``(m, m)``; nan where undefined."""
-        found = np.eye(len(self.measures))
-        for (i, j), pair in zip(combinations(range(len(found)), 2), self.pairs, strict=True):
-            found[i, j] = found[j, i] = math.nan if pair.r is None else pair.r
-        return found
+        matrix = np.eye(len(self.measures))
+        for (i, j), pair in zip(combinations(range(len(matrix)), 2), self.pairs, strict=True):
+            matrix[i, j] = matrix[j, i] = math.nan if pair.r is None else pair.r
+        return matrix
 
     def strongest(self, *among: str) -> Correlation:
         """Return the pair with the largest \\|r\\| among those with all the given measures."""
@@ -212,20 +212,20 @@ def correlation_row(
         return Row(subject, "correlation", None, {**about, "reason": pair.reason})
     both = np.isfinite(columns[0]) & np.isfinite(columns[1])
     x, y = (column[both] for column in columns)
-    (other,) = (one for one in METHODS if one != method)
+    (other,) = (coefficient for coefficient in METHODS if coefficient != method)
     compared = correlation((pair.x, x), (pair.y, y), other)
     about |= interval_keys(fisher_interval(pair.r, pair.n, method), FISHER, "embeddings")
     about |= {other: compared.r, f"{other}_p": compared.p}
-    if (found := robustness(x, y, method, seed)) is not None:
-        if found.bootstrap is not None:
-            low, high = found.bootstrap
+    if (robust := robustness(x, y, method, seed)) is not None:
+        if robust.bootstrap is not None:
+            low, high = robust.bootstrap
             about |= {"bootstrap_low": low, "bootstrap_high": high}
-        defined = found.without[~np.isnan(found.without)]
+        defined = robust.without[~np.isnan(robust.without)]
         if len(defined):
             about |= {"without_low": float(defined.min()), "without_high": float(defined.max())}
-        then = float(found.without[found.driver])
+        then = float(robust.without[robust.driver])
         names = [name for name, has in zip(subjects, both, strict=True) if has]
-        about["driver"] = names[found.driver]
+        about["driver"] = names[robust.driver]
         about["without_driver"] = None if math.isnan(then) else then
     return Row(subject, "correlation", pair.r, about)
 
@@ -248,9 +248,11 @@ def _check_enough(table: Comparison) -> None:
 
 def constants(table: Comparison) -> dict[str, str]:
     """Return a message for each measure that is the same for all embeddings, by its name."""
-    found = {}
+    messages = {}
     for name, column in zip(table.measures, table.values.T, strict=True):
         defined = column[np.isfinite(column)]
         if len(defined) >= LEAST_PAIRS and is_constant(defined):
-            found[name] = f"{name} is {defined[0]:g} for all {len(defined)} embeddings that have it"
-    return found
+            messages[name] = (
+                f"{name} is {defined[0]:g} for all {len(defined)} embeddings that have it"
+            )
+    return messages

@@ -32,7 +32,7 @@ FETCHED = (
 
 def command(name: str) -> click.Command:
     """Return a command with arguments and options, but without a function."""
-    return click.Command(name, params=[_parameter(one) for one in _commands().get(name, [])])
+    return click.Command(name, params=[_parameter(record) for record in _commands().get(name, [])])
 
 
 def commands_with(option: str) -> list[str]:
@@ -40,29 +40,34 @@ def commands_with(option: str) -> list[str]:
     return [
         name
         for name, parameters in _commands().items()
-        if any(option in (*one.get("opts", ()), *one.get("secondary", ())) for one in parameters)
+        if any(
+            option in (*parameter.get("opts", ()), *parameter.get("secondary", ()))
+            for parameter in parameters
+        )
     ]
 
 
 def _commands() -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = json.loads(
+    commands: dict[str, list[dict[str, Any]]] = json.loads(
         (files("wordbias") / "completion.json").read_text(encoding="utf-8")
     )
-    return found
+    return commands
 
 
-def _parameter(one: Mapping[str, Any]) -> click.Parameter:
-    names_groups = "--groups" in one.get("opts", ())
-    offer = _offer(one["name"], one.get("words", {}), groups=names_groups)
-    if "opts" not in one:
-        return click.Argument([one["name"]], nargs=one["nargs"], shell_complete=offer)
-    if one.get("flag"):
-        pair = "/".join([one["opts"][-1], *one.get("secondary", [])[-1:]])
-        return click.Option([one["name"], *one["opts"][:-1], pair], is_flag=True, help=one["help"])
+def _parameter(record: Mapping[str, Any]) -> click.Parameter:
+    names_groups = "--groups" in record.get("opts", ())
+    offer = _offer(record["name"], record.get("words", {}), groups=names_groups)
+    if "opts" not in record:
+        return click.Argument([record["name"]], nargs=record["nargs"], shell_complete=offer)
+    if record.get("flag"):
+        pair = "/".join([record["opts"][-1], *record.get("secondary", [])[-1:]])
+        return click.Option(
+            [record["name"], *record["opts"][:-1], pair], is_flag=True, help=record["help"]
+        )
     return click.Option(
-        [one["name"], *one["opts"]],
-        multiple=one.get("multiple", False),
-        help=one["help"],
+        [record["name"], *record["opts"]],
+        multiple=record.get("multiple", False),
+        help=record["help"],
         shell_complete=offer,
     )
 
@@ -103,4 +108,4 @@ def _beginning(known: Iterable[tuple[str, str]], incomplete: str) -> list[Comple
 def _fetched() -> list[tuple[str, str]]:
     from wordbias.resources import available, catalogue
 
-    return [(name, one.title) for name, one in catalogue().items() if available(one)]
+    return [(name, resource.title) for name, resource in catalogue().items() if available(resource)]

@@ -130,35 +130,35 @@ class _Reader:
         return Condition(measure, where, part, sign, float(limit), change)
 
     def where(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        where: dict[str, str] = {}
         while True:
             key = self.name("a key")
             if not self.takes("="):
                 raise self.error(f"expected = and a value after {key}")
-            if key in found:
+            if key in where:
                 raise self.error(f"{key} is given twice")
             value = self.quoted() or self.match(_VALUE)
             if not value:
                 raise self.error(f"expected a value of {key}")
-            found[key] = value
+            where[key] = value
             if self.takes("]"):
-                return found
+                return where
             if not self.takes(","):
                 raise self.error("expected a comma or ]")
 
     def name(self, of: str) -> str:
-        found = self.quoted() or self.match(_NAME)
-        if not found:
+        name = self.quoted() or self.match(_NAME)
+        if not name:
             raise self.error(f"expected {of}")
-        return found
+        return name
 
     def has_name(self) -> bool:
         self.match(_SPACE)
         return bool(_QUOTED.match(self.text, self.at) or _NAME.match(self.text, self.at))
 
     def quoted(self) -> str | None:
-        found = self.match(_QUOTED)
-        return None if found is None else found[1:-1].replace(2 * found[0], found[0])
+        token = self.match(_QUOTED)
+        return None if token is None else token[1:-1].replace(2 * token[0], token[0])
 
     def takes(self, mark: str) -> bool:
         return self.match(re.compile(re.escape(mark))) is not None
@@ -166,11 +166,11 @@ class _Reader:
     def match(self, pattern: re.Pattern[str]) -> str | None:
         """Read what a pattern matches behind spaces, if it does."""
         start = 0 if (space := _SPACE.match(self.text, self.at)) is None else space.end()
-        found = pattern.match(self.text, start)
-        if found is None:
+        match = pattern.match(self.text, start)
+        if match is None:
             return None
-        self.at = found.end()
-        return found[0]
+        self.at = match.end()
+        return match[0]
 
     def error(self, what: str, back: int = 0) -> UsageError:
         return UsageError(
@@ -220,18 +220,18 @@ def judge(
         key = f"{CHANGE}_{condition.part}" if condition.part else CHANGE
     compared = [(row, _number(row, key)) for row in chosen]
     failing = [
-        (row, found)
-        for row, found in compared
-        if found is None or met(found, condition.limit) != holds
+        (row, figure)
+        for row, figure in compared
+        if figure is None or met(figure, condition.limit) != holds
     ]
     upward = (condition.operator in (">", ">=")) != holds
-    row, found = max(failing or compared, key=lambda one: _severity(one[1], upward))
+    row, worst = max(failing or compared, key=lambda pair: _severity(pair[1], upward))
     value, low, high = _with_ends(condition, row)
-    told = [_shown(condition, row, found), *_names(row, chosen)]
+    phrases = [_shown(condition, row, worst), *_names(row, chosen)]
     if len(failing) > 1:
-        told.append(f"and {len(failing) - 1:,} more of {len(chosen):,} rows")
+        phrases.append(f"and {len(failing) - 1:,} more of {len(chosen):,} rows")
     status: Status = "failed" if failing else "passed"
-    return Outcome(text.strip(), status, ", ".join(told), row, value, low, high)
+    return Outcome(text.strip(), status, ", ".join(phrases), row, value, low, high)
 
 
 def outcome_of(
@@ -257,11 +257,11 @@ def _chosen(condition: Condition, rows: Sequence[Row]) -> list[Row]:
     if not left:
         raise unknown_name("measure", name, dict.fromkeys(row.measure for row in rows))
     for key, wanted in condition.where.items():
-        found = [flat(row.to_dict()).get(key) for row in left]
-        there = dict.fromkeys(map(text_of, filter(lambda one: one is not None, found)))
+        row_values = [flat(row.to_dict()).get(key) for row in left]
+        there = dict.fromkeys(map(text_of, filter(lambda value: value is not None, row_values)))
         if not there:
             raise unknown_name(f"{name}: key", key, _keys(left))
-        left = [row for row, one in zip(left, found, strict=True) if _is(one, wanted)]
+        left = [row for row, value in zip(left, row_values, strict=True) if _is(value, wanted)]
         if not left:
             raise UsageError(
                 f"{name}: no row has {key} {wanted!r}; expected one of {listed(there)}"
@@ -273,10 +273,10 @@ def _is_asked(condition: Condition, row: Row) -> bool:
     """Return whether a row has a condition's measure and keys; a correlation needs its key."""
     if row.measure != condition.measure:
         return False
-    found, where = flat(row.to_dict()), condition.where
-    if found.get("set") == CORRELATION and "set" not in where:
+    flat_row, where = flat(row.to_dict()), condition.where
+    if flat_row.get("set") == CORRELATION and "set" not in where:
         return False
-    return all(_is(found.get(key), wanted) for key, wanted in where.items())
+    return all(_is(flat_row.get(key), wanted) for key, wanted in where.items())
 
 
 def _keys(rows: Iterable[Row]) -> list[str]:
@@ -284,15 +284,15 @@ def _keys(rows: Iterable[Row]) -> list[str]:
     return [key for key in ROW_KEYS["names"] if any(key in row.to_dict() for row in rows)]
 
 
-def _is(found: Any, wanted: str) -> bool:
+def _is(actual: Any, wanted: str) -> bool:
     """Return whether a key has a value, as text or as a number."""
     if (
-        isinstance(found, (int, float))
-        and not isinstance(found, bool)
+        isinstance(actual, (int, float))
+        and not isinstance(actual, bool)
         and _NUMBER.fullmatch(wanted)
     ):
-        return float(found) == float(wanted)
-    return text_of(found) in (wanted, wanted.capitalize() if isinstance(found, bool) else wanted)
+        return float(actual) == float(wanted)
+    return text_of(actual) in (wanted, wanted.capitalize() if isinstance(actual, bool) else wanted)
 
 
 def _changed(
@@ -313,14 +313,14 @@ def _changed(
         return [row for row in chosen if CHANGE in row.details or _number(row, "value") is None]
     before, after = keyed(baseline, rows, across=one_subject_each(baseline, rows))
     wanted = {id(row) for row in chosen}
-    asked = {key: row for key, row in after.items() if id(row) in wanted}
-    subjects, there = {key[0] for key in asked}, {unseeded(key) for key in after}
+    chosen_by_key = {key: row for key, row in after.items() if id(row) in wanted}
+    subjects, there = {key[0] for key in chosen_by_key}, {unseeded(key) for key in after}
     gone = [
         row
         for key, row in before.items()
         if key[0] in subjects and unseeded(key) not in there and _is_asked(condition, row)
     ]
-    new = [row for key, row in asked.items() if key not in before]
+    new = [row for key, row in chosen_by_key.items() if key not in before]
     for which, lacking in (("baseline", new), ("result", gone)):
         if lacking:
             names = ", ".join([name, *_names(lacking[0], [*chosen, lacking[0]])])
@@ -329,7 +329,7 @@ def _changed(
                 f"change {name}: the {which} has no {names}{more}; make the baseline by the same "
                 "call, saved as JSON"
             )
-    matched = {key: (before[key], as_measured(row)) for key, row in asked.items()}
+    matched = {key: (before[key], as_measured(row)) for key, row in chosen_by_key.items()}
     pairs = [row for _, row in with_changes(matched)]
     means, single = pairs[: -len(matched)], dict(zip(matched, pairs[-len(matched) :], strict=True))
     if "seed" in condition.where:
@@ -343,8 +343,8 @@ def _changed(
 
 def _number(row: Row, key: str) -> float | None:
     """Return a number of a row; one that is undefined is None."""
-    found = row.value if key == "value" else row.details.get(key)
-    return None if found is None or math.isnan(found) else float(found)
+    figure = row.value if key == "value" else row.details.get(key)
+    return None if figure is None or math.isnan(figure) else float(figure)
 
 
 def _with_ends(condition: Condition, row: Row) -> tuple[float | None, float | None, float | None]:
@@ -354,12 +354,12 @@ def _with_ends(condition: Condition, row: Row) -> tuple[float | None, float | No
     return _number(row, "value"), _number(row, "low"), _number(row, "high")
 
 
-def _severity(found: float | None, upward: bool) -> tuple[bool, float]:
+def _severity(figure: float | None, upward: bool) -> tuple[bool, float]:
     """Return the order of rows: the farthest beyond the limit last; what has no value first."""
-    return (False, 0.0) if found is None else (True, found if upward else -found)
+    return (False, 0.0) if figure is None else (True, figure if upward else -figure)
 
 
-def _shown(condition: Condition, row: Row, found: float | None) -> str:
+def _shown(condition: Condition, row: Row, figure: float | None) -> str:
     """Return the value or the change with its interval, or why there is none."""
     value, low, high = _with_ends(condition, row)
     if value is None:
@@ -372,20 +372,20 @@ def _shown(condition: Condition, row: Row, found: float | None) -> str:
         text += f" from {number(row.details['before'])} to {number(row.value)}"
     if condition.change and row.details.get("paired") == INDEPENDENT:
         text += ", not paired"
-    if found is None:
+    if figure is None:
         text += f" has no interval, so that {condition.part} counts as failed"
     return text
 
 
 def _names(row: Row, rows: Sequence[Row]) -> list[str]:
     """Return the subject of a row, and what else tells it from the other rows."""
-    every = [flat(one.to_dict()) for one in rows]
+    every = [flat(other.to_dict()) for other in rows]
     own = flat(row.to_dict())
     differ = [
         key
         for key in ROW_KEYS["names"]
         if key not in ("subject", "measure")
         and own.get(key) not in (None, "")
-        and len({text_of(one.get(key)) for one in every}) > 1
+        and len({text_of(flat_row.get(key)) for flat_row in every}) > 1
     ]
     return [row.subject, *(f"{key} {own[key]}" for key in differ)]

@@ -60,9 +60,9 @@ class Config:
     def changed(self) -> dict[str, Any]:
         """Return those that differ from the defaults, as a report records them."""
         return {
-            name: without_secrets(one) if isinstance(one, str) else one
-            for name, one in asdict(self).items()
-            if name != "progress" and one != getattr(DEFAULTS, name)
+            name: without_secrets(setting) if isinstance(setting, str) else setting
+            for name, setting in asdict(self).items()
+            if name != "progress" and setting != getattr(DEFAULTS, name)
         }
 
 
@@ -87,11 +87,11 @@ def current_config() -> Config:
     here = _here.get()
     if here is not None:
         return here
-    found = _everywhere
+    settings = _everywhere
     if threading.current_thread() is not threading.main_thread():
         for _, given in tuple(_open):
-            found = replace(found, **given)
-    return found
+            settings = replace(settings, **given)
+    return settings
 
 
 def config(
@@ -174,27 +174,27 @@ def config(
     >>> wb.config().settings.jobs is None
     True
     """
-    given = {name: one for name, one in locals().items() if one is not None}
+    given = {name: setting for name, setting in locals().items() if setting is not None}
     return Configured(_checked(given))
 
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:
     """Check values by the annotations of `config`; return them as stored."""
     annotations, namespace = config.__annotations__, globals()
-    for name, one in given.items():
-        refuse_odd(f"{name}=", one)
-        if isinstance(one, str) and not one:
+    for name, value in given.items():
+        refuse_odd(f"{name}=", value)
+        if isinstance(value, str) and not value:
             raise WordbiasError(f"{name}=: is empty; give a value, or leave it out")
-    found = {
-        name: accepted(name, annotations[name], one, namespace)
-        for name, one in given.items()
-        if not (name == "device" and isinstance(one, str) and one == AUTO)
+    settings = {
+        name: accepted(name, annotations[name], setting, namespace)
+        for name, setting in given.items()
+        if not (name == "device" and isinstance(setting, str) and setting == AUTO)
     }
     if "device" in given:
-        found.setdefault("device", None)
-    if isinstance(found.get("longest_line"), str):
-        found["longest_line"] = parse_size(found["longest_line"])
-    return found
+        settings.setdefault("device", None)
+    if isinstance(settings.get("longest_line"), str):
+        settings["longest_line"] = parse_size(settings["longest_line"])
+    return settings
 
 
 class Configured:
@@ -208,7 +208,7 @@ class Configured:
         self._inside = _here.get() is not None
         self._outside = _everywhere
         self._process = _in_process(given)
-        self._set({name: one for name, one in given.items() if name != "allow_pickle"})
+        self._set({name: setting for name, setting in given.items() if name != "allow_pickle"})
         if given.get("allow_pickle"):
             _waiting.one = self
 
@@ -219,7 +219,9 @@ class Configured:
 
     def __repr__(self) -> str:
         """Show the settings that differ from the defaults."""
-        changed = ", ".join(f"{name}={one!r}" for name, one in current_config().changed().items())
+        changed = ", ".join(
+            f"{name}={setting!r}" for name, setting in current_config().changed().items()
+        )
         return f"<config {changed or 'as by default'}>"
 
     def __enter__(self) -> Configured:
@@ -237,7 +239,7 @@ class Configured:
 
     def __exit__(self, *error: object) -> None:
         """Put back what held before the block."""
-        _open[:] = [one for one in _open if one[0] is not self]
+        _open[:] = [opened for opened in _open if opened[0] is not self]
         if self._token is not None:
             _here.reset(self._token)
             self._token = None
@@ -255,16 +257,16 @@ class Configured:
 
 def _in_process(given: dict[str, Any]) -> list[Callable[[], None]]:
     """Carry out the settings of the whole process; return what undoes each."""
-    found: list[Callable[[], None]] = []
+    undos: list[Callable[[], None]] = []
     if "threads" in given:
-        found.append(partial(restore_threads, set_threads(given["threads"])))
+        undos.append(partial(restore_threads, set_threads(given["threads"])))
     if "longest_line" in given:
-        found.append(partial(set_longest_line, longest_line_now()))
+        undos.append(partial(set_longest_line, longest_line_now()))
         set_longest_line(given["longest_line"])
     if "progress" in given:
-        found.append(partial(set_quiet, is_quiet()))
+        undos.append(partial(set_quiet, is_quiet()))
         set_quiet(not given["progress"])
-    return found
+    return undos
 
 
 @contextmanager
@@ -281,7 +283,7 @@ def in_worker(given: Config) -> Iterator[None]:
 
 def uses(*names: str) -> Callable[[F], F]:
     """Declare the settings that a public function uses in addition to those of every function."""
-    unknown = {*names} - {one.name for one in fields(Config)}
+    unknown = {*names} - {setting.name for setting in fields(Config)}
     if unknown:
         raise TypeError(f"no such settings: {sorted(unknown)}")
 

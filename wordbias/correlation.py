@@ -63,9 +63,9 @@ def correlation(x: tuple[str, Array], y: tuple[str, Array], method: str) -> Corr
             reason = f"{name} is constant over the {n} embeddings that have both"
             return Correlation(x[0], y[0], None, n, None, reason)
     a, b = (_scaled(column[both]) for _, column in (x, y))
-    found = (stats.pearsonr if method == "pearson" else stats.spearmanr)(a, b)
-    r = min(1.0, max(-1.0, float(found.statistic)))
-    p = exact_spearman_p(a, b) if method == "spearman" and n < _EXACT_RANKS else float(found.pvalue)
+    test = (stats.pearsonr if method == "pearson" else stats.spearmanr)(a, b)
+    r = min(1.0, max(-1.0, float(test.statistic)))
+    p = exact_spearman_p(a, b) if method == "spearman" and n < _EXACT_RANKS else float(test.pvalue)
     return Correlation(x[0], y[0], r, n, p)
 
 

@@ -129,10 +129,10 @@ def threads() -> int:
 def native_threads() -> int:
     """Return the number of threads for torch and BLAS: that of `set_threads`, or `threads()`."""
     # Where no number was set, OMP_NUM_THREADS is the most.
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    if _requested is not None or not asked.isdecimal() or int(asked) == 0:
+    omp_threads = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if _requested is not None or not omp_threads.isdecimal() or int(omp_threads) == 0:
         return threads()
-    return min(int(asked), threads())
+    return min(int(omp_threads), threads())
 
 
 _CONTAINER = Path("/sys/fs/cgroup/cpu.max")
@@ -229,7 +229,7 @@ def as_they_arrive(
             Thread(target=work, daemon=True).start()
         while count and time.monotonic() < until:
             try:
-                one = arrived.get(timeout=0.1)  # Windows notices Ctrl-C only between waits
+                arrival = arrived.get(timeout=0.1)  # Windows notices Ctrl-C only between waits
             except Empty:
                 continue
             except KeyboardInterrupt as error:
@@ -238,12 +238,12 @@ def as_they_arrive(
                 stop.set()
                 failure, until = error, time.monotonic() + _GRACE
                 continue
-            if isinstance(one, tuple):
-                yield one
-            elif one is None:
+            if isinstance(arrival, tuple):
+                yield arrival
+            elif arrival is None:
                 count -= 1
             else:
-                failure = failure or one
+                failure = failure or arrival
     finally:
         stop.set()
     if failure is not None:

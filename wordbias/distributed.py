@@ -49,9 +49,9 @@ class Processes:
 
     def average(self, parameters: Iterable[Tensor]) -> None:
         """Replace the gradients of parameters by their means over the processes."""
-        for one in parameters:
-            if one.grad is not None:
-                one.grad = _reduce(one.grad, "mean")
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad = _reduce(parameter.grad, "mean")
 
     def mean_loss(self, loss: Tensor) -> Tensor:
         """Return a loss with the mean over the processes as value and its own gradient."""

@@ -23,16 +23,16 @@ def docstring_of(thing: object) -> tuple[str, dict[str, Documented]]:
     """Return the text of a docstring above its sections, and its parameters by name."""
     parts = _SECTION.split(inspect.getdoc(thing) or "")
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
-    found: dict[str, Documented] = {}
+    parameters: dict[str, Documented] = {}
     names: list[str] = []
     for line in sections.get("Parameters", "").splitlines():
         if line and not line.startswith(" "):
             head, _, kind = line.partition(" : ")
             names = [name.strip(" *") for name in head.split(",")]
-            found |= dict.fromkeys(names, Documented(kind, ""))
+            parameters |= dict.fromkeys(names, Documented(kind, ""))
         elif line.strip():
             for name in names:
-                found[name] = Documented(
-                    found[name].kind, f"{found[name].text} {line.strip()}".strip()
+                parameters[name] = Documented(
+                    parameters[name].kind, f"{parameters[name].text} {line.strip()}".strip()
                 )
-    return parts[0].strip(), found
+    return parts[0].strip(), parameters

@@ -124,8 +124,8 @@ def with_items(rows: Sequence[Row], *parts: Any) -> list[Row]:
         replace(
             row,
             draws={
-                kind: one if one.items else replace(one, items=items)
-                for kind, one in row.draws.items()
+                kind: row_draws if row_draws.items else replace(row_draws, items=items)
+                for kind, row_draws in row.draws.items()
             },
         )
         for row in rows
@@ -219,9 +219,9 @@ def change_keys(
 
 def _independent(before: Row, after: Row) -> Interval | None:
     """Return the interval of the difference of two independent values; None without intervals."""
-    found = [x for row in (before, after) for x in (row.value, *map(row.details.get, ENDS))]
-    known = [float(x) for x in found if x is not None]
-    if len(known) < len(found):
+    numbers = [x for row in (before, after) for x in (row.value, *map(row.details.get, ENDS))]
+    known = [float(x) for x in numbers if x is not None]
+    if len(known) < len(numbers):
         return None
     a, a_low, a_high, b, b_low, b_high = known
     below, above = math.hypot(b - b_low, a_high - a), math.hypot(b_high - b, a - a_low)
@@ -245,7 +245,7 @@ def paired(before: Draws | None, after: Draws | None, *, certain: bool = False) 
         return None
     old, new = before.values, after.values
     if certain:
-        old, new = (one.astype("<f4").astype(np.float64) for one in (old, new))
+        old, new = (draws.astype("<f4").astype(np.float64) for draws in (old, new))
     return new - old
 
 
@@ -274,11 +274,11 @@ def seed_change(differences: ArrayLike) -> dict[str, Any]:
     """Return the change of a row that is a mean over seeds, from its differences seed by seed."""
     # See `seed_keys`.
     d = np.asarray(differences, np.float64)
-    found = seed_keys(d)
+    statistics = seed_keys(d)
     keys: dict[str, Any] = {"change": float(d.mean())}
-    if found:
-        keys |= change_interval(Interval(found["low"], found["high"]))
-        keys |= {key: found[key] for key in ("p", "excluded", "detectable")}
+    if statistics:
+        keys |= change_interval(Interval(statistics["low"], statistics["high"]))
+        keys |= {key: statistics[key] for key in ("p", "excluded", "detectable")}
     return keys
 
 
@@ -309,22 +309,22 @@ def stored_draws(rows: Sequence[Row]) -> list[dict[str, Any]]:
         {
             "row": i,
             "kind": kind,
-            "unit": one.unit,
-            "items": one.items,
-            "values": base64.b64encode(one.values.astype("<f4").tobytes()).decode(),
+            "unit": row_draws.unit,
+            "items": row_draws.items,
+            "values": base64.b64encode(row_draws.values.astype("<f4").tobytes()).decode(),
         }
         for i, row in enumerate(rows)
-        for kind, one in row.draws.items()
+        for kind, row_draws in row.draws.items()
     ]
 
 
-def with_draws(rows: Sequence[Row], found: Any) -> list[Row]:
+def with_draws(rows: Sequence[Row], stored: Any) -> list[Row]:
     """Return rows with the draws that `stored_draws` wrote; what is damaged is left out."""
-    made = list(rows)
-    for one in found if isinstance(found, list) else ():
+    restored = list(rows)
+    for record in stored if isinstance(stored, list) else ():
         with suppress(TypeError, ValueError, KeyError, IndexError):
-            values = np.frombuffer(base64.b64decode(one["values"]), "<f4").astype(np.float64)
-            draws = Draws(values, str(one["unit"]), str(one["items"]))
-            row = made[one["row"]]
-            made[one["row"]] = replace(row, draws={**row.draws, str(one["kind"]): draws})
-    return made
+            values = np.frombuffer(base64.b64decode(record["values"]), "<f4").astype(np.float64)
+            draws = Draws(values, str(record["unit"]), str(record["items"]))
+            row = restored[record["row"]]
+            restored[record["row"]] = replace(row, draws={**row.draws, str(record["kind"]): draws})
+    return restored

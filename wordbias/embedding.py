@@ -91,9 +91,9 @@ class Embedding:
         deferred = vars(self).get("_deferred")
         if deferred is None or name not in ("words", "vectors", "index"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = deferred[0]()
+        loaded = deferred[0]()
         for key in ("words", "vectors", "index", "info"):
-            object.__setattr__(self, key, getattr(found, key))
+            object.__setattr__(self, key, getattr(loaded, key))
         object.__setattr__(self, "_deferred", None)
         return vars(self)[name]
 
@@ -166,8 +166,8 @@ class Embedding:
             if word not in self.index:
                 raise KeyError(f"{self.name} has no word {word!r}")
         rows = [self.index[word] for word in several]
-        found: NDArray[np.float32] = self.vectors[rows[0] if isinstance(words, str) else rows]
-        return found
+        vectors: NDArray[np.float32] = self.vectors[rows[0] if isinstance(words, str) else rows]
+        return vectors
 
     def most_similar(
         self, word: str | Sequence[str] | ArrayLike, k: int = 10
@@ -190,8 +190,8 @@ class Embedding:
         named: Sequence[str] = ()
         if isinstance(word, str):
             named = [word]
-        elif isinstance(word, Sequence) and word and all(isinstance(one, str) for one in word):
-            named = [str(one) for one in word]
+        elif isinstance(word, Sequence) and word and all(isinstance(term, str) for term in word):
+            named = [str(term) for term in word]
         try:
             target = self._units(self[named]).sum(0) if named else np.asarray(word, np.float32)
         except (TypeError, ValueError):
@@ -209,7 +209,7 @@ class Embedding:
             @ target
             / np.maximum(lengths * np.linalg.norm(target), np.finfo(np.float32).tiny)
         )
-        cosines[[self.index[one] for one in named]] = -np.inf
+        cosines[[self.index[term] for term in named]] = -np.inf
         best = np.argsort(-cosines, kind="stable")[: min(k, len(self) - len(set(named)))]
         return [(self.words[i], float(cosines[i])) for i in best.tolist()]
 
@@ -222,8 +222,8 @@ class Embedding:
     def rows(self, words: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
         """Return the row numbers of the known words, in order, and the missing words."""
         words = _texts(words, self.name)
-        found = [self.index[word] for word in words if word in self.index]
-        return np.array(found, np.intp), [word for word in words if word not in self.index]
+        row_numbers = [self.index[word] for word in words if word in self.index]
+        return np.array(row_numbers, np.intp), [word for word in words if word not in self.index]
 
     def take(self, words: Iterable[str]) -> NDArray[np.float32]:
         """Return the vectors of words, shape ``(len(words), d)``; refuse a missing word."""
@@ -245,8 +245,8 @@ class Embedding:
     def with_vectors(self, vectors: ArrayLike, name: str | None = None) -> Embedding:
         """Return the same words with other vectors, without file and report."""
         name = name or self.name
-        made = _matrix(vectors, len(self), name)
-        return self._changed(name=name, vectors=made, info=None, report=None)
+        matrix = _matrix(vectors, len(self), name)
+        return self._changed(name=name, vectors=matrix, info=None, report=None)
 
     def with_report(self, report: Report) -> Embedding:
         """Return the same embedding with a report."""
@@ -257,16 +257,16 @@ class Embedding:
         return self._changed(name=name)
 
     def _changed(self, **values: Any) -> Embedding:
-        made = object.__new__(Embedding)  # the words need no second check
+        changed = object.__new__(Embedding)  # the words need no second check
         for key, value in {**vars(self), **values}.items():
-            object.__setattr__(made, key, value)
-        return made
+            object.__setattr__(changed, key, value)
+        return changed
 
     def _repr_html_(self) -> str:
         """Show the size and the first words in a notebook."""
-        shown = as_paragraph(repr(self))
+        summary = as_paragraph(repr(self))
         words = ", ".join(self.words[:12])
-        return f"{shown}\n{as_paragraph(words + ('' if len(self) <= 12 else ', …'))}"
+        return f"{summary}\n{as_paragraph(words + ('' if len(self) <= 12 else ', …'))}"
 
 
 def as_embedding(source: EmbeddingLike) -> Embedding:
@@ -311,11 +311,11 @@ def lazy(
     make: Callable[[], Embedding], name: str, shape: tuple[int, int], report: Report
 ) -> Embedding:
     """Return an embedding that is loaded or computed when its words or vectors are first used."""
-    made = object.__new__(Embedding)
+    embedding = object.__new__(Embedding)
     for key, value in {"name": name, "info": None, "report": report}.items():
-        object.__setattr__(made, key, value)
-    object.__setattr__(made, "_deferred", (make, shape))
-    return made
+        object.__setattr__(embedding, key, value)
+    object.__setattr__(embedding, "_deferred", (make, shape))
+    return embedding
 
 
 EmbeddingLike = (
@@ -334,11 +334,11 @@ def _texts(words: Any, name: str) -> tuple[str, ...]:
     """Return words as a tuple of str, also those of numpy."""
     several = isinstance(words, Iterable) and not isinstance(words, (str, bytes))
     several = several and getattr(words, "ndim", 1) > 0
-    found = tuple(words) if several else (words,)
-    if not several or not all(issubclass(kind, str) for kind in set(map(type, found))):
-        other = next((word for word in found if not several or not isinstance(word, str)), words)
+    texts = tuple(words) if several else (words,)
+    if not several or not all(issubclass(kind, str) for kind in set(map(type, texts))):
+        other = next((word for word in texts if not several or not isinstance(word, str)), words)
         raise WordbiasError(f"{name}: expected a list of words, which are texts, got {other!r}")
-    return tuple(map(str, found)) if set(map(type, found)) - {str} else found
+    return tuple(map(str, texts)) if set(map(type, texts)) - {str} else texts
 
 
 def _check_finite(vectors: NDArray[np.float32], words: Sequence[str], name: str) -> None:

@@ -97,14 +97,14 @@ def printable(text: str) -> str:
 def listed(names: Iterable[str], width: int = 60) -> str:
     """Join names for a message: the first of many, each cut to a width."""
     known = list(names)
-    shown = ", ".join(f"{name:.{width}}" for name in known[:_LISTED])
+    joined = ", ".join(f"{name:.{width}}" for name in known[:_LISTED])
     more = f", … and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-    return shown + more or "none"
+    return joined + more or "none"
 
 
 def shortened(text: str) -> str:
     """Cut the middle out of names and words of more than 200 characters."""
-    return _LONG_NAME.sub(lambda found: _cut(found[0]), text)
+    return _LONG_NAME.sub(lambda match: _cut(match[0]), text)
 
 
 def _cut(name: str) -> str:

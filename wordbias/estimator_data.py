@@ -22,7 +22,9 @@ def moments_of(X: Any) -> list[Moments]:
     """Return one or several moments as a list; an empty one for anything else."""
     if isinstance(X, Moments):
         return [X]
-    listed = isinstance(X, (list, tuple)) and X and all(isinstance(one, Moments) for one in X)
+    listed = (
+        isinstance(X, (list, tuple)) and X and all(isinstance(moments, Moments) for moments in X)
+    )
     return list(X) if listed else []
 
 
@@ -63,7 +65,7 @@ def refuse_missing(method: Any, groups: Any) -> None:
     cells = np.asarray(groups)
     if cells.dtype != object or cells.ndim != 1:
         return
-    missing = np.flatnonzero([cell_of(one) is None for one in cells])
+    missing = np.flatnonzero([cell_of(cell) is None for cell in cells])
     if len(missing):
         raise WordbiasError(
             f"{type(method).__name__}: {len(missing):,} of {len(cells):,} labels are missing, the "

@@ -296,8 +296,8 @@ class Method(_Words, _Rows):
     def __sklearn_clone__(self) -> Self:
         if self._frozen:
             return self
-        made: Self = super().__sklearn_clone__()
-        return made
+        cloned: Self = super().__sklearn_clone__()
+        return cloned
 
     def _refused(self) -> WordbiasError:
         name = type(self).__name__
@@ -555,9 +555,9 @@ class QLEACE(settings.QLEACE, Method):
         refuse_table(self, X)
         refuse_missing(self, concept)
         x: Floats = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        groups = np.array([str(one) for one in np.asarray(concept)])
+        groups = np.array([str(group) for group in np.asarray(concept)])
         check_consistent_length(x, groups)
-        known = [str(one) for one in self.classes_]
+        known = [str(group) for group in self.classes_]
         unknown = np.setdiff1d(groups, known)
         if len(unknown):
             raise WordbiasError(
@@ -630,29 +630,29 @@ class Methods(_Pipeline):
 def read_method(path: str | os.PathLike[str]) -> Method | Pipeline:
     """Read the file of an estimator's ``save``; see `wordbias.load`."""
     chain, origin = load_chain(path)
-    found: list[Method] = []
+    methods: list[Method] = []
     for part in chain.parts:
         if part.name not in _METHODS:
             raise WordbiasError(f"{path}: holds {part.name!r}, expected {', '.join(_METHODS)}")
-        found.append(estimator_of(part, origin))
-    return found[0] if len(found) == 1 else Methods(make_pipeline(*found).steps)
+        methods.append(estimator_of(part, origin))
+    return methods[0] if len(methods) == 1 else Methods(make_pipeline(*methods).steps)
 
 
 def _batch_map(methods: Sequence[Method], array: str | None) -> BatchMap:
     """Make a function of batches from fitted methods; say what they cannot do without words."""
-    for one in methods:
-        if isinstance(one, QLEACE):
+    for method in methods:
+        if isinstance(method, QLEACE):
             raise WordbiasError(UNLABELLED)
-        check_is_fitted(one)
-        if not one.fitted_.steps:
+        check_is_fitted(method)
+        if not method.fitted_.steps:
             raise WordbiasError(
-                f"{type(one).__name__} only gives single words new vectors, which rows do not "
+                f"{type(method).__name__} only gives single words new vectors, which rows do not "
                 "name: give transform() an Embedding"
             )
-        if one.fitted_.by_word:
-            warn(_alike(one), WordbiasWarning, stacklevel=3)
-    steps = tuple(step for one in methods for step in one.fitted_.steps)
-    name = ".".join(one.fitted_.name for one in methods)
+        if method.fitted_.by_word:
+            warn(_alike(method), WordbiasWarning, stacklevel=3)
+    steps = tuple(step for estimator in methods for step in estimator.fitted_.steps)
+    name = ".".join(estimator.fitted_.name for estimator in methods)
     first = methods[0].origin_
     return BatchMap(name, steps, first.dim, first.name, array)
 
@@ -668,18 +668,18 @@ def _alike(method: _Rows) -> str:
 
 def estimator_of(fitted: Fitted, origin: Origin, report: Report | None = None) -> Method:
     """Return a fitted estimator whose parameters are the settings of a fitted method."""
-    made = _METHODS[fitted.name]()
-    takes = made.get_params(deep=False)
+    estimator = _METHODS[fitted.name]()
+    takes = estimator.get_params(deep=False)
     given = {"random_state" if key == "seed" else key: v for key, v in fitted.settings.items()}
-    made.set_params(**{key: value for key, value in given.items() if key in takes})
-    made._keep(fitted, origin)
-    made._frozen = True
-    if isinstance(made, QLEACE):  # which needs them to map rows
+    estimator.set_params(**{key: value for key, value in given.items() if key in takes})
+    estimator._keep(fitted, origin)
+    estimator._frozen = True
+    if isinstance(estimator, QLEACE):  # which needs them to map rows
         (classes,) = fitted.settings["labels"].values()
-        made.classes_ = np.array(classes)
+        estimator.classes_ = np.array(classes)
     if report is not None:
-        made._report = report
-    return made
+        estimator._report = report
+    return estimator
 
 
 def _origin(n: int, dim: int) -> Origin:

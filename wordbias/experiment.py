@@ -56,18 +56,18 @@ class Arm:
 
     def digest(self, seed: int) -> str:
         """Return a hash of the vectors of a seed, and of what is done to them."""
-        one = self.base[seed]
-        vectors = one.vectors if one.info is None else one.info.sha256
-        return digest_of(tuple(one.words), vectors, self.done)[:16]
+        embedding = self.base[seed]
+        vectors = embedding.vectors if embedding.info is None else embedding.info.sha256
+        return digest_of(tuple(embedding.words), vectors, self.done)[:16]
 
     def made(self, seed: int, attribute: Attribute | None) -> Embedding:
         """Return the embedding of a seed."""
-        found = self.base[seed]
+        embedding = self.base[seed]
         if self.drawn:
-            found = drawn_arm(self.drawn, {seed: found}, self.draws, attribute)[seed]
+            embedding = drawn_arm(self.drawn, {seed: embedding}, self.draws, attribute)[seed]
         elif self.methods:
-            found = fit_methods(self.methods, found, attribute, seed=seed)[1]
-        return found.renamed(self.name)
+            embedding = fit_methods(self.methods, embedding, attribute, seed=seed)[1]
+        return embedding.renamed(self.name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,10 +113,10 @@ class Experiment:
 
     @property
     def _seeds(self) -> list[int]:
-        found = list(dict.fromkeys(seeds_of(self.seeds, "seeds")))
-        if wrong := [one for one in found if not isinstance(one, (int, np.integer)) or one < 0]:
+        seeds = list(dict.fromkeys(seeds_of(self.seeds, "seeds")))
+        if wrong := [seed for seed in seeds if not isinstance(seed, (int, np.integer)) or seed < 0]:
             raise UsageError(f"seeds: expected whole numbers from 0, got {_shown(wrong[0])}")
-        return found
+        return seeds
 
     def run(self, output: str | os.PathLike[str] | None = None) -> Report:
         """Measure what is not in the output yet, and return all rows.
@@ -176,24 +176,24 @@ def _open(arms: Any, seeds: Sequence[int]) -> tuple[dict[str, Arm], dict[str, Ma
     if isinstance(arms, (list, tuple, Mapping)) and not arms:
         raise UsageError("arms: expected one at least")
     given = arms if isinstance(arms, Mapping) else dict(enumerate(as_list(arms)))
-    found: dict[str, Arm] = {}
+    arms_by_name: dict[str, Arm] = {}
     inputs: dict[str, Mapping[str, Any]] = {}
-    for label, one in given.items():
-        source, done = divided(one)
-        if source == "" and not found:
-            raise UsageError(f"arms: the first, {one!r}, has no embedding; name one before the @")
+    for label, spec in given.items():
+        source, done = divided(spec)
+        if source == "" and not arms_by_name:
+            raise UsageError(f"arms: the first, {spec!r}, has no embedding; name one before the @")
         if source == "":
-            name, base = next((name, arm.base) for name, arm in found.items())
+            name, base = next((name, arm.base) for name, arm in arms_by_name.items())
         else:
             alone: Any = {label: source} if isinstance(source, Mapping) else [source]
             ((name, opened),) = open_arms(alone, seeds, reading())
             base = {seed: subject.embedding for seed, subject in opened.items()}
             inputs |= {x.embedding.name: x.info.to_dict() for x in opened.values()}
         arm = _arm(label if isinstance(label, str) else f"{name}@{done}".rstrip("@"), base, done)
-        if arm.name in found:
+        if arm.name in arms_by_name:
             raise WordbiasError(f"arms: two are called {arm.name}; give a mapping from names")
-        found[arm.name] = arm
-    return found, inputs
+        arms_by_name[arm.name] = arm
+    return arms_by_name, inputs
 
 
 def _arm(name: str, base: Mapping[int, Embedding], done: str) -> Arm:
@@ -207,10 +207,10 @@ def _arm(name: str, base: Mapping[int, Embedding], done: str) -> Arm:
 
 def _source_of(measure: Measure) -> dict[str, str]:
     """Return the name of a function and, if it has one, the hash of its text."""
-    found = {"name": getattr(measure, "__qualname__", type(measure).__qualname__)}
+    source = {"name": getattr(measure, "__qualname__", type(measure).__qualname__)}
     with suppress(OSError, TypeError):  # typed into a shell, or no function
-        found["sha256"] = digest_of(inspect.getsource(measure))
-    return found
+        source["sha256"] = digest_of(inspect.getsource(measure))
+    return source
 
 
 def _measured(
@@ -221,11 +221,14 @@ def _measured(
 ) -> Entry:
     """Make the embedding of an arm for a seed, and measure it."""
     name, _, seed = key
-    found = measure(arms[name].made(seed, attribute), seed)
-    if isinstance(found, Mapping):
-        found = [Row(name, measured, _value(measured, one)) for measured, one in found.items()]
-    rows = list(found) if isinstance(found, Iterable) else [found]
-    if wrong := [one for one in rows if not isinstance(one, Row)]:
+    measurement = measure(arms[name].made(seed, attribute), seed)
+    if isinstance(measurement, Mapping):
+        measurement = [
+            Row(name, measured, _value(measured, number))
+            for measured, number in measurement.items()
+        ]
+    rows = list(measurement) if isinstance(measurement, Iterable) else [measurement]
+    if wrong := [row for row in rows if not isinstance(row, Row)]:
         raise UsageError(f"measure: expected values by name, or rows, got {_shown(wrong[0])}")
     return Entry(
         [replace(row, subject=name, details={**row.details, "seed": seed}) for row in rows]
@@ -264,17 +267,21 @@ def over_seeds(rows: Sequence[Row]) -> list[Row]:
 
 def _mean(by_seed: Mapping[int, Row], first: Mapping[int, Row]) -> Row:
     row = next(iter(by_seed.values()))
-    details = {key: one for key, one in row.details.items() if key not in _OF_ONE}
-    values = {seed: one.value for seed, one in by_seed.items() if one.value is not None}
+    details = {key: detail for key, detail in row.details.items() if key not in _OF_ONE}
+    values = {
+        seed: seed_row.value for seed, seed_row in by_seed.items() if seed_row.value is not None
+    }
     details["seeds"] = len(values)
     if not values:
         return Row(row.subject, row.measure, None, details)
-    found = np.array(list(values.values()))
-    details["sd"] = float(found.std(ddof=1)) if len(found) > 1 else None
-    before = {seed: one.value for seed, one in first.items() if one.value is not None}
+    seed_values = np.array(list(values.values()))
+    details["sd"] = float(seed_values.std(ddof=1)) if len(seed_values) > 1 else None
+    before = {
+        seed: seed_row.value for seed, seed_row in first.items() if seed_row.value is not None
+    }
     changes = [values[seed] - before[seed] for seed in values if seed in before]
     details |= seed_change(changes) if changes else {}
-    return Row(row.subject, row.measure, float(found.mean()), details)
+    return Row(row.subject, row.measure, float(seed_values.mean()), details)
 
 
 def _tables(means: Sequence[Row], first: str) -> list[Table]:

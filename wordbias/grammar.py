@@ -128,9 +128,9 @@ class _Reader:
         return self.text[start : self.at]
 
     def takes(self, char: str) -> bool:
-        found = self.text.startswith(char, self.at)
-        self.at += found
-        return found
+        is_next = self.text.startswith(char, self.at)
+        self.at += is_next
+        return is_next
 
     def spaces(self) -> None:
         self.at += len(self.text[self.at :]) - len(self.text[self.at :].lstrip())

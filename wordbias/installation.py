@@ -52,7 +52,7 @@ def described() -> Report:
     missing = [
         extra
         for extra, of_extra in EXTRAS.items()
-        if any(packages[one] is None for one in of_extra)
+        if any(packages[package] is None for package in of_extra)
     ]
     cores, entries = os.cpu_count() or 1, cache.entries()
     size = sum(entry.size for entry in entries)
@@ -78,9 +78,9 @@ def installed(package: str) -> str | None:
 
 def _packages_table(packages: Mapping[str, str | None]) -> Table:
     cells = []
-    for name, found in packages.items():
+    for name, release in packages.items():
         extras = ", ".join(extra for extra, names in EXTRAS.items() if name in names)
-        cells.append([name, found or "–", extras])
+        cells.append([name, release or "–", extras])
     return Table("Packages", ["package", "version", "extra"], cells)
 
 

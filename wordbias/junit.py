@@ -18,30 +18,32 @@ _ELEMENTS = {"failed": "failure", "error": "error", "passed": "system-out"}
 
 def as_junit(calls: Mapping[str, Sequence[Outcome]]) -> str:
     """Return the outcomes of the conditions of each call, by its name, as JUnit XML."""
-    every = [one for outcomes in calls.values() for one in outcomes]
+    every = [judged for outcomes in calls.values() for judged in outcomes]
     root = ElementTree.Element("testsuites", {"name": "wordbias", **_counts(every)})
     for name, outcomes in calls.items():
-        shown = printable(name)
-        suite = ElementTree.SubElement(root, "testsuite", {"name": shown, **_counts(outcomes)})
-        for one in outcomes:
+        printed = printable(name)
+        suite = ElementTree.SubElement(root, "testsuite", {"name": printed, **_counts(outcomes)})
+        for outcome in outcomes:
             about = {
-                "name": f"fails if {printable(one.condition)}",
-                "classname": f"wordbias.{shown}",
+                "name": f"fails if {printable(outcome.condition)}",
+                "classname": f"wordbias.{printed}",
             }
             case = ElementTree.SubElement(suite, "testcase", about)
-            said = {"message": printable(one.said), "type": one.status}
-            element = _ELEMENTS[one.status]
-            inside = ElementTree.SubElement(case, element, {} if one.status == "passed" else said)
-            inside.text = printable(one.said)
+            failure = {"message": printable(outcome.said), "type": outcome.status}
+            element = _ELEMENTS[outcome.status]
+            inside = ElementTree.SubElement(
+                case, element, {} if outcome.status == "passed" else failure
+            )
+            inside.text = printable(outcome.said)
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
 def _counts(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    found = [one.status for one in outcomes]
+    statuses = [outcome.status for outcome in outcomes]
     return {
-        "tests": str(len(found)),
-        "failures": str(found.count("failed")),
-        "errors": str(found.count("error")),
+        "tests": str(len(statuses)),
+        "failures": str(statuses.count("failed")),
+        "errors": str(statuses.count("error")),
     }

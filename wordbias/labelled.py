@@ -102,34 +102,34 @@ class Labelled:
         """Check vectors, and the labels if there are any, see `with_labels`."""
         if isinstance(vectors, Rows):
             where, known = vectors.path or vectors.name, LazyColumns.of(vectors)
-            found = cls(vectors, vectors.n, name=where, columns=known, kind=kind)
+            labelled = cls(vectors, vectors.n, name=where, columns=known, kind=kind)
         else:
             x = _layers(vectors, name)
             numbers = tuple(range(len(x)) if layers is None else layers)
             _check_finite(x, numbers, name)
-            found = cls(x, x.shape[1], {}, name, numbers, columns or {}, kind)
-        return found if labels is None else found.with_labels(labels)
+            labelled = cls(x, x.shape[1], {}, name, numbers, columns or {}, kind)
+        return labelled if labels is None else labelled.with_labels(labels)
 
     def with_labels(
         self, labels: GivenLabels, missing: str = MISSING[0], remedy: str = "leave them out"
     ) -> Labelled:
         """Return the rows with labels, whose classes are numbered."""
         several = labels if isinstance(labels, Mapping) else {"label": labels}
-        numbered = {key: self._numbered(key, one) for key, one in several.items()}
+        numbered = {key: self._numbered(key, label_cells) for key, label_cells in several.items()}
         blank = {key: codes < 0 for key, (codes, _) in numbered.items()}
         if missing == MISSING[0]:
             for key, without in blank.items():
                 self.refuse_blank(key, without, remedy)
         there = ~np.any(list(blank.values()), axis=0)
-        made = {}
+        by_key = {}
         for key, (codes, names) in numbered.items():
             used, places = np.unique(codes[there], return_inverse=True)
             classes = tuple(names[i] for i in used)
             self._check_classes(key, classes, int(there.sum()))
             among = np.full(self.n, -1, np.intp)
             among[there] = places
-            made[key] = Label(among, classes)
-        return replace(self, labels=made)
+            by_key[key] = Label(among, classes)
+        return replace(self, labels=by_key)
 
     def with_vectors(
         self, vectors: NDArray[np.floating[Any]], layers: Sequence[int] | None = None
@@ -148,8 +148,8 @@ class Labelled:
     @property
     def there(self) -> Places:
         """Which rows have labels, shape ``(n,)``."""
-        found: Places = self.label.codes >= 0
-        return found
+        has_label: Places = self.label.codes >= 0
+        return has_label
 
     @cached_property
     def vectors(self) -> NDArray[np.floating[Any]]:
@@ -174,7 +174,7 @@ class Labelled:
             values, places = np.unique(np.array(column.values, np.str_), return_inverse=True)
             codes = np.where(blank_cells(column), -1, places.astype(np.intp)[column.codes])
         self._check_length(what, len(codes))
-        return codes.astype(np.intp), [str(one) for one in values]
+        return codes.astype(np.intp), [str(class_name) for class_name in values]
 
     # refusals
 
@@ -189,11 +189,11 @@ class Labelled:
                 f"the first is {first}; {remedy}"
             )
 
-    def _check_length(self, what: str, found: int) -> None:
-        if found != self.n:
+    def _check_length(self, what: str, length: int) -> None:
+        if length != self.n:
             mapping = ", or a dictionary of words and labels" if self.kind == "word" else ""
             raise WordbiasError(
-                f"{self.name}: {how_many(self.n, self.kind)}, but {how_many(found, 'value')} of "
+                f"{self.name}: {how_many(self.n, self.kind)}, but {how_many(length, 'value')} of "
                 f"{what}; give one for each {self.kind}{mapping}"
             )
 
@@ -217,18 +217,18 @@ class Labelled:
         names = given if isinstance(given, list | tuple) else []
         if text is not None:
             whole = text in columns or Path(text).exists()
-            names = [text] if whole else [one.strip() for one in text.split(",") if one.strip()]
+            names = [text] if whole else [part.strip() for part in text.split(",") if part.strip()]
             if not names:
                 raise UsageError(f"{option}: expected a column or a file, got {text!r}")
-        elif not all(isinstance(one, str) and one in columns for one in names):
+        elif not all(isinstance(name, str) and name in columns for name in names):
             names = []
         if names:
-            given = {one if one in columns else Path(one).stem: one for one in names}
+            given = {name if name in columns else Path(name).stem: name for name in names}
         elif not isinstance(given, Mapping):
             own = getattr(given, "name", None)  # of a column of pandas
             named = isinstance(own, str) and own
             given = {named or option.strip("-").removesuffix("s"): given}
-        return {str(name): self.column(option, one) for name, one in given.items()}
+        return {str(name): self.column(option, source) for name, source in given.items()}
 
     def column(self, option: str, given: Any) -> Column:
         """Return a column, the lines of a file, or values, one for each row."""
@@ -251,9 +251,9 @@ class Labelled:
                 f"{option}: expected a column's name, a file or a value for each {self.kind} of "
                 f"{self.name}, got {type(given).__name__}{shape}"
             )
-        found = given if isinstance(given, Column) else Column.of(given)
-        self._check_length(what, len(found.codes))
-        return found
+        column = given if isinstance(given, Column) else Column.of(given)
+        self._check_length(what, len(column.codes))
+        return column
 
     def none_named(self) -> str:
         """Say that no labels were given, and which columns could have them."""
@@ -289,10 +289,10 @@ class Labelled:
         if value not in column.values:
             known = ", ".join(column.values[:SHOWN])
             raise WordbiasError(f"{option}: no {name} is {value!r}; there are {known}")
-        found = np.flatnonzero(column.codes == column.values.index(value))
-        if len(found) == self.n:
+        places = np.flatnonzero(column.codes == column.values.index(value))
+        if len(places) == self.n:
             raise WordbiasError(f"{option}: every {name} is {value!r}; choose one that some have")
-        return found
+        return places
 
     # parts of the rows
 
@@ -307,11 +307,11 @@ class Labelled:
         rng = np.random.default_rng(seed)
         if split_column is not None:
             column = self.column("--split-column", split_column)
-            found = parts_of("--split-column", column)
+            named_parts = parts_of("--split-column", column)
             for role, number in (("train", TRAIN), ("test", TEST)):
-                if not (found == number).any():
+                if not (named_parts == number).any():
                     raise WordbiasError(f"--split-column: no row is {role}; name another column")
-            part[there] = np.where(found == DEV, 0, found)[there]
+            part[there] = np.where(named_parts == DEV, 0, named_parts)[there]
         elif units is not None:
             _, unit, counts = np.unique(units.codes[there], return_inverse=True, return_counts=True)
             order = rng.permutation(len(counts))
@@ -319,7 +319,7 @@ class Labelled:
             held = order[before < share * len(unit)]
             part[there] = np.where(np.isin(unit, held), TEST, TRAIN)
         else:
-            group = combined([one.codes[there] for one in self.labels.values()])
+            group = combined([label.codes[there] for label in self.labels.values()])
             counts = np.bincount(group)
             held = np.minimum(np.round(share * counts), counts - 1)
             part[there] = np.where(ranks(group, rng) < held[group], TEST, TRAIN)
@@ -335,19 +335,19 @@ class Labelled:
         for name, label in self.labels.items():
             learned = np.flatnonzero(label.counts(part == TRAIN))
             if len(learned) < 2:
-                found = f"only {label.classes[learned[0]]!r}" if len(learned) else "no rows"
+                content = f"only {label.classes[learned[0]]!r}" if len(learned) else "no rows"
                 raise WordbiasError(
-                    f"{self.name}: the training part has {found} of {name}; expected two classes "
+                    f"{self.name}: the training part has {content} of {name}; expected two classes "
                     "or more; name another --split-column"
                 )
 
     def balanced(self, training: Places, tasks: Mapping[str, Column], seed: int) -> Places:
         """Draw training rows: in each class of the tasks equally many of each label's classes."""
         # What is read of the task then says nothing of the labels.
-        named = ~np.any([blank_cells(one) for one in tasks.values()], axis=0)
+        named = ~np.any([blank_cells(column) for column in tasks.values()], axis=0)
         places = np.flatnonzero(training & named)
-        task = combined([one.codes[places].astype(np.intp) for one in tasks.values()])
-        label = combined([one.codes[places] for one in self.labels.values()])
+        task = combined([column.codes[places].astype(np.intp) for column in tasks.values()])
+        label = combined([coded.codes[places] for coded in self.labels.values()])
         classes = label.max(initial=0) + 1
         cell = task * classes + label
         counts = np.bincount(cell, minlength=(task.max(initial=0) + 1) * classes)
@@ -409,14 +409,14 @@ class Labelled:
         if isinstance(self.rows, Rows):
             return self.rows.take(places)
         (vectors,) = self.vectors
-        found: NDArray[np.floating[Any]] = vectors[places]
-        return found
+        taken: NDArray[np.floating[Any]] = vectors[places]
+        return taken
 
     def moments(self, *, unit: bool = False, among: Places | None = None) -> list[Moments]:
         """Return the moments of the rows, or some `among` them, by each label, of one pass."""
         chosen = self.there if among is None else among
-        ((_, found),) = self.moments_of_folds(Folds.of(self.n, 0, None), chosen, unit=unit)
-        return found
+        ((_, moments),) = self.moments_of_folds(Folds.of(self.n, 0, None), chosen, unit=unit)
+        return moments
 
     def moments_of_folds(
         self, folds: Folds, among: Places, *, unit: bool = False
@@ -430,12 +430,14 @@ class Labelled:
                 numbers = folds.enter(x, at)
                 for number in np.unique(numbers).tolist():
                     chosen = numbers == number if folds.k else slice(None)
-                    found = [
-                        Moments.of_codes(x[chosen], one.codes[at[chosen]], one.classes, unit=unit)
-                        for one in self.labels.values()
+                    moments = [
+                        Moments.of_codes(
+                            x[chosen], label.codes[at[chosen]], label.classes, unit=unit
+                        )
+                        for label in self.labels.values()
                     ]
                     old = totals.get(number)
-                    totals[number] = found if old is None else list(map(add, old, found))
+                    totals[number] = moments if old is None else list(map(add, old, moments))
                 bar.update(len(inside))
         return sorted(totals.items())
 
@@ -444,8 +446,8 @@ class Labelled:
     def sizes(self) -> list[float]:
         """Return the root of the mean square of each layer's vectors; 1 where all are zero."""
         return [
-            math.sqrt(np.einsum("nd,nd->", one, one, dtype=np.float64) / one.size) or 1.0
-            for one in self.vectors
+            math.sqrt(np.einsum("nd,nd->", layer, layer, dtype=np.float64) / layer.size) or 1.0
+            for layer in self.vectors
         ]
 
     def deviations(self) -> list[float]:
@@ -473,7 +475,7 @@ class Labelled:
         centres = self.vectors.mean(1, dtype=np.float64)
         spreads = self.scaled([1.0] * len(centres), centres).sizes()
         pairs = zip(spreads, self.sizes(), strict=True)
-        return [one if one > _ROUNDING * size else size for one, size in pairs], centres
+        return [spread if spread > _ROUNDING * size else size for spread, size in pairs], centres
 
 
 # columns of options

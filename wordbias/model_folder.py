@@ -80,7 +80,7 @@ def _visible(top: Path) -> list[str]:
             path = Path(parent, name)
             if path.is_symlink():
                 real = Path(os.path.realpath(path))
-                home = next((one for one in homes if real.is_relative_to(one)), None)
+                home = next((folder for folder in homes if real.is_relative_to(folder)), None)
                 if home is None or any(part[0] == "." for part in real.relative_to(home).parts):
                     raise WordbiasError(
                         f"{path}: is a link to {real}, outside of the folder or hidden in it; "

@@ -90,12 +90,12 @@ class Moments:
             object.__setattr__(self, name, frozen(getattr(self, name)))
         k, d = len(self.classes), self.means.shape[-1] if self.means.ndim else 0
         square = (k, d, d) if k <= _APART else (d, d)
-        found = (self.counts.shape, self.means.shape, self.within.shape)
-        if not k or not d or found != ((k,), (k, d), square):
+        shapes = (self.counts.shape, self.means.shape, self.within.shape)
+        if not k or not d or shapes != ((k,), (k, d), square):
             raise WordbiasError(
                 f"moments of {how_many(k, 'class', 'classes')}: expected counts, means and second "
                 f"moments of shapes ({k},), ({k}, d) and {'(K, d, d)' if k <= _APART else '(d, d)'}"
-                f", got {found[0]}, {found[1]} and {found[2]}"
+                f", got {shapes[0]}, {shapes[1]} and {shapes[2]}"
             )
 
     @classmethod
@@ -128,7 +128,7 @@ class Moments:
                     f"{len(rows):,} rows, but labels of shape {given.shape}; give one label for "
                     "each row"
                 )
-            cells = np.array([cell_of(one) or "" for one in given])
+            cells = np.array([cell_of(label) or "" for label in given])
             missing = np.flatnonzero(cells == "")
             if len(missing):
                 raise WordbiasError(
@@ -219,15 +219,15 @@ class Moments:
     @property
     def mean(self) -> Floats:
         """Mean of all rows, shape ``(d,)``."""
-        found: Floats = self.counts @ self.means / self.n
-        return found
+        mean: Floats = self.counts @ self.means / self.n
+        return mean
 
     def covariance(self) -> Floats:
         """Return the covariance of all rows, shape ``(d, d)``."""
         apart = self.means - self.mean
         within = self.within.sum(0) if self.within.ndim == 3 else self.within
-        found: Floats = (within + (apart * self.counts[:, None]).T @ apart) / self.n
-        return found
+        covariance: Floats = (within + (apart * self.counts[:, None]).T @ apart) / self.n
+        return covariance
 
     def __repr__(self) -> str:
         classes = how_many(len(self.classes), "class", "classes")
@@ -249,7 +249,7 @@ class Moments:
             )
         classes = tuple(sorted({*self.classes, *other.classes}))
         (a, a_means, a_within), (b, b_means, b_within) = (
-            _among(classes, one) for one in (self, other)
+            _among(classes, moments) for moments in (self, other)
         )
         apart, counts = b_means - a_means, a + b
         means = a_means + apart * (b / counts)[:, None]
@@ -278,21 +278,21 @@ def constant_coordinates(moments: Moments) -> NDArray[np.bool_]:
     # may bring it there from others.
     variance = np.diag(moments.covariance())
     finest = np.maximum(_OF_MEAN * np.abs(moments.mean), _OF_ALL * np.sqrt(variance.mean()))
-    found: NDArray[np.bool_] = variance <= finest**2
-    return found
+    constant: NDArray[np.bool_] = variance <= finest**2
+    return constant
 
 
-def _among(classes: tuple[str, ...], one: Moments) -> tuple[Floats, Floats, Floats]:
+def _among(classes: tuple[str, ...], moments: Moments) -> tuple[Floats, Floats, Floats]:
     """Return counts, means and second moments in the places of more classes, zero where absent."""
-    if classes == one.classes:
-        return one.counts, one.means, one.within
-    places = np.searchsorted(classes, one.classes)
-    counts, means = np.zeros(len(classes)), np.zeros((len(classes), one.dim))
-    counts[places], means[places] = one.counts, one.means
+    if classes == moments.classes:
+        return moments.counts, moments.means, moments.within
+    places = np.searchsorted(classes, moments.classes)
+    counts, means = np.zeros(len(classes)), np.zeros((len(classes), moments.dim))
+    counts[places], means[places] = moments.counts, moments.means
     if len(classes) > _APART:
-        return counts, means, one.within.sum(0) if one.within.ndim == 3 else one.within
-    within = np.zeros((len(classes), one.dim, one.dim))
-    within[places] = one.within
+        return counts, means, moments.within.sum(0) if moments.within.ndim == 3 else moments.within
+    within = np.zeros((len(classes), moments.dim, moments.dim))
+    within[places] = moments.within
     return counts, means, within
 
 

@@ -26,8 +26,8 @@ class Column(NamedTuple):
     def takes(self, row: Row) -> bool:
         """Return whether a row stands in the column."""
         return all(
-            entry(row, key) in one if isinstance(one, tuple) else entry(row, key) == one
-            for key, one in self.where.items()
+            entry(row, key) in wanted if isinstance(wanted, tuple) else entry(row, key) == wanted
+            for key, wanted in self.where.items()
         )
 
 
@@ -35,7 +35,7 @@ def values(*heads: str | tuple[str, Cell], part: str = "", **where: Any) -> list
     """Return the columns of the rows that have these values, by their heads."""
     # Without a cell the values of the rows stand below a head, or what `wordbias.cells.OF_HEAD`
     # says.
-    pairs = ((one, OF_HEAD.get(one, value)) if isinstance(one, str) else one for one in heads)
+    pairs = ((head, OF_HEAD.get(head, value)) if isinstance(head, str) else head for head in heads)
     return [Column(head, cell, where, part) for head, cell in pairs]
 
 
@@ -52,29 +52,30 @@ def pivot(
     # second row with the same names and columns begins a line of its own; a row that stands in no
     # column is not shown.
     named = by if isinstance(by, Mapping) else {"": by}
-    some_where = any(one.where for one in columns)
+    some_where = any(column.where for column in columns)
     lines: dict[tuple[Any, ...], list[Row]] = {}
     before: Counter[tuple[Any, ...]] = Counter()
     for row in rows:
-        places = tuple(i for i, one in enumerate(columns) if one.where and one.takes(row))
+        places = tuple(i for i, column in enumerate(columns) if column.where and column.takes(row))
         if places or not some_where:
             line = (*(_name(row, key) for key in named.values()), places)
             lines.setdefault((*line[:-1], before[line]), []).append(row)
             before[line] += 1
     cells = [
-        [*names, *(_cell(one, found) for one in columns)] for (*names, _), found in lines.items()
+        [*names, *(_cell(column, line_rows) for column in columns)]
+        for (*names, _), line_rows in lines.items()
     ]
-    shown = [row for found in lines.values() for row in found]
-    empty = ("",) if any(row.value is None for row in shown) else ("", "–")
-    heads = [*named, *(one.head for one in columns)]
-    parts = [*("" for _ in named), *(one.part for one in columns)]
-    kept = [i for i in range(len(heads)) if any(line[i] not in empty for line in cells)]
-    for texts, found in zip(cells, lines.values(), strict=True):
-        for i, one in enumerate(columns, len(named)):
-            undefined = (row.value is None and one.takes(row) for row in found)
+    placed = [row for line_rows in lines.values() for row in line_rows]
+    empty = ("",) if any(row.value is None for row in placed) else ("", "–")
+    heads = [*named, *(column.head for column in columns)]
+    parts = [*("" for _ in named), *(column.part for column in columns)]
+    filled = [i for i in range(len(heads)) if any(line[i] not in empty for line in cells)]
+    for texts, own_rows in zip(cells, lines.values(), strict=True):
+        for i, target in enumerate(columns, len(named)):
+            undefined = (row.value is None and target.takes(row) for row in own_rows)
             texts[i] = texts[i] or ("–" if any(undefined) else "")
-    heads, parts, *cells = ([line[i] for i in kept] for line in (heads, parts, *cells))
-    return Table(title, heads, cells, with_reasons(note, shown), parts=parts)
+    heads, parts, *cells = ([line[i] for i in filled] for line in (heads, parts, *cells))
+    return Table(title, heads, cells, with_reasons(note, placed), parts=parts)
 
 
 def with_reasons(note: str, rows: Sequence[Row]) -> str:
@@ -88,9 +89,9 @@ def with_reasons(note: str, rows: Sequence[Row]) -> str:
 
 
 def _name(row: Row, key: str | Cell) -> str:
-    found = key(row) if callable(key) else entry(row, key)
-    return "" if found is None else str(found)
+    name = key(row) if callable(key) else entry(row, key)
+    return "" if name is None else str(name)
 
 
-def _cell(one: Column, rows: Sequence[Row]) -> str:
-    return next(filter(None, (one.cell(row) for row in rows if one.takes(row))), "")
+def _cell(column: Column, rows: Sequence[Row]) -> str:
+    return next(filter(None, (column.cell(row) for row in rows if column.takes(row))), "")

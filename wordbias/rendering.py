@@ -124,25 +124,27 @@ def as_latex(table: Table, label: str) -> str:
 def stacked(tables: Sequence[Table]) -> list[Table]:
     """Join tables of the same columns whose titles begin alike, one for each embedding."""
     # A line before the cells of each has what its title alone says.
-    found: list[Table] = []
+    joined: list[Table] = []
     for _, group in groupby(tables, lambda table: tuple(table.columns)):
-        some = list(group)
-        words = zip(*(table.title.split() for table in some), strict=False)
-        start = [one[0] for one in takewhile(lambda one: len({*one}) == 1, words)]
-        if len(some) < 2 or not start:
-            found += some
+        alike = list(group)
+        words = zip(*(table.title.split() for table in alike), strict=False)
+        start = [
+            at_place[0] for at_place in takewhile(lambda at_place: len({*at_place}) == 1, words)
+        ]
+        if len(alike) < 2 or not start:
+            joined += alike
             continue
-        parts = [" ".join(table.title.split()[len(start) :]) for table in some]
-        empty = [""] * (len(some[0].columns) - 1)
+        parts = [" ".join(table.title.split()[len(start) :]) for table in alike]
+        empty = [""] * (len(alike[0].columns) - 1)
         cells = [
             line
-            for part, table in zip(parts, some, strict=True)
+            for part, table in zip(parts, alike, strict=True)
             for line in (*([[part, *empty]] if part else []), *table.cells)
         ]
-        notes = dict.fromkeys(table.note for table in some if table.note)
+        notes = dict.fromkeys(table.note for table in alike if table.note)
         title = " ".join([*start, ", ".join(filter(None, parts))]).rstrip()
-        found.append(Table(title, some[0].columns, cells, " ".join(notes)))
-    return found
+        joined.append(Table(title, alike[0].columns, cells, " ".join(notes)))
+    return joined
 
 
 def latex_labels(titles: Sequence[str], command: str) -> list[str]:
@@ -151,7 +153,7 @@ def latex_labels(titles: Sequence[str], command: str) -> list[str]:
     for title in titles:
         words = re.findall("[a-z0-9]+", re.split("[,:(]", title.lower())[0])[:5]
         label = "-".join([f"tab:{command}" if command else "tab", *words])
-        copies = sum(re.sub(r"--\d+$", "", one) == label for one in labels)
+        copies = sum(re.sub(r"--\d+$", "", earlier) == label for earlier in labels)
         labels.append(f"{label}--{copies + 1}" if copies else label)
     return labels
 
@@ -186,17 +188,17 @@ def paragraph(lines: Sequence[str], width: int) -> list[str]:
     return ["\n".join(_wrap(line, width) for line in lines)] if lines else []
 
 
-def without_folders(*found: object) -> Callable[[str], str]:
+def without_folders(*contents: object) -> Callable[[str], str]:
     """Return a function that writes the absolute paths among some values as names of files."""
     # Two files of one name keep the folders that tell them apart; a file of this package begins
     # with wordbias/.
     paths = {
         part
-        for text in _texts(found)
+        for text in _texts(contents)
         for part in (text, *re.split("[=,;@]", text))
         if os.path.isabs(part) or PureWindowsPath(part).is_absolute()
     }
-    parts = {path: [one for one in re.split(r"[/\\]", path) if one] for path in paths}
+    parts = {path: [part for part in re.split(r"[/\\]", path) if part] for path in paths}
     own = Path(__file__).parent
     names = {
         path: "/".join(of[-(len(Path(path).relative_to(own).parts) + 1) :])
@@ -214,9 +216,9 @@ def without_folders(*found: object) -> Callable[[str], str]:
 
 def _depth(parts: Sequence[str], others: Iterable[Sequence[str]]) -> int:
     """Return how many of the last parts of a path no other path ends in."""
-    known = [one for one in others if one != parts]
+    known = [other for other in others if other != parts]
     depths = range(1, len(parts))
-    return next((n for n in depths if all(one[-n:] != parts[-n:] for one in known)), len(parts))
+    return next((n for n in depths if all(other[-n:] != parts[-n:] for other in known)), len(parts))
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -231,9 +233,9 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(part)
 
 
-def how_many(count: int, one: str, several: str = "") -> str:
+def how_many(count: int, singular: str, several: str = "") -> str:
     """Return ``1 row`` or ``2,000 rows``; other plurals than in -s are given as `several`."""
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
+    return f"{count:,} {singular if count == 1 else several or singular + 's'}"
 
 
 def terminal_width() -> int:

@@ -136,7 +136,7 @@ class Report:
             "limits": LIMITS,
             "notes": list(self.notes),
             "rows": [row.to_dict() for row in self.rows],
-            **({"row_draws": found} if (found := stored_draws(self.rows)) else {}),
+            **({"row_draws": draws} if (draws := stored_draws(self.rows)) else {}),
         }
 
     def __repr__(self) -> str:
@@ -162,11 +162,11 @@ class Report:
         KeyError
             If there is no such measure; the message has those of the report.
         """
-        found = [row for row in self.rows if row.measure == measure]
-        if not found:
+        rows = [row for row in self.rows if row.measure == measure]
+        if not rows:
             known = ", ".join(dict.fromkeys(row.measure for row in self.rows))
             raise KeyError(f"no measure {measure!r} in this report; it has {known}")
-        return found
+        return rows
 
     def check(
         self, *conditions: str, baseline: Report | str | os.PathLike[str] | None = None
@@ -197,17 +197,17 @@ class Report:
             if not conditions:
                 raise WordbiasError('check: name a condition, such as "tpr-gap < .1"')
             before = baseline_rows(baseline, conditions)
-            found = [judge(one, self.rows, before, holds=True) for one in conditions]
-        wrong = [one for one in found if one.status == "failed"]
+            outcomes = [judge(condition, self.rows, before, holds=True) for condition in conditions]
+        wrong = [outcome for outcome in outcomes if outcome.status == "failed"]
         if wrong:
             raise AssertionError(
-                "\n".join(f"{one.condition} does not hold: {one.said}" for one in wrong)
+                "\n".join(f"{outcome.condition} does not hold: {outcome.said}" for outcome in wrong)
             )
 
     def _further(self) -> list[str]:
         """Return the notes that are not below a table already."""
-        shown = {table.note for table in self.tables}
-        return [line for line in self.notes if line not in shown]
+        table_notes = {table.note for table in self.tables}
+        return [line for line in self.notes if line not in table_notes]
 
     def _repr_html_(self) -> str:
         """Show the tables in a notebook."""
@@ -403,9 +403,9 @@ _LIBRARIES = {
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that this process has imported."""
-    found = {"python": platform.python_version()}
+    imported = {"python": platform.python_version()}
     for module, package in _LIBRARIES.items():
         known = getattr(sys.modules.get(module), "__version__", None)
         if known is not None:
-            found[package] = str(known)
-    return found
+            imported[package] = str(known)
+    return imported

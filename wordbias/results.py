@@ -71,9 +71,11 @@ class Row:
 
     def __repr__(self) -> str:
         """Show the names, the value and its interval."""
-        found = self.details
-        names = [f"{key} {found[key]}" for key in ("stage", "set", "layer", "word") if key in found]
-        low, high = found.get("low"), found.get("high")
+        details = self.details
+        names = [
+            f"{key} {details[key]}" for key in ("stage", "set", "layer", "word") if key in details
+        ]
+        low, high = details.get("low"), details.get("high")
         ends = "" if low is None or high is None else f" [{number(low)}, {number(high)}]"
         title = ", ".join([self.subject, self.measure, *names])
         return on_a_line(f"<Row {title}: {number(self.value)}{ends}>")
@@ -93,15 +95,15 @@ class Row:
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row with a key for each key of its mappings, and its lists as text."""
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
-            found |= {f"{key}_{name}": one for name, one in flat(value).items()}
+            flattened |= {f"{key}_{name}": cell for name, cell in flat(value).items()}
         elif isinstance(value, (list, tuple)):
-            found[key] = ", ".join(map(str, value))
+            flattened[key] = ", ".join(map(str, value))
         else:
-            found[key] = value
-    return found
+            flattened[key] = value
+    return flattened
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -99,9 +99,9 @@ def rewrite_rows(
         with _progress(rows) as written:
             n, _ = _rewrite_one(transform, (rows.path, rows.array, target, 0), written)
         return Rewritten((target,), n, 0, time.perf_counter() - begin)
-    names = [Path(one.path).name for one in rows.shards]
+    names = [Path(shard.path).name for shard in rows.shards]
     by_row = isinstance(transform, MapByRow)  # else rows need not be counted
-    firsts = np.cumsum([0, *(one.n if by_row else 0 for one in rows.shards)]).tolist()
+    firsts = np.cumsum([0, *(shard.n if by_row else 0 for shard in rows.shards)]).tolist()
     todo: list[Item] = []
     total = fresh = 0
 
@@ -114,9 +114,9 @@ def rewrite_rows(
     ):
         store = _shards_in(folder, names, fingerprint)
         todo += [
-            (one.path, rows.array, str(folder / name), first)
-            for name, one, first in zip(names, rows.shards, firsts[:-1], strict=True)
-            if not _is_done(store, one.path, folder / name)
+            (shard.path, rows.array, str(folder / name), first)
+            for name, shard, first in zip(names, rows.shards, firsts[:-1], strict=True)
+            if not _is_done(store, shard.path, folder / name)
         ]
         with _progress(rows) as written:
             for item, (n, read) in _in_processes(transform, todo, jobs, written):
@@ -193,7 +193,7 @@ def _shards_in(folder: Path, names: Sequence[str], fingerprint: str) -> Store:
     record = folder / _DONE
     for name in [_DONE, *(names if record.exists() else ())]:
         remove_abandoned(folder, name, age=0)
-    there = sorted(one.name for one in folder.iterdir() if one.name != _DONE)
+    there = sorted(path.name for path in folder.iterdir() if path.name != _DONE)
     strange = [name for name in there if name not in names] if record.exists() else there
     if strange:
         raise WordbiasError(
@@ -208,20 +208,20 @@ def _shards_in(folder: Path, names: Sequence[str], fingerprint: str) -> Store:
 
 def _stamp(path: str | Path) -> list[int]:
     """Return size and time of change of a file: an output with the same ones is unchanged."""
-    found = os.stat(path)
-    return [found.st_size, found.st_mtime_ns]
+    status = os.stat(path)
+    return [status.st_size, status.st_mtime_ns]
 
 
 def _input(path: str) -> list[Any]:
     """Return path, size and times of an input: with the same ones it is not read again."""
-    found = os.stat(path)
-    return [os.path.realpath(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+    status = os.stat(path)
+    return [os.path.realpath(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _is_done(store: Store, path: str, target: Path) -> bool:
     """Return whether a shard is written, and neither it nor its input has changed since."""
-    found = store.get(target.name)
-    known = {} if found is None else found.facts
+    record = store.get(target.name)
+    known = {} if record is None else record.facts
     return (
         target.exists()
         and known.get("output") == _stamp(target)

@@ -33,7 +33,7 @@ def keyed(
     # Where the keys of every report do not, all texts of the rows do, and then their order.
     results = [[(_key(row, across), row) for row in rows] for rows in (before, after)]
     several = {key for rows in results for key, n in Counter(k for k, _ in rows).items() if n > 1}
-    found: list[dict[Key, Row]] = []
+    keyed_rows: list[dict[Key, Row]] = []
     for rows in results:
         counts: Counter[Key] = Counter()
         by_key = {}
@@ -41,26 +41,26 @@ def keyed(
             whole = (*key, texts_of(row) if key in several else ())
             by_key[(*whole, counts[whole])] = row
             counts[whole] += 1
-        found.append(by_key)
-    return found[0], found[1]
+        keyed_rows.append(by_key)
+    return keyed_rows[0], keyed_rows[1]
 
 
 def _key(row: Row, across: bool) -> Key:
-    found = flat({**row.to_dict(), **({"subject": ""} if across else {})})
-    return tuple(text_of(found.get(key)) for key in KEYS)
+    flattened = flat({**row.to_dict(), **({"subject": ""} if across else {})})
+    return tuple(text_of(flattened.get(key)) for key in KEYS)
 
 
-def text_of(found: Any) -> str:
+def text_of(name: Any) -> str:
     """Return a name as text; none as an empty one."""
-    return "" if found is None else str(found)
+    return "" if name is None else str(name)
 
 
 def texts_of(row: Row) -> tuple[tuple[str, str], ...]:
     """Return the names of a row that are none of every report's."""
-    found = flat(row.details)
+    details = flat(row.details)
     return tuple(
         (key, text)
-        for key, text in sorted(found.items())
+        for key, text in sorted(details.items())
         if isinstance(text, str) and text and key not in (*KEYS, *_SAID)
     )
 
@@ -87,7 +87,7 @@ def _of_single(matched: Mapping[Key, Pair]) -> list[Row]:
 
 
 def _without(row: Row, keys: Container[str]) -> Row:
-    details = {key: found for key, found in row.details.items() if key not in keys}
+    details = {key: detail for key, detail in row.details.items() if key not in keys}
     return replace(row, details=details)
 
 
@@ -125,8 +125,8 @@ def _over_seeds(matched: Mapping[Key, Pair]) -> list[Pair]:
 
 def _mean(rows: Sequence[Row]) -> Row:
     """Return the mean over seeds, with what tells it apart."""
-    first, kept = rows[0], (*KEYS, "better", "neutral")
-    names = {key for key, _ in texts_of(first)} | {*kept} - {"seed"}
+    first, kept_keys = rows[0], (*KEYS, "better", "neutral")
+    names = {key for key, _ in texts_of(first)} | {*kept_keys} - {"seed"}
     details = {key: value for key, value in first.details.items() if key in names}
     return replace(
         first,

@@ -81,10 +81,10 @@ def read_source(path: Path) -> Source:
 
 def read_rows(path: Path) -> list[Row]:
     """Return all rows of a file of results, with their draws if it has them."""
-    file, kind, found, draws = _read(path)
-    if not found:
+    file, kind, raw_rows, draws = _read(path)
+    if not raw_rows:
         raise WordbiasError(f"{file.path}: {_NO_VALUES}")
-    rows = [Row.from_dict(typed(row) if kind.startswith("CSV") else row) for row in found]
+    rows = [Row.from_dict(typed(row) if kind.startswith("CSV") else row) for row in raw_rows]
     return with_draws(rows, draws)
 
 
@@ -95,15 +95,15 @@ def _read(path: Path) -> tuple[TextSource, str, list[Found], Any]:
     file = read_text(path)
     if path.suffix.lower() not in (".json", ".jsonl") and file.text.lstrip()[:1] not in ("{", "["):
         return file, *_csv_rows(file), None
-    kind, found = _parsed(file.text, file.path)
-    check_schema(found, file.path)
-    draws = found.get("row_draws") if isinstance(found, dict) else None
-    return file, *_rows_in(kind, found, file.path), draws
+    kind, parsed = _parsed(file.text, file.path)
+    check_schema(parsed, file.path)
+    draws = parsed.get("row_draws") if isinstance(parsed, dict) else None
+    return file, *_rows_in(kind, parsed, file.path), draws
 
 
-def check_schema(found: Any, path: str | Path) -> None:
+def check_schema(parsed: Any, path: str | Path) -> None:
     """Refuse a report of a later version, whose keys may mean something else."""
-    schema = found.get("schema") if isinstance(found, dict) else None
+    schema = parsed.get("schema") if isinstance(parsed, dict) else None
     if isinstance(schema, int) and schema > SCHEMA:
         raise WordbiasError(
             f"{path}: of a later wordbias: schema {schema}, this one reads up to {SCHEMA}; "
@@ -111,18 +111,18 @@ def check_schema(found: Any, path: str | Path) -> None:
         )
 
 
-def source_of(found: Mapping[str, Any], name: str) -> Source:
+def source_of(report: Mapping[str, Any], name: str) -> Source:
     """Return the results of a report, as `wordbias.results.Report.to_dict` returns it."""
-    rows = [_checked(row, f"{name}: row {i}") for i, row in enumerate(found["rows"], 1)]
+    rows = [_checked(row, f"{name}: row {i}") for i, row in enumerate(report["rows"], 1)]
     return Source(name, "Report", "", _of_subjects(rows, name))
 
 
 def typed(row: Found) -> Found:
     """Return a row of CSV with the types that its cells had; empty cells are left out."""
-    found = {key: value for key, value in row.items() if key == "value" or given(row, key)}
+    filled = {key: value for key, value in row.items() if key == "value" or given(row, key)}
     return {
         key: _cell(value) if isinstance(value, str) and key not in _TEXTS else value
-        for key, value in found.items()
+        for key, value in filled.items()
     }
 
 
@@ -137,27 +137,27 @@ def _cell(text: str) -> Any:
 
 def renamed(row: Found) -> Found:
     """Return a row with the keys of today in place of those of older versions."""
-    found = {RENAMED.get(key, key): value for key, value in row.items()}
-    if isinstance(found.get("difference"), (int, float)):  # the text of fairness stays
-        found["change"] = found.pop("difference")
-    if isinstance(found.get("lists"), int):
-        found["lists_draws"] = found.pop("lists")
-    return found
+    updated = {RENAMED.get(key, key): value for key, value in row.items()}
+    if isinstance(updated.get("difference"), (int, float)):  # the text of fairness stays
+        updated["change"] = updated.pop("difference")
+    if isinstance(updated.get("lists"), int):
+        updated["lists_draws"] = updated.pop("lists")
+    return updated
 
 
 def _of_subjects(rows: Sequence[Found], name: str) -> list[Found]:
     """Leave out the rows about a single word, component or layer."""
-    kept = [row for row in rows if not any(given(row, key) for key in _DETAIL)]
-    if not kept:
+    subject_rows = [row for row in rows if not any(given(row, key) for key in _DETAIL)]
+    if not subject_rows:
         raise WordbiasError(f"{name}: {_NO_VALUES}")
-    return kept
+    return subject_rows
 
 
-def _rows_in(kind: str, found: Any, path: str) -> tuple[str, list[Found]]:
+def _rows_in(kind: str, parsed: Any, path: str) -> tuple[str, list[Found]]:
     """Return the kind and the rows of parsed JSON."""
-    rows = found.get("rows") if isinstance(found, dict) else found
-    if rows is None and isinstance(found, dict) and found.keys() >= _ROW:
-        kind, rows = "JSONL", [found]
+    rows = parsed.get("rows") if isinstance(parsed, dict) else parsed
+    if rows is None and isinstance(parsed, dict) and parsed.keys() >= _ROW:
+        kind, rows = "JSONL", [parsed]
     if not isinstance(rows, list):
         raise WordbiasError(f'{path}: JSON without "rows"; {_REMEDY}')
     return kind, [_checked(row, f"{path}: row {i}") for i, row in enumerate(rows, 1)]
@@ -198,9 +198,11 @@ def _checked(row: Any, where: str) -> Found:
         raise WordbiasError(f"{where}: subject and measure must be text")
     value = row["value"]
     for key in ("value", "low", "high"):
-        found = row.get(key)
-        if found is not None and (isinstance(found, bool) or not isinstance(found, (int, float))):
-            raise WordbiasError(f"{where}: {key}: expected a number or null, got {found!r:.60}")
+        number = row.get(key)
+        if number is not None and (
+            isinstance(number, bool) or not isinstance(number, (int, float))
+        ):
+            raise WordbiasError(f"{where}: {key}: expected a number or null, got {number!r:.60}")
     if None not in (row.get("low"), row.get("high")):
         check_interval(row, row["low"], row["high"], where)
     return renamed({**row, "value": _number("" if value is None else str(value), where)})

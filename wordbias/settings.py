@@ -106,13 +106,13 @@ class Setting(NamedTuple):
         return text
 
     def _names(self) -> list[str]:
-        found = re.fullmatch(r"Literal\[(.*)\]", self.annotation)
-        return [] if found is None else [one.strip("'\" ") for one in found[1].split(",")]
+        match = re.fullmatch(r"Literal\[(.*)\]", self.annotation)
+        return [] if match is None else [choice.strip("'\" ") for choice in match[1].split(",")]
 
     def _range(self) -> tuple[float, float]:
-        found = _RANGE.search(self.kind)
-        least = float(self.annotation == "int") if found is None else float(found[1])
-        return least, math.inf if found is None or found[2] is None else float(found[2])
+        match = _RANGE.search(self.kind)
+        least = float(self.annotation == "int") if match is None else float(match[1])
+        return least, math.inf if match is None or match[2] is None else float(match[2])
 
 
 class Configured(NamedTuple):
@@ -132,10 +132,10 @@ def text_of(chain: Sequence[Configured]) -> str:
     return written(
         [
             Item(
-                one.name,
-                {key.replace("_", "-"): _text(value) for key, value in one.settings.items()},
+                method.name,
+                {key.replace("_", "-"): _text(value) for key, value in method.settings.items()},
             )
-            for one in chain
+            for method in chain
         ]
     )
 
@@ -146,7 +146,7 @@ def _text(value: object) -> str | None:
     if isinstance(value, float):
         return f"{value:.12g}"
     if isinstance(value, (list, tuple)):
-        return ",".join(str(_text(one)) for one in value)
+        return ",".join(str(_text(part)) for part in value)
     return str(plain(value))
 
 
@@ -154,25 +154,28 @@ def settings_of(kind: type[Settings]) -> Mapping[str, Setting]:
     """Return the settings of a method, by their names."""
     documented = docstring_of(kind)[1]
     return {
-        one.name: Setting(
-            one.name, str(one.type).removesuffix(" | None"), one.default, *documented[one.name]
+        field.name: Setting(
+            field.name,
+            str(field.type).removesuffix(" | None"),
+            field.default,
+            *documented[field.name],
         )
-        for one in fields(kind)
-        if one.name != _GROUPS
+        for field in fields(kind)
+        if field.name != _GROUPS
     }
 
 
 def check_settings(method: Settings) -> None:
     """Check all fields of a method against their annotations."""
-    for one in fields(method):
-        value = getattr(method, one.name)
-        refuse_odd(f"{one.name}=", value)
-        accepted(one.name, str(one.type), value, _namespace(type(method)))
+    for field in fields(method):
+        value = getattr(method, field.name)
+        refuse_odd(f"{field.name}=", value)
+        accepted(field.name, str(field.type), value, _namespace(type(method)))
 
 
 def _namespace(kind: type[Settings]) -> Mapping[str, Any]:
     """Return the global names that the annotations of a method use."""
-    home = next(one for one in kind.__mro__ if "__dataclass_fields__" in vars(one))
+    home = next(ancestor for ancestor in kind.__mro__ if "__dataclass_fields__" in vars(ancestor))
     return vars(sys.modules[home.__module__])
 
 
@@ -181,7 +184,7 @@ def _namespace(kind: type[Settings]) -> Mapping[str, Any]:
 
 def read_chain(methods: MethodsLike, known: Known) -> list[Configured]:
     """Return the methods of one chain, with their settings."""
-    return [one for part in as_listed(methods) for one in _one_chain(part, known)]
+    return [method for part in as_listed(methods) for method in _one_chain(part, known)]
 
 
 def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]]:
@@ -193,13 +196,13 @@ def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]
             _typed_chains(part, known) if isinstance(part, str) else [read_chain(part, known)]
         )
     ]
-    found: dict[str, list[Configured]] = {}
+    chains_by_text: dict[str, list[Configured]] = {}
     for chain in chains:
         text = text_of(chain)
-        if text in found:
+        if text in chains_by_text:
             raise UsageError(f"methods: {text} is named twice; name it once")
-        found[text] = chain
-    return found
+        chains_by_text[text] = chain
+    return chains_by_text
 
 
 def only_method(methods: MethodsLike, known: Known, takes: Takes) -> Configured:
@@ -208,7 +211,7 @@ def only_method(methods: MethodsLike, known: Known, takes: Takes) -> Configured:
     if len(chain) != 1:
         raise UsageError(f"method: expected one of {', '.join(known)}, got {methods!r}")
     for key in (key for key in chain[0].settings if key not in takes.get(chain[0].name, ())):
-        here = [one.replace("_", "-") for one in takes.get(chain[0].name, ())]
+        here = [setting.replace("_", "-") for setting in takes.get(chain[0].name, ())]
         raise UsageError(
             f"method {chain[0].text!r}: {key.replace('_', '-')!r} is not for this command, in "
             f"which {chain[0].name} takes {', '.join(here) or 'no settings'}"
@@ -272,7 +275,10 @@ def _of_object(method: Settings, known: Known) -> Configured:
             f"{type(method).__name__}: the groups are an argument of the call, groups=, not of the "
             "method"
         )
-    given = {name: (getattr(method, name), one.default) for name, one in settings_of(kind).items()}
+    given = {
+        name: (getattr(method, name), setting.default)
+        for name, setting in settings_of(kind).items()
+    }
     return Configured(
         method._name, {name: value for name, (value, old) in given.items() if not _same(value, old)}
     )
@@ -285,22 +291,22 @@ def _same(value: Any, default: Any) -> bool:
 def _configured(item: Item, known: Known) -> Configured:
     """Read the settings of a method that was typed."""
     takes, text = settings_of(_kind(item.name, known)), written([item])
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for typed, value in item.settings.items():
         name = typed.replace("-", "_")
         if name not in takes:
             raise UsageError(f"method {text!r}: {_not_taken(item.name, typed, known)}")
         try:
-            found[name] = takes[name].read(value)
+            settings[name] = takes[name].read(value)
         except ValueError:
             raise UsageError(
                 f"method {text!r}: {typed}: expected {takes[name].expected}, "
                 f"found {'nothing' if value is None else repr(value)}"
             ) from None
-    for one in takes.values():
-        if one.default is MISSING and one.name not in found:
-            raise UsageError(f"method {text!r}: needs {one.typed}=…: {one.sentence}")
-    return Configured(item.name, found)
+    for setting in takes.values():
+        if setting.default is MISSING and setting.name not in settings:
+            raise UsageError(f"method {text!r}: needs {setting.typed}=…: {setting.sentence}")
+    return Configured(item.name, settings)
 
 
 def _kind(name: str, known: Known) -> type[Settings]:
@@ -314,11 +320,11 @@ def _kind(name: str, known: Known) -> type[Settings]:
 
 def _not_taken(name: str, typed: str, known: Known) -> str:
     """Say what a method takes, which methods take a setting, and which name is nearest."""
-    takes = [one.typed for one in settings_of(known[name]).values()]
+    takes = [setting.typed for setting in settings_of(known[name]).values()]
     others = [
         other
         for other, kind in known.items()
-        if typed in (one.typed for one in settings_of(kind).values())
+        if typed in (setting.typed for setting in settings_of(kind).values())
     ]
     return f"{name} takes {', '.join(takes) or 'no settings'}; found {typed!r}" + (
         f"; {typed} is for: {', '.join(others)}" if others else _nearest(typed, takes)
@@ -348,28 +354,30 @@ def method_help(name: str, known: Known, takes: Takes | None = None) -> str:
     """Return the help of a method: what it does, and each of its settings, or those in `takes`."""
     kind = _kind(name.lower().replace("_", "-"), known)
     text, _ = docstring_of(kind)
-    found = settings_of(kind)
+    settings = settings_of(kind)
     if takes is not None:
-        found = {key: one for key, one in found.items() if key in takes.get(kind._name, ())}
-    return "\n".join([f"{kind._name}: {text.replace('`', '')}", "", *_lines(kind._name, found)])
+        settings = {
+            key: setting for key, setting in settings.items() if key in takes.get(kind._name, ())
+        }
+    return "\n".join([f"{kind._name}: {text.replace('`', '')}", "", *_lines(kind._name, settings)])
 
 
-def _lines(name: str, found: Mapping[str, Setting]) -> Iterator[str]:
-    yield f"Settings, which follow the name ({name}:NAME=VALUE):" if found else "No settings."
-    for one in found.values():
-        yield f"\n  {one.typed}  ({one.expected}){default_of(one)}"
+def _lines(name: str, settings: Mapping[str, Setting]) -> Iterator[str]:
+    yield f"Settings, which follow the name ({name}:NAME=VALUE):" if settings else "No settings."
+    for setting in settings.values():
+        yield f"\n  {setting.typed}  ({setting.expected}){default_of(setting)}"
         yield fill(
-            one.sentence.replace("`", ""), _WIDTH, initial_indent="      ",
+            setting.sentence.replace("`", ""), _WIDTH, initial_indent="      ",
             subsequent_indent="      ", break_on_hyphens=False,
         )  # fmt: skip
 
 
-def default_of(one: Setting) -> str:
+def default_of(setting: Setting) -> str:
     """Return the default of a setting as it is typed; nothing if its sentence says it."""
-    if one.default is None:
+    if setting.default is None:
         return ""
-    if one.default is MISSING:
+    if setting.default is MISSING:
         return "  [required]"
-    if isinstance(one.default, bool):
-        return f"  [default: {'yes' if one.default else 'no'}]"
-    return f"  [default: {_text(one.default)}]"
+    if isinstance(setting.default, bool):
+        return f"  [default: {'yes' if setting.default else 'no'}]"
+    return f"  [default: {_text(setting.default)}]"

@@ -23,14 +23,14 @@ _PARTS = {"train": TRAIN, "training": TRAIN, "test": TEST, "testing": TEST, "hel
 
 def parts_of(option: str, column: Column) -> NDArray[np.int8]:
     """Return `TRAIN`, `TEST` or `DEV` for each row, as a column names them; 0 where it is blank."""
-    unknown = [one for one in column.values if one.strip() and one.lower() not in _PARTS]
+    unknown = [label for label in column.values if label.strip() and label.lower() not in _PARTS]
     if unknown:
         raise WordbiasError(
             f"{option}: {unknown[0]!r:.40} is not train, dev or test; name another column"
         )
-    parts = np.array([_PARTS.get(one.lower(), 0) for one in column.values], np.int8)
-    found: NDArray[np.int8] = parts[column.codes]
-    return found
+    parts = np.array([_PARTS.get(label.lower(), 0) for label in column.values], np.int8)
+    row_parts: NDArray[np.int8] = parts[column.codes]
+    return row_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Folds:
         """Return folds of n rows, which no row has entered yet."""
         by_unit = None
         if units is not None and k:
-            by_unit = _fold_of((one.encode() for one in units.values), k)[units.codes]
+            by_unit = _fold_of((unit.encode() for unit in units.values), k)[units.codes]
         return cls(k, np.zeros(n, np.int8), by_unit)
 
     def enter(self, x: NDArray[Any], places: Integers) -> NDArray[np.int8]:
@@ -63,13 +63,13 @@ class Folds:
 def _fold_of(keys: Iterable[Any], k: int) -> NDArray[np.int8]:
     """Return the fold of each key by a hash of its bytes, whatever the other keys are."""
     hashes = (hashlib.blake2b(key, digest_size=8).digest() for key in keys)
-    return np.array([int.from_bytes(one, "big") % k + 1 for one in hashes], np.int8)
+    return np.array([int.from_bytes(digest, "big") % k + 1 for digest in hashes], np.int8)
 
 
 def combined(codes: Sequence[Integers]) -> Integers:
     """Return the combination of several codes of each row, as a number from 0 on."""
-    found: Integers = np.unique(np.stack(codes), axis=1, return_inverse=True)[1].reshape(-1)
-    return found
+    combination: Integers = np.unique(np.stack(codes), axis=1, return_inverse=True)[1].reshape(-1)
+    return combination
 
 
 def ranks(codes: Integers, rng: np.random.Generator) -> Integers:

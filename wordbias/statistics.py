@@ -140,7 +140,7 @@ def crossed_means(
     # of each row, (n,), or several, (n, k). nan for a sample without a row.
     sizes = [int(levels.max()) + 1 for levels in factors]
     drawn = [rng.multinomial(size, np.full(size, 1 / size), samples) for size in sizes]
-    step, found = max(1, _AT_ONCE // len(values)), []
+    step, means = max(1, _AT_ONCE // len(values)), []
     for start in range(0, samples, step):
         times = np.ones((1, len(values)))
         for counts, levels in zip(drawn, factors, strict=True):
@@ -149,8 +149,8 @@ def crossed_means(
         total = times.sum(axis=1, keepdims=True)
         total[total == 0] = np.nan
         with blas_threads(1):
-            found.append(times @ values / total)
-    return np.concatenate(found)
+            means.append(times @ values / total)
+    return np.concatenate(means)
 
 
 def resampled_cells(
@@ -165,8 +165,8 @@ def resampled_cells(
 def _times(rows: NDArray[np.intp]) -> Array:
     """Count how often each of `n` rows is drawn in each sample, shape ``(b, n)``."""
     times = np.empty(rows.shape)
-    for sample, found in zip(rows, times, strict=True):  # the counts of all would fill no cache
-        found[:] = np.bincount(sample, minlength=len(sample))
+    for sample, counts in zip(rows, times, strict=True):  # the counts of all would fill no cache
+        counts[:] = np.bincount(sample, minlength=len(sample))
     return times
 
 

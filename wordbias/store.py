@@ -119,8 +119,8 @@ class Store:
         left = [key for key in keys if self.get(*key) is None]
         lost = "the same call resumes with what is left"
         with progress(what, len(left), "job") as bar:
-            for i, found in workers.unordered(function, left, shared=shared, lost=lost):
-                self.put(*left[i], rows=found.rows, arrays=found.arrays, **found.facts)
+            for i, entry in workers.unordered(function, left, shared=shared, lost=lost):
+                self.put(*left[i], rows=entry.rows, arrays=entry.arrays, **entry.facts)
                 if finished is not None:
                     finished(left[i])
                 bar.update(1)
@@ -141,8 +141,8 @@ class Store:
         if self._draws and any(row.draws for row in entry.rows):
             line["draws"] = [
                 {
-                    kind: [one.unit, one.items, _packed(one.values)]
-                    for kind, one in row.draws.items()
+                    kind: [draws.unit, draws.items, _packed(draws.values)]
+                    for kind, draws in row.draws.items()
                 }
                 for row in entry.rows
             ]
@@ -154,13 +154,13 @@ class Store:
         """Return the settings, the key and the result of a line."""
         about, key = line.pop("about"), tuple(line.pop(name) for name in self.keys)
         rows = line.pop("rows")
-        arrays = {name: _unpacked(one) for name, one in line.pop("arrays", {}).items()}
+        arrays = {name: _unpacked(packed) for name, packed in line.pop("arrays", {}).items()}
         draws = [
             {kind: Draws(_unpacked(x), unit, items) for kind, (unit, items, x) in of.items()}
             for of in line.pop("draws", [{}] * len(rows))
         ]
-        found = [Row.from_dict(row, of) for row, of in zip(rows, draws, strict=True)]
-        return about, key, Entry(found, arrays, line)
+        parsed_rows = [Row.from_dict(row, of) for row, of in zip(rows, draws, strict=True)]
+        return about, key, Entry(parsed_rows, arrays, line)
 
     def _read(self, path: Path, what: str, remedy: str, refuse: bool) -> None:
         if path.is_dir():
@@ -265,10 +265,10 @@ def difference(known: Any, wanted: Any, name: str = "") -> str | None:
         plain = not isinstance(known, dict | list) and not isinstance(wanted, dict | list)
         return f"{name} is {_short(known)}, not {_short(wanted)}" if plain else f"{name} is another"
     keys = dict.fromkeys([*wanted, *known])
-    found = (
+    differences = (
         difference(known.get(key), wanted.get(key), f"{name}.{key}".lstrip(".")) for key in keys
     )
-    return next((one for one in found if one is not None), None)
+    return next((text for text in differences if text is not None), None)
 
 
 def _short(value: Any) -> str:
@@ -279,24 +279,24 @@ def _short(value: Any) -> str:
 
 def digest_of(*known: Any) -> str:
     """Return a hash of texts, numbers, arrays, dataclasses, and nested sequences of them."""
-    found = hashlib.sha256()
-    _add(found, known)
-    return found.hexdigest()
+    digest = hashlib.sha256()
+    _add(digest, known)
+    return digest.hexdigest()
 
 
-def _add(found: Any, value: Any) -> None:
+def _add(digest: Any, value: Any) -> None:
     if isinstance(value, np.ndarray):
-        found.update(f"{value.dtype} {value.shape}".encode())
-        found.update(np.ascontiguousarray(value).data)
+        digest.update(f"{value.dtype} {value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).data)
     elif isinstance(value, Mapping):
-        _add(found, sorted(value.items()))
+        _add(digest, sorted(value.items()))
     elif is_dataclass(value):
-        _add(found, [getattr(value, one.name) for one in fields(value)])
-    elif isinstance(value, tuple) and all(isinstance(one, str) for one in value):
-        found.update("\0".join((f"{len(value)} texts", *value)).encode("utf-8", "surrogatepass"))
+        _add(digest, [getattr(value, dataclass_field.name) for dataclass_field in fields(value)])
+    elif isinstance(value, tuple) and all(isinstance(text, str) for text in value):
+        digest.update("\0".join((f"{len(value)} texts", *value)).encode("utf-8", "surrogatepass"))
     elif isinstance(value, (list, tuple, set, frozenset)):
-        found.update(f"{len(value)} values".encode())
-        for one in sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value:
-            _add(found, one)
+        digest.update(f"{len(value)} values".encode())
+        for part in sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value:
+            _add(digest, part)
     else:
-        found.update(f"{value!r}\0".encode("utf-8", "surrogatepass"))
+        digest.update(f"{value!r}\0".encode("utf-8", "surrogatepass"))

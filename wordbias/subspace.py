@@ -165,10 +165,10 @@ class Subspace:
         basis, weights = like(self.basis, x), like(self.weights, x)
         if basis is self.basis and weights is self.weights:
             return self
-        made = object.__new__(type(self))  # checked before it was cast
-        object.__setattr__(made, "basis", basis)
-        object.__setattr__(made, "weights", weights)
-        return made
+        subspace = object.__new__(type(self))  # checked before it was cast
+        object.__setattr__(subspace, "basis", basis)
+        object.__setattr__(subspace, "weights", weights)
+        return subspace
 
     def coordinates(self, x: Any) -> Any:
         """Return ``⟨g_i, x⟩``, shape ``(…, k)``, for `x` of shape ``(…, d)``."""

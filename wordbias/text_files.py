@@ -87,19 +87,19 @@ def opened(path: str | os.PathLike[str], opener: Callable[..., Any] = open) -> I
 
 def _pipe(path: str) -> IO[bytes]:
     """Open a pipe when something has opened it for writing, which is not waited for long."""
-    found: list[IO[bytes]] = []
-    waiting = Thread(target=lambda: found.append(Path(path).open("rb")), daemon=True)  # noqa: SIM115
+    pipes: list[IO[bytes]] = []
+    waiting = Thread(target=lambda: pipes.append(Path(path).open("rb")), daemon=True)  # noqa: SIM115
     waiting.start()
     waiting.join(WAIT)
     if waiting.is_alive():
         os.close(os.open(path, os.O_RDWR))  # the thread goes on
         waiting.join()
-        found[0].close()
+        pipes[0].close()
         raise WordbiasError(
             f"{path}: is a pipe to which nothing has been written for {WAIT} seconds; start what "
             "writes to it first, or give a file"
         )
-    return found[0] if found else Path(path).open("rb")  # which raises again what the thread met
+    return pipes[0] if pipes else Path(path).open("rb")  # which raises again what the thread met
 
 
 def read_bounded(path: str | os.PathLike[str], opener: Callable[..., Any] = open) -> bytes:

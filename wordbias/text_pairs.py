@@ -50,7 +50,7 @@ class Layout:
         return Wanted(columns, unnamed=self.unnamed, ragged=ragged, strip=True)
 
 
-_INFERENCES = {one: one for one in ("neutral", "entailment", "contradiction", UNDECIDED)}
+_INFERENCES = {word: word for word in ("neutral", "entailment", "contradiction", UNDECIDED)}
 _TEXTS = (
     ("sentence1", "sentence_1", "sentence_A", "text1", "text_1", "query", "anchor", "question",
      "premise", "first", "s1"),
@@ -66,21 +66,21 @@ LAYOUTS = [
     Layout(INFERENCE, ("context",), ("hypothesis",), ("label",), blank=True,
            words={**_INFERENCES, "n": "neutral", "e": "entailment", "c": "contradiction"}),
     Layout(NEXT_SENTENCE, ("first", "sentence1"), ("second", "sentence2"), ("label",),
-           {one: one for one in ("is_next", "not_next")}, unnamed=("label", "first", "second")),
+           {word: word for word in ("is_next", "not_next")}, unnamed=("label", "first", "second")),
     # the STS benchmark, SICK, and what sentence-transformers are trained on
     Layout(RATED, *_TEXTS,
            ("score", "similarity", "similarity_score", "relatedness_score", "rating", "label")),
     Layout(PARTNERS, *_TEXTS),
     # CrowS-Pairs (Nangia et al. 2020)
     Layout(STEREOTYPES, ("sent_more",), ("sent_less",), ("stereo_antistereo",),
-           {one: one for one in ("stereo", "antistereo")}, others={"bias_type": ("bias_type",)}),
+           {word: word for word in ("stereo", "antistereo")}, others={"bias_type": ("bias_type",)}),
 ]  # fmt: skip
 """Known layouts; of one task, the first whose columns are all there is taken."""
 
 
 def layouts_of(*tasks: str) -> list[Layout]:
     """Return the layouts of some tasks."""
-    return [one for one in LAYOUTS if one.task in tasks]
+    return [layout for layout in LAYOUTS if layout.task in tasks]
 
 
 def read_pairs(
@@ -96,7 +96,7 @@ def read_pairs(
 
     def choose(names: Sequence[str]) -> Wanted:
         nonlocal layout
-        layout = min(layouts, key=lambda one: len(one.wanted.lacking(names)))
+        layout = min(layouts, key=lambda candidate: len(candidate.wanted.lacking(names)))
         return layout.wanted
 
     path, unit, rows = picked(source, choose, name, kind=SNIFF, digest=digest)

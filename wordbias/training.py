@@ -62,10 +62,10 @@ def train(
     saving = _Saving(checkpoint if writes else None, about, earlier, seconds)
     left = (epochs - state.done) * task.steps()
     try:
-        with progress(what, left, "step") if bar is None else nullcontext(bar) as shown:
+        with progress(what, left, "step") if bar is None else nullcontext(bar) as step_bar:
             while state.done < epochs and bool(state.going(patience).any()):
                 start = time.perf_counter()
-                loss = _epoch(model, optimizer, task, state.done, shown)
+                loss = _epoch(model, optimizer, task, state.done, step_bar)
                 _check_finite(loss, "loss", state.done + 1, remedy)
                 model.eval()
                 with torch.no_grad():
@@ -75,8 +75,8 @@ def train(
                 _log(state, logs)
                 if after_epoch is not None:
                     going = state.history[-1]["going"]
-                    after_epoch(state.done, [k for k, one in enumerate(going) if one])
-                shown.set_postfix_str(
+                    after_epoch(state.done, [k for k, is_going in enumerate(going) if is_going])
+                step_bar.set_postfix_str(
                     f"loss {float(loss.mean()):.3f}, dev {float(score.mean()):.4f}"
                 )
                 saving.offer(state, model, optimizer)
@@ -147,8 +147,8 @@ class Stack(nn.Module):
         super().__init__()
         self.model, self.tensors = model, list(parameters.values())
         self.views = {
-            name: one.detach()[None] if axis is None else one.detach().movedim(axis, 0)
-            for name, one in parameters.items()
+            name: tensor.detach()[None] if axis is None else tensor.detach().movedim(axis, 0)
+            for name, tensor in parameters.items()
         }
 
     def state_dict(self, *_: Any, **__: Any) -> State:  # type: ignore[override]
@@ -270,11 +270,11 @@ class _Saving:
         self.path, self.seconds = path, seconds
         self.known: dict[str, Any] = {"about": about}
         if earlier:
-            self.known["earlier"] = [_numbers(one) for one in earlier]
+            self.known["earlier"] = [_numbers(state) for state in earlier]
         self.parts = {
             name: part
-            for i, one in enumerate(earlier)
-            for name, part in _tensors(one, f"{_EARLIER}{i}-").items()
+            for i, state in enumerate(earlier)
+            for name, part in _tensors(state, f"{_EARLIER}{i}-").items()
         }
         self.unwritten: tuple[dict[str, State], dict[str, Any]] | None = None
         self.written = time.monotonic()

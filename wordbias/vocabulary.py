@@ -51,8 +51,8 @@ def choose_vocabulary(
     names = ", ".join(embedding.name for embedding in embeddings)
     common = embeddings[0].words if len(embeddings) == 1 else common_words(embeddings)
     if given is not None:
-        found = resolve(given, frozenset(common), f"{names}: vocabulary")
-        return list(found.at_least(2, "give words it has with --vocab FILE").found)
+        resolved = resolve(given, frozenset(common), f"{names}: vocabulary")
+        return list(resolved.at_least(2, "give words it has with --vocab FILE").found)
     not_neutral = {word.lower() for word in (attribute.specific if specific is None else specific)}
     words = neutral_vocabulary(common, not_neutral, strict=strict)
     if len(words) < 2:

@@ -78,8 +78,8 @@ class Workers:
             _backend(workers, len(items), given) as (pool, together),
         ):
             for start in range(0, len(items), together):
-                some = enumerate(items[start : start + together], start)
-                calls = [(call, place, *given, one) for place, one in some]
+                batch = enumerate(items[start : start + together], start)
+                calls = [(call, place, *given, job) for place, job in batch]
                 yield from _results(pool, calls, lost, _uninterrupted if here else nullcontext)
 
     def results(
@@ -92,15 +92,15 @@ class Workers:
         unit: str = "job",
     ) -> list[R]:
         """Return the results in the order of the items, with a progress bar; see `unordered`."""
-        found: dict[int, R] = {}
+        by_place: dict[int, R] = {}
         here = self._needed(len(items)).in_process
-        shown = nullcontext() if here else progress(what, len(items), unit)
-        with shown as bar:
+        progress_bar = nullcontext() if here else progress(what, len(items), unit)
+        with progress_bar as bar:
             for place, result in self.unordered(function, items, shared=shared):
-                found[place] = result
+                by_place[place] = result
                 if bar is not None:
                     bar.update(1)
-        return [found[i] for i in range(len(items))]
+        return [by_place[i] for i in range(len(items))]
 
     def _needed(self, items: int) -> Workers:
         """Return these workers with at most one job for each item."""
@@ -131,7 +131,7 @@ class _Call:
             blas_threads(),  # a cluster's worker has other work
         ):
             try:
-                shared = [value for one in given for value in _read(one)]
+                shared = [value for argument in given for value in _read(argument)]
                 return place, self.function(*shared)
             except WordbiasError as error:
                 return place, _Refused(str(error))
@@ -210,20 +210,20 @@ def _place_in_file(value: Any) -> tuple[str, int] | None:
         base = base.base
     if not isinstance(base, np.memmap) or base.filename is None or base.mode != "r":
         return None
-    start, of_base = (one.__array_interface__["data"][0] for one in (value, base))
+    start, of_base = (array.__array_interface__["data"][0] for array in (value, base))
     return os.fspath(base.filename), base.offset + start - of_base
 
 
-def _read(one: Any) -> tuple[Any, ...]:
+def _read(argument: Any) -> tuple[Any, ...]:
     """Return an argument, or the shared arguments in its place."""
-    return _shared_of(one.path) if isinstance(one, _Stored) else (one,)
+    return _shared_of(argument.path) if isinstance(argument, _Stored) else (argument,)
 
 
 @lru_cache(maxsize=1)
 def _shared_of(path: str) -> tuple[Any, ...]:
     with open(path, "rb") as file:
-        found: tuple[Any, ...] = pickle.load(file)
-    return found
+        arguments: tuple[Any, ...] = pickle.load(file)
+    return arguments
 
 
 @dataclass(frozen=True)
@@ -370,8 +370,8 @@ def _ray(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     register()
     with redirect_stdout(_WithoutRay(sys.stdout)):
         try:
-            again = {"max_restarts": _ATTEMPTS, "max_task_retries": _ATTEMPTS}
-            yield {"ray_remote_args": again}
+            retries = {"max_restarts": _ATTEMPTS, "max_task_retries": _ATTEMPTS}
+            yield {"ray_remote_args": retries}
         finally:
             if not joined:
                 with redirect_stdout(io.StringIO()):  # its last messages

@@ -41,11 +41,11 @@ def new_head(dim: int, classes: int, seed: int) -> nn.Linear:
 
 def predict(head: nn.Linear, vectors: Float32) -> Places:
     """Return the class that a last layer gives to each vector, shape ``(n,)``."""
-    weights, bias = (one.detach().cpu() for one in (head.weight, head.bias))
+    weights, bias = (tensor.detach().cpu() for tensor in (head.weight, head.bias))
     with torch.inference_mode():
         logits: Tensor = torch.from_numpy(np.array(vectors)) @ weights.T + bias
-    found: Places = logits.argmax(1).numpy().astype(np.intp)
-    return found
+    predicted: Places = logits.argmax(1).numpy().astype(np.intp)
+    return predicted
 
 
 class Fitted(NamedTuple):
@@ -195,7 +195,7 @@ def save_model(
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
     model = unwrapped(encoder)
-    layer = {name: one.detach() for name, one in head.named_parameters()}
+    layer = {name: parameter.detach() for name, parameter in head.named_parameters()}
     with new_folder(folder) as part, silent(need_transformers()):
         model.save_pretrained(part)
         encoder.tokenizer.save_pretrained(part)

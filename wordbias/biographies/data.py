@@ -169,7 +169,7 @@ def load_biographies(
     """Read biographies from a table, a pickle of De-Arteaga et al. (2019), or a frame of pandas."""
     # If there are both columns, texts are `raw` from `start_pos` on: a biography without its first
     # sentence, which says the occupation.
-    asked = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
+    named = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
     table = _opened(source)
     columns: dict[str, str] = {}
     people: list[Person] = []
@@ -178,7 +178,7 @@ def load_biographies(
         try:
             if line.problem:
                 raise BadPersonError(line.problem)
-            columns = columns or _columns(table.name, line.cells, asked)
+            columns = columns or _columns(table.name, line.cells, named)
             cells: Mapping[str, Any] = line.cells
             if line.nulls and table.unit == "row":
                 cells = {name: cell for name, cell in cells.items() if name not in line.nulls}
@@ -218,16 +218,16 @@ def _columns(
 ) -> dict[str, str]:
     """Return the columns of text, label, gender, split and name, found in the first record."""
     known = [name for name in cells if isinstance(name, str) and name.isprintable()]
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for what, usual in _USUAL.items():
         order = (*usual[1:], RAW) if what == "text" and START not in known else usual
         if named[what] or what in _OPTIONS or not set(order).isdisjoint(known):
-            found[what] = choose_column(
+            columns[what] = choose_column(
                 file, known, named[what], order, only=False,
                 what=f"the {what} ({' or '.join(order)})",
                 option=f"--{_OPTIONS.get(what, what + '-column')}",
             )  # fmt: skip
-    return found
+    return columns
 
 
 def _collected(

@@ -95,8 +95,8 @@ class Vectors:
 
     def of(self, bios: Biographies) -> Float32:
         """Return the vectors of biographies, shape ``(n, d)``."""
-        found: Float32 = self.vectors[[self.rows[text] for text in bios.texts]]
-        return found
+        vectors: Float32 = self.vectors[[self.rows[text] for text in bios.texts]]
+        return vectors
 
 
 class VectorSource(Protocol):
@@ -152,12 +152,12 @@ class VectorCache:
 
     def contexts(self, sentences: Sentences) -> Representations:
         """Return the vectors of words in sentences."""
-        contexts = {word: list(found) for word, found in sentences.contexts.items()}
+        contexts = {word: list(word_contexts) for word, word_contexts in sentences.contexts.items()}
         file = self._file("words", {**self.about, "contexts_sha256": _hash(contexts)})
         if not file.exists():
-            found = LiveEncoder(self.load(), self.settings).contexts(sentences)
+            representations = LiveEncoder(self.load(), self.settings).contexts(sentences)
             self._make_folder()
-            save_representations(found, file)
+            save_representations(representations, file)
         return _loaded(file)
 
     def _make_folder(self) -> None:

@@ -113,7 +113,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
 
 def _forget_jobs_without_model(plan: Plan, store: Store) -> None:
     """Let jobs of `NONE` run again that did not keep their model, if an arm of vectors needs it."""
-    again = [
+    seeds = [
         str(job.seed)
         for job in dict.fromkeys(
             Job(NONE, job.seed)
@@ -124,9 +124,9 @@ def _forget_jobs_without_model(plan: Plan, store: Store) -> None:
         )
         if store.entries.pop(job, None) is not None
     ]
-    if again:
+    if seeds:
         note(
-            f"{NONE} is trained again, with the seeds {', '.join(again)}: {plan.results} was made "
+            f"{NONE} is trained again, with the seeds {', '.join(seeds)}: {plan.results} was made "
             "without arms of vectors, and its last layers were not stored"
         )
 
@@ -191,7 +191,7 @@ def _train_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
 
 def _keep_trained(plan: Plan, seed: int, head: nn.Linear, vectors: Vectors | None) -> None:
     """Write the last layer of a job of `NONE`, and the vectors of a fine-tuned encoder."""
-    parts = {"head": {name: one.detach() for name, one in head.named_parameters()}}
+    parts = {"head": {name: parameter.detach() for name, parameter in head.named_parameters()}}
     if vectors is not None:
         parts["texts"] = {"vectors": torch.from_numpy(vectors.vectors)}
     file = plan.trained_file(seed)
@@ -309,27 +309,27 @@ class JobData:
 
     def vectors(self, source: VectorSource) -> dict[str, Vectors]:
         """Return the vectors of all texts that the job needs, by view."""
-        found = {}
+        view_vectors = {}
         for name, view in self.prepared.views.items():
             texts: list[Biographies] = [*view]
             if self.job.strategy in BASELINES and not self.plan.frozen:
                 texts = [view.probe]
             elif self.plan.frozen and name == OWN:
                 texts = [self.prepared.train, self.prepared.dev, *view]
-            found[name] = source.vectors(texts)
-        return found
+            view_vectors[name] = source.vectors(texts)
+        return view_vectors
 
     def contexts(self, source: VectorSource) -> Representations | str:
         """Return the vectors of the words of CEAT in sentences, or why there are none."""
-        found = self._sentences()
-        return found if isinstance(found, str) else source.contexts(found)
+        sentences = self._sentences()
+        return sentences if isinstance(sentences, str) else source.contexts(sentences)
 
     def _sentences(self) -> Sentences | str:
         """Find sentences with the words of CEAT, in texts that no strategy has changed."""
         if self.plan.sentences is not None:
             return self.plan.sentences
         view = self.prepared.views.get(ORIGINAL, self.prepared.views[OWN])
-        texts = (one for text in view.probe.texts for one in _SENTENCE_ENDS.split(text))
+        texts = (sentence for text in view.probe.texts for sentence in _SENTENCE_ENDS.split(text))
         try:
             return find_sentences(texts, career_words(), what="the test part")
         except WordbiasError as error:
@@ -349,8 +349,10 @@ def _vector_rows(
     """Measure gender in the vectors of people, and the associations of words."""
     plan = data.plan
     for name, view in data.prepared.views.items():
-        found = vectors[name].of(view.probe)
-        yield from gender_rows(data.run(name), view.probe, found, balanced=plan.balanced_probe)
+        probe_vectors = vectors[name].of(view.probe)
+        yield from gender_rows(
+            data.run(name), view.probe, probe_vectors, balanced=plan.balanced_probe
+        )
     words = data.contexts(source)
     yield from word_rows(data.run(OWN), words, career_query(), plan.draws, plan.sentences_from)
 
@@ -360,20 +362,20 @@ def _prediction_rows(
 ) -> Iterator[Row]:
     """Measure the trained last layer, and then one that is trained on the original data."""
     for name, view in data.prepared.views.items():
-        found = vectors[name]
-        again = train_head(
-            _labelled(found, view.original_train),
-            _labelled(found, view.original_dev),
+        view_vectors = vectors[name]
+        retrained = train_head(
+            _labelled(view_vectors, view.original_train),
+            _labelled(view_vectors, view.original_dev),
             len(data.prepared.train.classes),
             data.plan.retraining_of(data.job),
             f"{data.job}, again",
         )
-        for stage, layer in ((BEFORE, head), (AFTER, again.head)):
+        for stage, layer in ((BEFORE, head), (AFTER, retrained.head)):
             yield from gap_rows(
                 data.run(name),
                 stage,
                 view.test,
-                predict(layer, found.of(view.test)),
+                predict(layer, view_vectors.of(view.test)),
                 data.shares,
                 as_published=data.plan.as_published,
             )
@@ -430,10 +432,10 @@ def gap_rows(
     )
     known = dict(zip(test.classes, shares, strict=True))
     settings = Settings(as_published=as_published, draws=0, seed=run.seed)
-    found = fairness_rows(
+    rows = fairness_rows(
         confusion,
         run.subject,
         settings,
         shares=np.array([known[name] for name in confusion.classes]),
     )
-    return [replace(row, details={**row.details, **run.details(stage)}) for row in found]
+    return [replace(row, details={**row.details, **run.details(stage)}) for row in rows]

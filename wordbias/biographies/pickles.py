@@ -64,18 +64,18 @@ def read_pickle(file: Path) -> list[Any]:
         stream = io.BytesIO(file.read_bytes())
     except OSError as error:
         raise WordbiasError(f"{file}: cannot be read: {error.strerror or error}") from None
-    found = _loaded(file, stream)
+    records = _loaded(file, stream)
     rest = len(stream.getbuffer()) - stream.tell()
     if rest:
         raise WordbiasError(
             f"{file}: {rest:,} bytes follow the end of the pickle; expected one list of biographies"
         )
-    if not isinstance(found, list):
+    if not isinstance(records, list):
         raise WordbiasError(
             f"{file}: expected a pickled list of biographies, a dict each, found one "
-            f"{type(found).__name__}"
+            f"{type(records).__name__}"
         )
-    return found
+    return records
 
 
 def _loaded(file: Path, stream: io.BytesIO) -> Any:

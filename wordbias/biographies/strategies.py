@@ -158,10 +158,10 @@ def mask_random_words(bios: Biographies, *, seed: int, as_published: bool = Fals
     """Replace random words of every text, the number that scrubbing replaces."""
     # The draw depends on the text and the seed alone.
     scrubber = _scrubber(bios, as_published)
-    found = zip(bios.texts, _scrubbed(bios, scrubber), strict=True)
+    scrubbed_texts = zip(bios.texts, _scrubbed(bios, scrubber), strict=True)
     return bios.with_texts(
         scrubber.mask_random(text, len(words), np.random.default_rng([seed, crc32(text.encode())]))
-        for text, (_, words) in found
+        for text, (_, words) in scrubbed_texts
     )
 
 

@@ -37,12 +37,12 @@ def synthetic(people: int = PEOPLE, seed: int = 0) -> Biographies:
     kinds = [occupations[i % len(occupations)] for i in range(people)]
     sizes = {kind.name: kinds.count(kind) for kind in occupations}
     women = {kind.name: round(kind.women * sizes[kind.name]) for kind in occupations}
-    made: list[tuple[str, str, str, str]] = []
+    biographies: list[tuple[str, str, str, str]] = []
     for i, kind in enumerate(kinds):
         gender = FEMALE if i // len(occupations) < women[kind.name] else MALE
-        made.append((*_biography(kind, GROUPS.index(gender), rng), kind.name, gender))
+        biographies.append((*_biography(kind, GROUPS.index(gender), rng), kind.name, gender))
     order = rng.permutation(people)
-    texts, names, labels, genders = zip(*(made[i] for i in order), strict=True)
+    texts, names, labels, genders = zip(*(biographies[i] for i in order), strict=True)
     path = f"synthetic biographies (seed {seed}, n={people:,})"
     return Biographies.of(path, texts, labels, genders, names=names)
 
@@ -126,8 +126,10 @@ def load_words() -> Words:
     """Read the words that come with wordbias."""
     tables = read_toml(files("wordbias.biographies") / "synthetic.toml")
     occupations = (
-        Occupation(name, one["women"], tuple(one["work"]), tuple(one["places"]))
-        for name, one in tables["occupations"].items()
+        Occupation(
+            name, occupation["women"], tuple(occupation["work"]), tuple(occupation["places"])
+        )
+        for name, occupation in tables["occupations"].items()
     )
     leaning, topics, sentences = (
         tuple(map(tuple, tables[name].values())) for name in ("leaning", "topics", "sentences")

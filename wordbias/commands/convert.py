@@ -9,9 +9,9 @@ from wordbias.formats import WRITABLE
 from wordbias.functions.convert import convert
 
 
-def _show(made: object, to: str, quiet: bool) -> None:
-    if isinstance(made, Made):
-        click.echo("\n".join(made.report.heading))
+def _show(returned: object, to: str, quiet: bool) -> None:
+    if isinstance(returned, Made):
+        click.echo("\n".join(returned.report.heading))
 
 
 command: click.Command = shell(

@@ -10,13 +10,13 @@ from wordbias.functions.fetch import fetch
 from wordbias.reports import Report
 
 
-def _show(made: object, to: str, quiet: bool) -> None:
+def _show(returned: object, to: str, quiet: bool) -> None:
     """Print the paths of ``--paths``, one per line, or the report."""
     if click.get_current_context().params["paths"]:
-        for path in made if isinstance(made, list) else [made]:
+        for path in returned if isinstance(returned, list) else [returned]:
             click.echo(str(path))
         return
-    report = made.report if isinstance(made, Made) else made
+    report = returned.report if isinstance(returned, Made) else returned
     assert isinstance(report, Report)
     show(report, to, quiet=quiet)
 

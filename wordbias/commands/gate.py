@@ -47,9 +47,11 @@ def check_gate(conditions: Sequence[str], baseline: object, *, junit: bool) -> S
 
 def tell(outcomes: Sequence[Outcome], *, quiet: bool) -> int:
     """Print a line for each condition on stderr; return the exit status."""
-    for one in outcomes:
-        if one.status != "passed" or not quiet:
-            start = "wordbias" if one.status == "error" else one.status
-            click.echo(printable(f"{start}: --fail-if '{one.condition}': {one.said}"), err=True)
-    found = {one.status for one in outcomes}
-    return FAILED if "failed" in found else WRONG if "error" in found else 0
+    for outcome in outcomes:
+        if outcome.status != "passed" or not quiet:
+            start = "wordbias" if outcome.status == "error" else outcome.status
+            click.echo(
+                printable(f"{start}: --fail-if '{outcome.condition}': {outcome.said}"), err=True
+            )
+    statuses = {judged.status for judged in outcomes}
+    return FAILED if "failed" in statuses else WRONG if "error" in statuses else 0

@@ -30,8 +30,8 @@ def command(ctx: click.Context, topic: str | None) -> None:
         click.echo(root.get_help())
     elif topic == "options":
         click.echo(_common(ctx))
-    elif (found := root.command.get_command(root, topic)) is not None:
-        click.echo(found.get_help(click.Context(found, info_name=topic, parent=root)))
+    elif (subcommand := root.command.get_command(root, topic)) is not None:
+        click.echo(subcommand.get_help(click.Context(subcommand, info_name=topic, parent=root)))
     elif topic in METHODS:
         click.echo(method_help(topic, METHODS))
     else:
@@ -44,7 +44,7 @@ def command(ctx: click.Context, topic: str | None) -> None:
 def _common(ctx: click.Context) -> str:
     """Return the help of the common options."""
     options = common_options()
-    for one in options:
-        one.hidden = False
+    for option in options:
+        option.hidden = False
     group = click.Command("options", params=[*options], help=_COMMON, add_help_option=False)
     return group.get_help(click.Context(group, info_name="COMMAND", parent=ctx.find_root()))

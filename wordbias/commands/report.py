@@ -30,24 +30,24 @@ def unless_printed(name: str) -> Callable[[], str | None]:
     return default
 
 
-def show_page(made: object, to: str, quiet: bool) -> None:
+def show_page(page: object, to: str, quiet: bool) -> None:
     """Print a summary of a page that was written, or the page itself; of a sweep its tables."""
-    assert isinstance(made, Report)
-    if not isinstance(made, Page):
-        show(made, "md" if to == "md" else "table", quiet=quiet)
+    assert isinstance(page, Report)
+    if not isinstance(page, Page):
+        show(page, "md" if to == "md" else "table", quiet=quiet)
         return
     target = click.get_current_context().params["output"]
     if target is None:
-        text = made.render(to)
+        text = page.render(to)
         click.echo(text.encode("utf-8", "backslashreplace").decode(), nl=False)
     else:
-        click.echo("\n".join([*paragraph(made.heading, terminal_width()), f"Written: {target}"]))
+        click.echo("\n".join([*paragraph(page.heading, terminal_width()), f"Written: {target}"]))
 
 
-def show_page_and_notes(made: object, to: str, quiet: bool) -> None:
+def show_page_and_notes(page: object, to: str, quiet: bool) -> None:
     """Print the same, and the notes of the measurement."""
-    show_page(made, to, quiet)
-    for text in made.notes if isinstance(made, Page) else ():
+    show_page(page, to, quiet)
+    for text in page.notes if isinstance(page, Page) else ():
         note(text, quiet)
 
 

@@ -9,16 +9,16 @@ from wordbias.commands.shell import argument, format_option, option, shell, show
 from wordbias.functions.run import Checked, run
 
 
-def _show(made: object, to: str, quiet: bool) -> None:
+def _show(checks: object, to: str, quiet: bool) -> None:
     """Print the checks; exit with the status of a condition that failed, or of an error."""
-    assert isinstance(made, Checked)
+    assert isinstance(checks, Checked)
     if to == JUNIT:
-        click.echo(made.junit(), nl=False)
+        click.echo(checks.junit(), nl=False)
     else:
-        show(made, to, quiet=quiet)
-    found = {one.status for outcomes in made.outcomes.values() for one in outcomes}
-    if found & {"failed", "error"}:
-        click.get_current_context().exit(FAILED if "failed" in found else 1)
+        show(checks, to, quiet=quiet)
+    statuses = {outcome.status for outcomes in checks.outcomes.values() for outcome in outcomes}
+    if statuses & {"failed", "error"}:
+        click.get_current_context().exit(FAILED if "failed" in statuses else 1)
 
 
 command: click.Command = shell(

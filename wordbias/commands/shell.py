@@ -112,14 +112,16 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options in the groups of `wordbias.commands.words`."""
         rows: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
-        for one in self.get_params(ctx):
-            record = one.get_help_record(ctx) if isinstance(one, click.Option) else None
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
-                rows[WORDS[str(one.name)][0] if one.name in WORDS else OUTPUT].append(record)
-        for group, some in rows.items():
-            if some:
+                rows[WORDS[str(parameter.name)][0] if parameter.name in WORDS else OUTPUT].append(
+                    record
+                )
+        for group, records in rows.items():
+            if records:
                 with formatter.section(group):
-                    formatter.write_dl(some)
+                    formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Name the common options."""
@@ -172,7 +174,7 @@ def _shared() -> dict[str, Declaration]:
         *(option(name, type=COUNT) for name in _COUNTS),
         *(option(name, metavar="FILE") for name in _FILES),
     ]
-    return {one.name: one for one in declared}
+    return {declaration.name: declaration for declaration in declared}
 
 
 def shell(
@@ -200,24 +202,26 @@ def shell(
     # METHOD shows, if not all. `python_only` parameters are no options. With `plot` --plot writes
     # the figure of the report, with `rows` --fail-if judges its rows.
     every = inspect.signature(function).parameters
-    parameters = {name: one for name, one in every.items() if name not in python_only}
-    known = _shared() | {one.name: one for one in declared}
+    parameters = {name: parameter for name, parameter in every.items() if name not in python_only}
+    known = _shared() | {declaration.name: declaration for declaration in declared}
     unknown = [
-        name for name in (*(one.name for one in declared), *python_only) if name not in every
+        name
+        for name in (*(declaration.name for declaration in declared), *python_only)
+        if name not in every
     ]
     text, documented = docstring_of(function)
     lacking = [name for name in every if name not in documented]
     if unknown or lacking:
         raise TypeError(f"{function.__name__}: not its parameters {unknown}, no help {lacking}")
-    arguments = [one.name for one in declared if one.spelled is None]
+    arguments = [declaration.name for declaration in declared if declaration.spelled is None]
     spelled = {
         name: _metavar(known[name]) if name in arguments else _first(name, known.get(name))
         for name in parameters
     }
     params: list[click.Parameter] = [_argument(known[name]) for name in arguments]
     params += [
-        _option(one, known.get(name, option(name)), _spelled(documented[name].text, spelled))
-        for name, one in {name: parameters[name] for name in (*first, *parameters)}.items()
+        _option(parameter, known.get(name, option(name)), _spelled(documented[name].text, spelled))
+        for name, parameter in {name: parameters[name] for name in (*first, *parameters)}.items()
         if name not in arguments
     ]
     own = [
@@ -225,14 +229,16 @@ def shell(
         *extra,
         *([plot_option()] if plot else []),
     ]
-    common = [one for one in common_options() if one.name not in parameters]
+    common = [
+        common_option for common_option in common_options() if common_option.name not in parameters
+    ]
     used = [*getattr(function, "uses", ()), *EVERYWHERE, *_ALWAYS, *(_GATE if rows else ())]
     params += [*own, *common]
     body = [_kept(_spelled(text, spelled)), *([f"\b\n{listed.strip()}"] if listed else [])]
     lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]
-    folded = [_longest(one) for one in common if one.name in used]
+    folded = [_longest(common_option) for common_option in common if common_option.name in used]
     body.append("\n".join(["\b", "Examples:", *lines]))
-    made = Command(
+    command = Command(
         function.__name__.replace("_", "-"),
         params=params,
         help="\n\n".join(body),
@@ -243,25 +249,25 @@ def shell(
             spelled,
             notes,
             tells,
-            [str(one.name) for one in own],
-            {str(one.name): one for one in common},
+            [str(own_option.name) for own_option in own],
+            {str(common_option.name): common_option for common_option in common},
             frozenset(used),
         ),
     )
-    made.common = folded
-    made.methods, made.takes = methods or {}, takes
-    return made
+    command.common = folded
+    command.methods, command.takes = methods or {}, takes
+    return command
 
 
 def _kept(text: str) -> str:
     """Mark the paragraphs of a text that have indented lines: click does not wrap them."""
     paragraphs = text.split("\n\n")
-    return "\n\n".join(f"\b\n{one}" if "\n " in one else one for one in paragraphs)
+    return "\n\n".join(f"\b\n{block}" if "\n " in block else block for block in paragraphs)
 
 
 def _run(
     function: Callable[P, object],
-    shown: Shown | None,
+    display: Shown | None,
     spelled: Mapping[str, str],
     notes: bool,
     tells: Callable[[], bool] | None,
@@ -293,20 +299,22 @@ def _run(
             config(**settings),  # type: ignore[arg-type]  # click has checked them
             typed(typed_names, spelled, partial(note, quiet=quiet), to),
         ):
-            made = _called(function, given)
+            returned = _called(function, given)
     except UsageError as error:
         raise click.UsageError(str(error), ctx) from None
     if tells is not None and not tells():
         return
-    report = made.report if isinstance(made, Made) else made
-    if not isinstance(report, Report) and (shown is None or figure is not None):
-        raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
+    report = returned.report if isinstance(returned, Made) else returned
+    if not isinstance(report, Report) and (display is None or figure is not None):
+        raise TypeError(
+            f"{function.__name__} returned {type(returned).__name__}, which has no report"
+        )
     rows = report.rows if isinstance(report, Report) else ()  # what was made may have no report
     outcomes = [outcome_of(text, rows, before) for text in conditions]
     if junit:
         click.echo(as_junit({str(ctx.info_name): outcomes}), nl=False)
-    elif shown is not None:
-        shown(made, to or "", quiet)
+    elif display is not None:
+        display(returned, to or "", quiet)
     elif isinstance(report, Report):
         show(report, to or "", quiet=quiet or not notes)
     if figure is not None and isinstance(report, Report):
@@ -318,37 +326,41 @@ def _run(
 def _called(function: Callable[P, object], given: dict[str, object]) -> object:
     """Call a function with keyword arguments, except for the values of ``*rows``."""
     parameters = inspect.signature(function).parameters.values()
-    several = [given.pop(one.name) for one in parameters if one.kind is one.VAR_POSITIONAL]
-    values = [value for found in several if isinstance(found, tuple) for value in found]
+    several = [
+        given.pop(parameter.name)
+        for parameter in parameters
+        if parameter.kind is parameter.VAR_POSITIONAL
+    ]
+    values = [value for repeated in several if isinstance(repeated, tuple) for value in repeated]
     bound = inspect.signature(function).bind(*values, **given)
     return function(*bound.args, **bound.kwargs)
 
 
-def _argument(one: Declaration) -> click.Argument:
+def _argument(declaration: Declaration) -> click.Argument:
     return click.Argument(
-        [one.name],
-        nargs=-1 if one.many else 1,
-        required=one.attributes.get("required", False),
-        metavar=one.attributes.get("metavar"),
+        [declaration.name],
+        nargs=-1 if declaration.many else 1,
+        required=declaration.attributes.get("required", False),
+        metavar=declaration.attributes.get("metavar"),
     )
 
 
-def _metavar(one: Declaration) -> str:
+def _metavar(declaration: Declaration) -> str:
     """Return the name of an argument in the help."""
-    return one.attributes.get("metavar", one.name.upper()).strip("[].")
+    return declaration.attributes.get("metavar", declaration.name.upper()).strip("[].")
 
 
-def _first(name: str, one: Declaration | None) -> str:
+def _first(name: str, declaration: Declaration | None) -> str:
     """Return the name of an option in messages: its first one with two dashes."""
-    names = one.spelled if one is not None and one.spelled else _named(name)
+    names = declaration.spelled if declaration is not None and declaration.spelled else _named(name)
     return next(text.split("/")[0] for text in names if text.startswith("--"))
 
 
-def _option(parameter: inspect.Parameter, one: Declaration, help: str) -> click.Option:
+def _option(parameter: inspect.Parameter, declaration: Declaration, help: str) -> click.Option:
     """Make the option of a parameter, with the type of its annotation if that is simple."""
-    names, default = list(one.spelled or ()), parameter.default
+    names, default = list(declaration.spelled or ()), parameter.default
     annotation = str(parameter.annotation).removesuffix(" | None")
-    attributes = one.attributes.copy()
+    attributes = declaration.attributes.copy()
     if annotation == "bool" and "is_flag" not in attributes:
         attributes["is_flag"] = True
         if default is not False and len(names) == 1 and "/" not in names[0]:
@@ -372,7 +384,7 @@ def _option(parameter: inspect.Parameter, one: Declaration, help: str) -> click.
 
 def _spelled(text: str, spelled: Mapping[str, str]) -> str:
     """Write the parameters in a text as the command line spells them."""
-    return _CODE.sub(lambda found: spelled.get(found[1], found[1]), text)
+    return _CODE.sub(lambda match: spelled.get(match[1], match[1]), text)
 
 
 __all__: Sequence[str] = ["argument", "option", "shell"]
@@ -399,25 +411,29 @@ def common_options() -> list[click.Option]:
         "threads": option("threads", type=COUNT),
         "longest_line": option("longest_line", metavar="SIZE", type=SIZE),
     }
-    made = [
-        _option(one, declared.get(name, option(name)), documented[name].text)
-        for name, one in parameters.items()
+    options = [
+        _option(parameter, declared.get(name, option(name)), documented[name].text)
+        for name, parameter in parameters.items()
         if name != "progress"
     ]
-    made += gate_options()
+    options += gate_options()
     quiet = "Show no progress and no notes on stderr."
-    made.append(click.Option(["-q", "--quiet"], is_flag=True, help=quiet))
-    made.append(
+    options.append(click.Option(["-q", "--quiet"], is_flag=True, help=quiet))
+    options.append(
         click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks.")
     )
-    for one in made:
-        one.hidden = True
-    return made
+    for common_option in options:
+        common_option.hidden = True
+    return options
 
 
-def _longest(one: click.Option) -> str:
+def _longest(common_option: click.Option) -> str:
     """Return the name of a common option in a list: that which changes its default."""
-    return one.secondary_opts[0] if one.secondary_opts else max(one.opts, key=len)
+    return (
+        common_option.secondary_opts[0]
+        if common_option.secondary_opts
+        else max(common_option.opts, key=len)
+    )
 
 
 def _settings(
@@ -429,7 +445,7 @@ def _settings(
 ) -> dict[str, object]:
     """Take the common options out of what was given; return those typed, as `config` has them."""
     values = {name: given.pop(name) for name in common if name in given}
-    typed_values = {name: one for name, one in values.items() if name in named}
+    typed_values = {name: value for name, value in values.items() if name in named}
     for name, value in typed_values.items():
         if name not in used:
             command = function.__name__.replace("_", "-")
@@ -463,9 +479,9 @@ def _check_figure(path: str, given: Mapping[str, object], spelled: Mapping[str, 
     check_plot(path)
     others: dict[str, str | None] = {}
     for name, value in given.items():
-        for one in value if isinstance(value, tuple) else (value,):
-            if isinstance(one, str) and os.path.splitext(one)[1].lower() in FIGURES:
-                others[spelled.get(name, name)] = one
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, str) and os.path.splitext(part)[1].lower() in FIGURES:
+                others[spelled.get(name, name)] = part
     refuse_same({"--plot": path}, others)
 
 

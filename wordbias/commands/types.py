@@ -28,10 +28,10 @@ class FiniteRange(click.FloatRange):
         self, value: float, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number, or refuse one that is outside, infinite or nan."""
-        found = float(super().convert(value, param, ctx))
-        if not math.isfinite(found):
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
-        return found
+        return number
 
 
 class Text(ParamType):
@@ -117,10 +117,10 @@ def split_where(
     ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
 ) -> dict[str, tuple[str, ...]]:
     """Split ``column=value``; several values of a column are alternatives."""
-    found: dict[str, tuple[str, ...]] = {}
+    alternatives: dict[str, tuple[str, ...]] = {}
     for equation in value:
         column, equals, wanted = equation.partition("=")
         if not (column and equals):
             raise click.BadParameter(f"expected COLUMN=VALUE, found {equation!r}", ctx, param)
-        found[column] = (*found.get(column, ()), wanted)
-    return found
+        alternatives[column] = (*alternatives.get(column, ()), wanted)
+    return alternatives

@@ -55,13 +55,15 @@ def fit_embedding(
     n = len(pairs)
     texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
     x = vectors.job(texts).vectors()[0]
-    kept = np.flatnonzero((x[:n] != x[n:]).any(axis=1))
-    if len(kept) < 2:
+    differing = np.flatnonzero((x[:n] != x[n:]).any(axis=1))
+    if len(differing) < 2:
         raise WordbiasError(
-            f"site {EMBEDDING}: pairs of sentences with different vectors: {len(kept)}, at least "
-            "two are needed; give others with --pairs"
+            f"site {EMBEDDING}: pairs of sentences with different vectors: {len(differing)}, at "
+            "least two are needed; give others with --pairs"
         )
-    first, second = (unit(side) if recipe.unit else side for side in (x[:n][kept], x[n:][kept]))
+    first, second = (
+        unit(side) if recipe.unit else side for side in (x[:n][differing], x[n:][differing])
+    )
     try:
         subspace = subspace_of_pairs(first, second, recipe.dims, recipe.one_sided)
     except WordbiasError as error:
@@ -69,7 +71,7 @@ def fit_embedding(
     steady = stability((first - second).astype(float), centre=recipe.one_sided, seed=recipe.seed)
     settings = {key: value for key, value in asdict(recipe).items() if key != "dims"}
     facts = {"source": "given", "pairs": n, "left_out": [], **settings, **adapter.facts}
-    about = {"pairs": len(kept), "stability": steady._asdict()}
+    about = {"pairs": len(differing), "stability": steady._asdict()}
     facts["sites"] = {**adapter.facts.get("sites", {}), str(EMBEDDING): about}
     return replace(adapter, subspaces={**adapter.subspaces, EMBEDDING: subspace}, facts=facts)
 
@@ -78,17 +80,17 @@ def embedding_effect(subject: str, vectors: SentenceVectors, removal: Step, seed
     """Measure occupations' nearer pronoun, and similarities kept, before and after a removal."""
     lists = ModelSentences.load()
     groups = [
-        *(occupation_subject(one) for one in lists.women), "She", "He",
+        *(occupation_subject(occupation) for occupation in lists.women), "She", "He",
     ]  # fmt: skip
-    texts = [text for one in groups for text in sentences_with(lists.measured, one)]
+    texts = [text for group in groups for text in sentences_with(lists.measured, group)]
     x = vectors.job([*texts, *lists.unrelated]).vectors()[0]
     stages = []
     women = {name: float(share) for name, share in lists.women.items()}
     for raw in (x, np.asarray(removal(x), np.float32)):
         y = normalise(vectors.outputs(raw).astype(np.float64))
         grouped = y[: len(texts)].reshape(len(groups), len(lists.measured), -1)
-        found = Pronouns.of(grouped[:-2], grouped[-2], grouped[-1], women, seed=seed)
-        stages.append((found, y[len(texts) :]))
+        leanings = Pronouns.of(grouped[:-2], grouped[-2], grouped[-1], women, seed=seed)
+        stages.append((leanings, y[len(texts) :]))
     (old, others), (new, others_after) = stages
     site = {"site": str(EMBEDDING)}
     before = old.rows(subject, {"stage": "before", **site})

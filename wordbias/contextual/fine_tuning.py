@@ -68,12 +68,12 @@ def fine_tune(
             "dev": dev.to_dict(),
         } | ({"processes": processes.count} if processes.count > 1 else {})
         if is_finished(folder):
-            found = read_about(folder, about)
+            record = read_about(folder, about)
             trained = load_headed(task, data.names, str(folder)).model
             headed.model.load_state_dict(trained.state_dict())
             headed.model.eval()
-            rounds = Rounds(**found["rounds"])
-            return Tuned(found["dev_accuracy"], found["best_round"], rounds), headed
+            rounds = Rounds(**record["rounds"])
+            return Tuned(record["dev_accuracy"], record["best_round"], rounds), headed
         log = beside(folder, "log.jsonl")
         tuned = train_model(
             headed,
@@ -132,20 +132,20 @@ def read_about(
     """Read ``training.json`` of a finished model, if its training is that of `about`."""
     # Paths of files are not compared, only their content.
     try:
-        found = json.loads((Path(folder) / ABOUT).read_text("utf-8"))
-        _ = [found[name] for name in results]
+        record = json.loads((Path(folder) / ABOUT).read_text("utf-8"))
+        _ = [record[name] for name in results]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise WordbiasError(
             f"{folder}: exists already, and its {ABOUT} cannot be read; name a new folder"
         ) from None
-    wanted, known = (_flat(json.loads(json.dumps(one))) for one in (about, found))
+    wanted, known = (_flat(json.loads(json.dumps(training))) for training in (about, record))
     for key, value in wanted.items():
         if known.get(key) != value:
             raise WordbiasError(
                 f"{folder}: exists already, and holds another training: its {key} is "
                 f"{known.get(key)!r:.80}, not {value!r:.80}; name a new folder"
             )
-    return dict(found)
+    return dict(record)
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:
@@ -239,16 +239,16 @@ def _with_classifier(loaded: LoadedModel, names: Sequence[str]) -> LoadedModel:
     config = copy.deepcopy(loaded.model.config)
     _name_outputs(config, names)
     config.problem_type = "single_label_classification"
-    made = type(loaded.model)(config)
-    shapes = {name: value.shape for name, value in made.state_dict().items()}
-    kept = {
+    classifier = type(loaded.model)(config)
+    shapes = {name: value.shape for name, value in classifier.state_dict().items()}
+    weights = {
         name: value
         for name, value in loaded.model.state_dict().items()
         if shapes.get(name) == value.shape and name not in loaded.missing
     }
-    made.load_state_dict(kept, strict=False)
-    new = sorted(set(dict(made.named_parameters())) - set(kept))
-    return replace(loaded, model=made, missing=tuple(new))
+    classifier.load_state_dict(weights, strict=False)
+    new = sorted(set(dict(classifier.named_parameters())) - set(weights))
+    return replace(loaded, model=classifier, missing=tuple(new))
 
 
 def _name_outputs(config: Any, names: Sequence[str]) -> None:
@@ -278,7 +278,7 @@ def train_model(
         processes.check_same(checkpoint.exists(), str(checkpoint))
     torch.set_num_threads(max(1, native_threads() // processes.local))
     reader = Cached if recipe.head_only else Reader
-    training, evaluated = (Part.of(reader, headed, one, processes) for one in (data, dev))
+    training, evaluated = (Part.of(reader, headed, pairs, processes) for pairs in (data, dev))
     try:
         return train_classifier(
             trained_stack(headed.model, recipe.head_only),
@@ -299,8 +299,12 @@ def train_model(
 
 def trained_stack(model: nn.Module, head_only: bool) -> Stack:
     """Return the parameters of a model that are trained."""
-    fixed = {id(one) for one in encoder_parameters(model)} if head_only else set()
-    trained = {name: one for name, one in model.named_parameters() if id(one) not in fixed}
+    fixed = {id(parameter) for parameter in encoder_parameters(model)} if head_only else set()
+    trained = {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if id(parameter) not in fixed
+    }
     return Stack(trained, model)
 
 
@@ -319,7 +323,7 @@ class Reader:
         self, model: Any, texts: TokenisedTexts, device: str, processes: Processes = SINGLE
     ) -> None:
         self.model, self.texts, self.device = model, texts, device
-        self.lengths = np.array([len(one["input_ids"]) for one in texts.tokens])
+        self.lengths = np.array([len(tokens["input_ids"]) for tokens in texts.tokens])
 
     def inputs(self, rows: Places) -> tuple[Places, dict[str, Tensor]]:
         """Return the rows in the order of the batch, and the model's inputs."""
@@ -330,8 +334,8 @@ class Reader:
     def logits(self, rows: Places) -> tuple[Places, Tensor]:
         """Return the rows in the order of the batch, and their logits."""
         order, inputs = self.inputs(rows)
-        found: Tensor = self.model(**inputs).logits
-        return order, found
+        logits: Tensor = self.model(**inputs).logits
+        return order, logits
 
 
 class Cached(Reader):
@@ -386,7 +390,7 @@ class Part:
 
     def batch(self, rows: Places) -> tuple[Tensor, Tensor]:
         """Return logits and targets of some pairs, shapes ``(B, C)`` and ``(B,)``."""
-        found, logits = self.reader.logits(self.places[rows])
+        rows_read, logits = self.reader.logits(self.places[rows])
         order = np.empty(len(rows), np.intp)  # of `rows`, as the reader returned them
-        order[np.argsort(found, kind="stable")] = np.argsort(self.places[rows], kind="stable")
+        order[np.argsort(rows_read, kind="stable")] = np.argsort(self.places[rows], kind="stable")
         return logits, self.targets[rows[order]].to(logits.device)

@@ -102,8 +102,8 @@ def fit_adapters(
         vectors = observe(model, tokenizer, tokens, where, chosen, batch)
     adapters = [_adapter(model, chosen, vectors, encoded, recipe, {"source": source, **read})]
     for redraw, pairs in enumerate(lists[1:], 1):
-        kept, drawn = encoded.redrawn(pairs)
-        rows = [*kept, *(len(encoded.pairs) + i for i in kept)]
+        indices, drawn = encoded.redrawn(pairs)
+        rows = [*indices, *(len(encoded.pairs) + i for i in indices)]
         taken = {site: values[rows] for site, values in vectors.items()}
         about = {"source": source, **read, "redraw": redraw}
         try:
@@ -133,7 +133,7 @@ def _adapter(
     n = len(encoded.pairs) + len(encoded.same)
     facts = {**about, **asdict(recipe), "pairs": n, "left_out": [*uneven, *same]}
     del facts["dims"]  # each subspace has its own
-    facts["sites"] = {str(site): one for site, (_, one) in fitted.items()}
+    facts["sites"] = {str(site): site_facts for site, (_, site_facts) in fitted.items()}
     subspaces = {site: subspace for site, (subspace, _) in fitted.items()}
     return Adapter(subspaces, Fingerprint.of(model), facts=facts)
 
@@ -152,29 +152,29 @@ def fit_site(
     n = len(encoded.pairs)
     whole = site.kind in ("sentence", "cls") or locate(model, site).last
     aligned = not whole and recipe.tokens not in ("cls", "last")
-    kept = encoded.even() if aligned else list(range(n))
-    if len(kept) < 2:
-        raise _too_few(site, len(kept), encoded)
+    indices = encoded.even() if aligned else list(range(n))
+    if len(indices) < 2:
+        raise _too_few(site, len(indices), encoded)
     heads = locate(model, site).heads
     first, second = (
-        [unit(part) if recipe.unit else part for part in np.split(side[kept], heads, axis=1)]
+        [unit(part) if recipe.unit else part for part in np.split(side[indices], heads, axis=1)]
         for side in (vectors[site][:n], vectors[site][n:])
     )
     dims = 1 if site.kind in PARTS else recipe.dims
     try:
-        found = [
+        subspaces = [
             subspace_of_pairs(a, b, dims, recipe.one_sided)
             for a, b in zip(first, second, strict=True)
         ]
     except WordbiasError as error:
         raise WordbiasError(f"site {site}: {error}") from None
-    about: dict[str, Any] = {"pairs": len(kept)}
+    about: dict[str, Any] = {"pairs": len(indices)}
     if heads == 1 and steady:
         found_again = stability(
             (first[0] - second[0]).astype(float), centre=recipe.one_sided, seed=recipe.seed
         )
         about["stability"] = found_again._asdict()
-    return of_heads(found) if site.kind in PARTS else found[0], about
+    return of_heads(subspaces) if site.kind in PARTS else subspaces[0], about
 
 
 def _too_few(site: Site, n: int, encoded: EncodedPairs) -> WordbiasError:
@@ -212,13 +212,13 @@ class EncodedPairs:
     def redrawn(self, pairs: Sequence[SentencePair]) -> tuple[list[int], EncodedPairs]:
         """Return pairs drawn from all of these, twice if twice drawn, and their indices here."""
         place = {pair: i for i, pair in enumerate(self.pairs)}
-        kept = [place[pair] for pair in pairs if pair in place]
+        indices = [place[pair] for pair in pairs if pair in place]
         uneven = set(self.uneven)
-        return kept, EncodedPairs(
-            tuple(self.pairs[i] for i in kept),
-            tuple(self.first[i] for i in kept),
-            tuple(self.second[i] for i in kept),
-            tuple(k for k, i in enumerate(kept) if i in uneven),
+        return indices, EncodedPairs(
+            tuple(self.pairs[i] for i in indices),
+            tuple(self.first[i] for i in indices),
+            tuple(self.second[i] for i in indices),
+            tuple(k for k, i in enumerate(indices) if i in uneven),
             tuple(pair for pair in pairs if pair not in place),
         )
 
@@ -233,13 +233,13 @@ def encode_pairs(model: Any, tokenizer: Any, pairs: Sequence[SentencePair]) -> E
     tokens = encode(model, tokenizer, texts)
     first, second = tokens[: len(pairs)], tokens[len(pairs) :]
     ids = [(a["input_ids"], b["input_ids"]) for a, b in zip(first, second, strict=True)]
-    kept = [i for i, (a, b) in enumerate(ids) if a != b]
+    indices = [i for i, (a, b) in enumerate(ids) if a != b]
     return EncodedPairs(
-        tuple(pairs[i] for i in kept),
-        tuple(first[i] for i in kept),
-        tuple(second[i] for i in kept),
-        tuple(k for k, i in enumerate(kept) if len(ids[i][0]) != len(ids[i][1])),
-        tuple(pair for i, pair in enumerate(pairs) if i not in set(kept)),
+        tuple(pairs[i] for i in indices),
+        tuple(first[i] for i in indices),
+        tuple(second[i] for i in indices),
+        tuple(k for k, i in enumerate(indices) if len(ids[i][0]) != len(ids[i][1])),
+        tuple(pair for i, pair in enumerate(pairs) if i not in set(indices)),
     )
 
 
@@ -273,7 +273,7 @@ def observe(
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     padding = tokenizer.pad_token_id or 0
     device = next(model.parameters()).device
-    found: dict[Site, list[Any]] = {site: [None] * len(tokens) for site in wanted}
+    by_site: dict[Site, list[Any]] = {site: [None] * len(tokens) for site in wanted}
     of_last = {site for site in wanted if locate(model, site).last}
     torch.set_num_threads(native_threads())
     with (
@@ -293,9 +293,9 @@ def observe(
                 rows = read.float().cpu().numpy()
                 means = rows if rows.ndim == 2 else np.einsum("bt,btd->bd", shares, rows)
                 for i, vector in zip(places, means, strict=True):
-                    found[site][i] = vector
+                    by_site[site][i] = vector
             bar.update(len(places))
-    stacked = {site: np.stack(vectors) for site, vectors in found.items()}
+    stacked = {site: np.stack(vectors) for site, vectors in by_site.items()}
     for site, x in stacked.items():
         if not np.isfinite(x).all():
             raise WordbiasError(

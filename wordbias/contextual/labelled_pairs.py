@@ -44,11 +44,11 @@ class LabelledPairs:
 
     def check_classes(self) -> None:
         """Refuse training data with a single label."""
-        found = np.unique(self.labels).tolist()
-        if len(found) < 2:
+        labels = np.unique(self.labels).tolist()
+        if len(labels) < 2:
             raise WordbiasError(
                 f"{self.path}: all {len(self):,} of the pairs to train on are labelled "
-                f"{self.names[found[0]]}; give pairs of at least two labels (--limit takes the "
+                f"{self.names[labels[0]]}; give pairs of at least two labels (--limit takes the "
                 "first ones)"
             )
 
@@ -102,9 +102,9 @@ def load_next_sentences(path: PairsLike, seed: int = 0) -> LabelledPairs:
         labels = [NEXT.index(label) for label, _, _ in rows]
         kind = "labelled pairs"
     else:
-        found = documents(source)
-        pairs, labels = from_documents(found, seed)
-        kind = f"running text, {how_many(len(found), 'document')}, seed {seed}"
+        all_documents = documents(source)
+        pairs, labels = from_documents(all_documents, seed)
+        kind = f"running text, {how_many(len(all_documents), 'document')}, seed {seed}"
     if not pairs:
         raise WordbiasError(
             f"{path}: no two sentences follow each other; write one sentence a line, and a blank "
@@ -115,30 +115,30 @@ def load_next_sentences(path: PairsLike, seed: int = 0) -> LabelledPairs:
 
 def documents(source: Source) -> list[Document]:
     """Split running text: one sentence a line, a blank line between documents."""
-    found: list[Document] = [[]]
+    all_documents: list[Document] = [[]]
     for line in source.text.splitlines():
         sentence = line.strip()
         if sentence:
-            found[-1].append(sentence)
-        elif found[-1]:
-            found.append([])
-    return [document for document in found if document]
+            all_documents[-1].append(sentence)
+        elif all_documents[-1]:
+            all_documents.append([])
+    return [document for document in all_documents if document]
 
 
 def from_documents(
-    found: Sequence[Document], seed: int = 0
+    all_documents: Sequence[Document], seed: int = 0
 ) -> tuple[list[tuple[str, str]], list[int]]:
     """Pair each sentence with the one after it (label 0), or with another one (label 1)."""
     # A random half keeps the next sentence; the others get one of another document, or of the only
     # one, as in the pre-training of BERT (Devlin et al. 2019, section 3.1).
     rng = np.random.default_rng(seed)
-    sentences = [text for document in found for text in document]
+    sentences = [text for document in all_documents for text in document]
     pairs, labels, start = [], [], 0
-    for document in found:
+    for document in all_documents:
         own = range(start, start + len(document))
         for i in own[:-1]:
             is_next = bool(rng.random() < 0.5)
-            barred = (i, i + 1) if len(found) == 1 else own
+            barred = (i, i + 1) if len(all_documents) == 1 else own
             if is_next or len(sentences) <= len(barred):
                 second, label = sentences[i + 1], 0
             else:

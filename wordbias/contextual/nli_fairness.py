@@ -33,8 +33,8 @@ _NEUTRAL = 0
 def is_neutral(probabilities: Float) -> Float:
     """Return for each occupation the share of its pairs predicted neutral, shape (o,)."""
     # (N, E, C), shape (o, 2, t, 3): occupations × man, woman (or two other groups) × templates.
-    found: Float = (_checked(probabilities).argmax(-1) == _NEUTRAL).mean((1, 2))
-    return found
+    shares: Float = (_checked(probabilities).argmax(-1) == _NEUTRAL).mean((1, 2))
+    return shares
 
 
 def has_parity(probabilities: Float, parity: Parity = "mean") -> Float:
@@ -47,8 +47,8 @@ def has_parity(probabilities: Float, parity: Parity = "mean") -> Float:
     if parity not in PARITIES:
         raise WordbiasError(f"parity {parity!r}: expected one of {', '.join(PARITIES)}")
     label = (p.mean(2, keepdims=True) if parity == "mean" else p).argmax(-1)  # (o, 2, t or 1)
-    found: Float = (label[:, 0] == label[:, 1]).all(-1).astype(np.float64)
-    return found
+    parities: Float = (label[:, 0] == label[:, 1]).all(-1).astype(np.float64)
+    return parities
 
 
 def by_occupation(test: TestSet, probabilities: NDArray[np.float32]) -> Float:
@@ -115,7 +115,7 @@ def occupation_records(test: TestSet, probabilities: NDArray[np.float32]) -> lis
             "occupation": filler.word,
             "neutral": float(share),
             **{word: LABELS[label[i, j]] for j, word in enumerate(words)},
-            **{kind: int(found[i]) for kind, found in kinds.items()},
+            **{kind: int(parities[i]) for kind, parities in kinds.items()},
         }
         for i, (filler, share) in enumerate(zip(test.premises, is_neutral(p), strict=True))
     ]

@@ -103,20 +103,20 @@ def scrub_pairs(
     # length are then left out.
     check_plain(model)
     encoded = encode_pairs(model, tokenizer, pairs)
-    kept = encoded.even() if tokens == "word" else list(range(len(encoded.pairs)))
-    if len(kept) < 2:
+    indices = encoded.even() if tokens == "word" else list(range(len(encoded.pairs)))
+    if len(indices) < 2:
         raise WordbiasError(
-            f"usable pairs of sentences: {len(kept)}, at least two are needed; give others with "
+            f"usable pairs of sentences: {len(indices)}, at least two are needed; give others with "
             "--pairs"
         )
-    texts = [side[i] for side in (encoded.first, encoded.second) for i in kept]
-    read = Read(texts, np.repeat([0, 1], len(kept)), ("first", "second"), None)
+    texts = [side[i] for side in (encoded.first, encoded.second) for i in indices]
+    read = Read(texts, np.repeat([0, 1], len(indices)), ("first", "second"), None)
     if tokens == "word":
         where = positions(encoded, "word")
-        read = replace(read, positions=[where[i] for i in kept] * 2)
+        read = replace(read, positions=[where[i] for i in indices] * 2)
     else:
         read = read.at(tokens)
-    left_out = len(pairs) - len(kept)
+    left_out = len(pairs) - len(indices)
     facts = {"source": source, "labels": "", "tokens": tokens, "cut": 0, "left_out": left_out}
     return _scrubbed(model, tokenizer, read, wanted, method, settings, sequential, batch, facts)
 
@@ -159,7 +159,9 @@ def _count_cut(model: Any, tokenizer: Any, texts: Sequence[str], encoded: Sequen
     """Count the texts that are longer than the model reads."""
     limit = usual_length(model, tokenizer)
     full = [
-        text for text, one in zip(texts, encoded, strict=True) if len(one["input_ids"]) >= limit
+        text
+        for text, tokens in zip(texts, encoded, strict=True)
+        if len(tokens["input_ids"]) >= limit
     ]
     lengths = [len(ids) for ids in tokenizer(full, verbose=False)["input_ids"]] if full else []
     return sum(length > limit for length in lengths)
@@ -296,11 +298,11 @@ def _whitened(x: Floats, covariance: Floats) -> Floats:
     with suppress(np.linalg.LinAlgError):  # it has a kernel
         half = np.linalg.cholesky(covariance)
         if half.diagonal().min() ** 2 > smallest * np.trace(covariance):
-            found: Floats = np.linalg.solve(half, x.T).T
-            return found
+            whitened: Floats = np.linalg.solve(half, x.T).T
+            return whitened
     values, v = np.linalg.eigh(covariance)
-    kept = values > values[-1] * smallest
-    along: Floats = (x @ v[:, kept]) * values[kept] ** -0.5
+    positive = values > values[-1] * smallest
+    along: Floats = (x @ v[:, positive]) * values[positive] ** -0.5
     return along
 
 
@@ -354,7 +356,7 @@ class Run:
 
     def moments(self, wanted: Sequence[Site], *, done: bool) -> dict[Site, Moments]:
         """Return the moments at sites of a layer; if `done`, no removal will be added inside it."""
-        found: dict[Site, Moments] = {}
+        moments: dict[Site, Moments] = {}
         with closing(self._compute(wanted, done)) as batches_done:
             for places, mask, values in batches_done:
                 for site, x in values.items():
@@ -365,9 +367,9 @@ class Run:
                             "or its values too large for its precision"
                         )
                     more = Moments.of_codes(rows, codes, self.read.classes)
-                    found[site] = found[site] + more if site in found else more
+                    moments[site] = moments[site] + more if site in moments else more
         # the rows are what the next layer reads, whatever rounding made them
-        return {site: replace(one, noise=0.0) for site, one in found.items()}
+        return {site: replace(site_moments, noise=0.0) for site, site_moments in moments.items()}
 
     def _rows(
         self, x: Any, places: Sequence[int], mask: Any
@@ -431,7 +433,7 @@ class Run:
                 self._bar.update((target - first) * (piece.stop - piece.start))
         if stores:
             self.at = target
-            self._changes = [one for one in self._changes if (one[0].layer or 0) >= target]
+            self._changes = [pair for pair in self._changes if (pair[0].layer or 0) >= target]
 
     def _entrance(self, layer: int) -> Place:
         module = self._layers[layer - 1]
@@ -492,8 +494,8 @@ class States:
 
     def _mapped(self, n: int, dtype: Any, torch: Any) -> Any:
         """Return numbers in a temporary file, which has no name where open files need none."""
-        made = tempfile.TemporaryDirectory(prefix="wordbias-", ignore_cleanup_errors=True)
-        folder = self._stack.enter_context(made)
+        temporary = tempfile.TemporaryDirectory(prefix="wordbias-", ignore_cleanup_errors=True)
+        folder = self._stack.enter_context(temporary)
         path, needed = str(Path(folder) / "states"), n * dtype.itemsize
         if not _reserved(path, needed):
             free = shutil.disk_usage(folder).free

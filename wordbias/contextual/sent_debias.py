@@ -75,8 +75,8 @@ def fit_with_baseline(
     about = {"source": _source(text), "pairs": len(of_text)}
     subspaces = fit_sent_debias(model, tokenizer, lists, batch=batch)
     return [
-        replace(adapter, sent_debias=one, facts={**adapter.facts, "sent_debias": about})
-        for adapter, one in zip(adapters, subspaces, strict=True)
+        replace(adapter, sent_debias=subspace, facts={**adapter.facts, "sent_debias": about})
+        for adapter, subspace in zip(adapters, subspaces, strict=True)
     ]
 
 
@@ -132,13 +132,13 @@ def counterfactuals(
     # each. The version with the first word of the pair comes first.
     partner = _partners(Attribute.load().pairs if words is None else words)
     rng = np.random.default_rng(seed)
-    kept: list[SentencePair] = []
+    sample: list[SentencePair] = []
     for count, pair in enumerate(_all_pairs(lines, partner)):
         if count < limit:
-            kept.append(pair)
+            sample.append(pair)
         elif (place := int(rng.integers(count + 1))) < limit:
-            kept[place] = pair
-    return tuple(kept)
+            sample[place] = pair
+    return tuple(sample)
 
 
 def read_sentences(path: str | os.PathLike[str]) -> Iterator[str]:
@@ -148,11 +148,11 @@ def read_sentences(path: str | os.PathLike[str]) -> Iterator[str]:
 
 def _partners(words: Sequence[tuple[str, str]]) -> dict[str, tuple[str, bool]]:
     """Return the partner of each word, and whether the word is the first of its pair."""
-    found: dict[str, tuple[str, bool]] = {}
+    partners: dict[str, tuple[str, bool]] = {}
     for first, second in words:
-        found.setdefault(first.lower(), (second.lower(), True))
-        found.setdefault(second.lower(), (first.lower(), False))
-    return found
+        partners.setdefault(first.lower(), (second.lower(), True))
+        partners.setdefault(second.lower(), (first.lower(), False))
+    return partners
 
 
 def _all_pairs(
@@ -172,11 +172,11 @@ def _swapped(line: str, word: str, other: str) -> str:
     """Replace a word of a line by another one, with the capitals of the original."""
 
     def one(match: re.Match[str]) -> str:
-        found = match[0]
-        if found.lower() != word:
-            return found
-        if len(found) > 1 and found.isupper():
+        original = match[0]
+        if original.lower() != word:
+            return original
+        if len(original) > 1 and original.isupper():
             return other.upper()
-        return other.capitalize() if found[0].isupper() else other
+        return other.capitalize() if original[0].isupper() else other
 
     return _WORD.sub(one, line)

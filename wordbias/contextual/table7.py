@@ -104,7 +104,7 @@ def _of_result(path: Path) -> list[Entry]:
     try:
         for row in rows:
             of.setdefault(row.details["setting"], []).append(row)
-        return [entry(name, some, parity, version) for name, some in of.items()]
+        return [entry(name, model_rows, parity, version) for name, model_rows in of.items()]
     except (KeyError, ValueError):
         raise WordbiasError(
             f"{path}: expected {', '.join(_MEASURED)} of each setting once; give the result as "
@@ -127,7 +127,7 @@ def entry(name: str, rows: Sequence[Row], parity: str, version: str) -> Entry:
 
     s, d = (found(measure, version=version) for measure in OF_ITEMS[:2])
     others = found("nli-parity", parity=parity), found("nli-accuracy"), found("snli-accuracy")
-    eta = [one for one in rows if (one.measure, one.details.get("parity")) == (_ETA, parity)]
+    eta = [row for row in rows if (row.measure, row.details.get("parity")) == (_ETA, parity)]
     values = [row.value for row in (s, d, *others) if row.value is not None]
     if len(values) < 5:
         raise WordbiasError(f"{name}: expected finite numbers")
@@ -152,26 +152,26 @@ def records(entries: Sequence[Entry]) -> list[dict[str, str | float]]:
     """Return the table with the columns of the published one, as `load_table` reads it."""
     return [
         {
-            "level": one.level,
-            _SETTINGS: " ".join(map(str, one.numbers)),
-            "strength": one.strength,
-            "distance": one.distance,
-            "parity": one.parity,
-            "accuracy": one.accuracy,
-            "fairness": one.fairness,
-            "snli_accuracy": one.snli,
-            **({_HEADS: one.heads} if one.heads > 1 else {}),
+            "level": line.level,
+            _SETTINGS: " ".join(map(str, line.numbers)),
+            "strength": line.strength,
+            "distance": line.distance,
+            "parity": line.parity,
+            "accuracy": line.accuracy,
+            "fairness": line.fairness,
+            "snli_accuracy": line.snli,
+            **({_HEADS: line.heads} if line.heads > 1 else {}),
         }
-        for one in entries
+        for line in entries
     ]
 
 
 def misprints(entries: Sequence[Entry]) -> list[Entry]:
     """Return the models whose printed η is not the product of their parity and accuracy."""
     return [
-        one
-        for one in entries
-        if one.printed is not None and abs(one.printed - one.fairness) > ROUNDED
+        line
+        for line in entries
+        if line.printed is not None and abs(line.printed - line.fairness) > ROUNDED
     ]
 
 
@@ -200,8 +200,8 @@ def mean_entries(tables: Sequence[Sequence[Entry]]) -> list[Entry]:
     means = []
     for alike in zip(*tables, strict=True):
         values = [
-            (one.strength, one.distance, one.parity, one.accuracy, one.snli, one.fairness)
-            for one in alike
+            (line.strength, line.distance, line.parity, line.accuracy, line.snli, line.fairness)
+            for line in alike
         ]
         s, d, parity, accuracy, snli, eta = np.mean(values, axis=0).tolist()
         level, numbers = alike[0].level, alike[0].numbers
@@ -212,7 +212,7 @@ def mean_entries(tables: Sequence[Sequence[Entry]]) -> list[Entry]:
 
 def levels_of(entries: Sequence[Entry]) -> list[str]:
     """Return the levels of entries, the one with the fewest interventions first."""
-    present = {one.level for one in entries}
+    present = {line.level for line in entries}
     return [level for level in LEVELS if level in present]
 
 
@@ -252,17 +252,19 @@ def best_by_level(
     entries: Sequence[Entry], drop: float = DROP, *, relative: bool = False
 ) -> list[Best]:
     """Return Table 5: for each level the lowest S, the lowest D, and the highest viable η."""
-    base = [one.snli for one in entries if one.level == BASE]
+    base = [line.snli for line in entries if line.level == BASE]
     if not base:
         raise WordbiasError("no model is the base; viability compares with its SNLI accuracy")
-    found = []
+    table_5 = []
     for level in levels_of(entries):
-        models = [one for one in entries if one.level == level]
-        viable = [one for one in models if is_viable(one.snli, base[0], drop, relative=relative)]
+        models = [line for line in entries if line.level == level]
+        viable = [
+            model for model in models if is_viable(model.snli, base[0], drop, relative=relative)
+        ]
         s, d = (min(models, key=attrgetter(name)) for name in ("strength", "distance"))
         eta = max(viable, key=attrgetter("fairness"), default=None)
-        found.append(Best(level, s, d, eta))
-    return found
+        table_5.append(Best(level, s, d, eta))
+    return table_5
 
 
 def mean_rows(heads: Sequence[Sequence[Row]], seeds: Sequence[int]) -> list[Row]:
@@ -278,22 +280,22 @@ def mean_rows(heads: Sequence[Sequence[Row]], seeds: Sequence[int]) -> list[Row]
     means = []
     for alike in zip(*every, strict=True) if len(seeds) > 1 else ():
         values = np.array([row.value for row in alike], np.float64)
-        kept = {key: alike[0].details[key] for key in _SHARED if key in alike[0].details}
-        details = {**kept, "heads": list(seeds), "sd": float(values.std(ddof=1))}
+        shared = {key: alike[0].details[key] for key in _SHARED if key in alike[0].details}
+        details = {**shared, "heads": list(seeds), "sd": float(values.std(ddof=1))}
         means.append(Row(alike[0].subject, alike[0].measure, float(values.mean()), details))
     return [*(row for rows in every for row in rows), *means]
 
 
-def best_names(found: Sequence[Best]) -> list[str]:
+def best_names(table_5: Sequence[Best]) -> list[str]:
     """Return the names of the settings in Table 5, each once."""
-    chosen = [one for best in found for one in (best.strength, best.distance, best.fairness)]
-    return list(dict.fromkeys(one.name for one in chosen if one is not None))
+    chosen = [line for best in table_5 for line in (best.strength, best.distance, best.fairness)]
+    return list(dict.fromkeys(line.name for line in chosen if line is not None))
 
 
-def differences(found: Sequence[Best]) -> list[str]:
+def differences(table_5: Sequence[Best]) -> list[str]:
     """Return the differences between Table 5 computed from Table 7 and the printed one."""
     lines = []
-    for best in found:
+    for best in table_5:
         printed = PRINTED_TABLE_5[best.level]
         cells = [
             ("S", best.strength, best.strength.strength, printed.strength, printed.strength_of),
@@ -356,17 +358,19 @@ class Correlation(NamedTuple):
 def weighting(entries: Sequence[Entry]) -> list[Weighting]:
     """Return Table 6: the effect of n_p = 1 on SNLI accuracy, by level and overall."""
     pairs = {
-        level: [(one.snli, soft.snli) for one, soft in _soft(entries) if one.level == level]
+        level: [(hard.snli, soft.snli) for hard, soft in _soft(entries) if hard.level == level]
         for level in levels_of(entries)
     }
     pairs[ALL] = [pair for level in pairs.values() for pair in level]
-    return [_weighting(level, np.array(found)) for level, found in pairs.items() if found]
+    return [
+        _weighting(level, np.array(accuracies)) for level, accuracies in pairs.items() if accuracies
+    ]
 
 
 def attention(entries: Sequence[Entry]) -> Attention:
     """Compare each setting of layer 11 with the one that has attention too, by S."""
-    before = {one.numbers: one for one in entries if one.level == "L11"}
-    after = {one.numbers: one for one in entries if one.level == "attn"}
+    before = {line.numbers: line for line in entries if line.level == "L11"}
+    after = {line.numbers: line for line in entries if line.level == "attn"}
     both = [numbers for numbers in before if numbers in after]
     others = [n for n in both if after[n].strength >= before[n].strength]
     return Attention(len(both), len(both) - len(others), tuple(others))
@@ -378,34 +382,46 @@ def correlation(entries: Sequence[Entry], seed: int = 0) -> Correlation:
     # lost.
     from scipy.stats import spearmanr
 
-    x = np.array([[one.strength, one.fairness] for one in entries])
+    x = np.array([[line.strength, line.fairness] for line in entries])
     if len(x) < 3 or not np.ptp(x, axis=0).all():
         raise WordbiasError("Spearman's correlation needs at least 3 models that differ in S and η")
-    found = spearmanr(x[:, 0], x[:, 1])
+    spearman = spearmanr(x[:, 0], x[:, 1])
     rng = np.random.default_rng(seed)
     drawn = [x[rows] for block in resamples(len(x), rng) for rows in block]
     rhos = [spearmanr(*rows.T).statistic for rows in drawn if np.ptp(rows, axis=0).all()]
     interval = percentile_interval(np.array(rhos))
-    return Correlation(float(found.statistic), float(found.pvalue), len(x), *interval)
+    return Correlation(float(spearman.statistic), float(spearman.pvalue), len(x), *interval)
 
 
 def weighting_rows(entries: Sequence[Entry], subject: str) -> list[Row]:
     """Return Table 6 as rows."""
     rows = []
-    for one in weighting(entries):
-        about = {"level": one.level, "n": one.pairs, "sd": one.sd, "improved": one.improved}
-        about |= {"hard": one.hard, "soft": one.soft, "neutral": 0, "better": "higher"}
-        rows.append(Row(subject, "snli-increase", one.increase, about))
+    for effect in weighting(entries):
+        about = {
+            "level": effect.level,
+            "n": effect.pairs,
+            "sd": effect.sd,
+            "improved": effect.improved,
+        }
+        about |= {"hard": effect.hard, "soft": effect.soft, "neutral": 0, "better": "higher"}
+        rows.append(Row(subject, "snli-increase", effect.increase, about))
     return rows
 
 
 def summary_rows(entries: Sequence[Entry], subject: str, seed: int = 0) -> list[Row]:
     """Return Table 6, the counts and the correlation as rows."""
     rows = weighting_rows(entries, subject)
-    found = attention(entries)
-    if found.pairs:
-        about = {"n": found.pairs, "improved": found.improved, "neutral": 0.5, "better": "higher"}
-        rows.append(Row(subject, "attention-improves", found.improved / found.pairs, about))
+    comparison = attention(entries)
+    if comparison.pairs:
+        about = {
+            "n": comparison.pairs,
+            "improved": comparison.improved,
+            "neutral": 0.5,
+            "better": "higher",
+        }
+        rows.append(
+            Row(subject, "attention-improves", comparison.improved / comparison.pairs, about)
+        )
     rho, *around = correlation(entries, seed)
     about = dict(zip(Correlation._fields[1:], around, strict=True))
     about |= {"neutral": 0, "better": "neutral", "seed": seed}
@@ -414,12 +430,12 @@ def summary_rows(entries: Sequence[Entry], subject: str, seed: int = 0) -> list[
 
 def _soft(entries: Sequence[Entry]) -> list[tuple[Entry, Entry]]:
     """Pair each setting with n_p = 0 with the one that has n_p = 1."""
-    known = {(one.level, one.numbers): one for one in entries if one.weighted}
+    known = {(line.level, line.numbers): line for line in entries if line.weighted}
     pairs = []
-    for one in entries:
-        other = known.get((one.level, (*one.numbers[:-1], 1)))
-        if one.numbers and not one.weighted and other is not None:
-            pairs.append((one, other))
+    for model in entries:
+        other = known.get((model.level, (*model.numbers[:-1], 1)))
+        if model.numbers and not model.weighted and other is not None:
+            pairs.append((model, other))
     return pairs
 
 

@@ -58,24 +58,24 @@ class Corpus:
         """Return what `facts` says of the documents, with the names of their files."""
         return {"path": self.path, **facts(self.documents)}
 
-    def matched(self, found: Corpus) -> list[Document]:
+    def matched(self, system: Corpus) -> list[Document]:
         """Return the documents of a system in the order of these."""
-        by_name = {_key(one): one for one in found.documents}
-        if len(by_name) < len(found.documents):
-            keys = [_key(one) for one in found.documents]
+        by_name = {_key(document): document for document in system.documents}
+        if len(by_name) < len(system.documents):
+            keys = [_key(document) for document in system.documents]
             twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-            raise WordbiasError(f"{found.path}: has document {_spelled(twice)} twice")
+            raise WordbiasError(f"{system.path}: has document {_spelled(twice)} twice")
         matched = []
         for gold in self.documents:
             other = by_name.get(_key(gold))
             if other is None:
                 raise WordbiasError(
-                    f"{found.path}: has no document {_spelled(_key(gold))} of {self.path}; one in "
+                    f"{system.path}: has no document {_spelled(_key(gold))} of {self.path}; one in "
                     "which nothing was found has no clusters"
                 )
             if len(other.tokens) != len(gold.tokens):
                 raise WordbiasError(
-                    f"{found.path}: document {_spelled(_key(gold))} has {len(other.tokens):,} "
+                    f"{system.path}: document {_spelled(_key(gold))} has {len(other.tokens):,} "
                     f"tokens, and {len(gold.tokens):,} in {self.path}; spans count tokens"
                 )
             matched.append(other)
@@ -97,7 +97,7 @@ def without_singletons(clusters: Clusters) -> Clusters:
 
 def check_clusters(documents: Sequence[Document], name: str) -> None:
     """Refuse documents without any cluster of two mentions."""
-    if not any(without_singletons(one.clusters) for one in documents):
+    if not any(without_singletons(document.clusters) for document in documents):
         raise WordbiasError(
             f"{name}: no cluster of two mentions or more in "
             f"{how_many(len(documents), 'document')}; give documents with gold clusters"
@@ -107,15 +107,15 @@ def check_clusters(documents: Sequence[Document], name: str) -> None:
 def facts(documents: Sequence[Document]) -> dict[str, Any]:
     """Return the numbers of documents, tokens, mentions and singletons, and a hash of all."""
     digest = hashlib.sha256()
-    for one in documents:
-        clusters = sorted(sorted(cluster) for cluster in one.clusters)
-        speakers = one.speakers if any(one.speakers) else ()
-        digest.update(json.dumps([one.sentences, clusters, speakers]).encode())
-    sizes = [len(cluster) for one in documents for cluster in one.clusters]
+    for hashed in documents:
+        clusters = sorted(sorted(cluster) for cluster in hashed.clusters)
+        speakers = hashed.speakers if any(hashed.speakers) else ()
+        digest.update(json.dumps([hashed.sentences, clusters, speakers]).encode())
+    sizes = [len(cluster) for document in documents for cluster in document.clusters]
     return {
         "sha256": digest.hexdigest(),
         "documents": len(documents),
-        "tokens": sum(len(one.tokens) for one in documents),
+        "tokens": sum(len(document.tokens) for document in documents),
         "mentions": sum(sizes),
         "singletons": sizes.count(1),
     }

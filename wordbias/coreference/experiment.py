@@ -237,17 +237,17 @@ def _forget_jobs_without_models(plan: Plan, store: Store) -> None:
     # The model of `NONE` is needed only where an arm of vectors is still to be run.
     jobs = plan.jobs()
     needed = {job.seed for job in jobs if is_removal(job.strategy) and store.get(*job) is None}
-    again = [
+    rerun_jobs = [
         job
         for job in jobs
         if (plan.keep_models or (job.strategy == NONE and job.seed in needed))
         and plan.lacks(job)
         and store.entries.pop(job, None) is not None
     ]
-    if again:
+    if rerun_jobs:
         note(
             f"run again, because their models were not kept in {plan.folder}: "
-            f"{'; '.join(map(str, again))}"
+            f"{'; '.join(map(str, rerun_jobs))}"
         )
 
 
@@ -286,13 +286,13 @@ def run_job(plan: Plan, job: Job) -> Entry:
 
 def _retrained(plan: Plan, job: Job, model: Coreference) -> Coreference:
     """Train all above the encoder again, on the original documents."""
-    folder, again = plan.retrained_folder(job), model.with_new_head(job.seed)
+    folder, retrained = plan.retrained_folder(job), model.with_new_head(job.seed)
     about = {**plan.about(), "job": str(job), ADAPTER: digest_of_adapter(job.strategy, "")}
     finished = is_finished(folder)
     if finished:
         read_about(folder, about, RESULTS)
-    found = train_model(
-        again,
+    trained = train_model(
+        retrained,
         plan.train,
         plan.dev,
         replace(plan.retraining, seed=job.seed, head_only=True),
@@ -301,8 +301,8 @@ def _retrained(plan: Plan, job: Job, model: Coreference) -> Coreference:
         what=f"{job}, again",
     )
     if plan.keep_models and not finished:
-        store(again.encoder, folder, {**about, **found.to_dict()}, again.write)
-    return again
+        store(retrained.encoder, folder, {**about, **trained.to_dict()}, retrained.write)
+    return retrained
 
 
 # arms of vectors
@@ -326,8 +326,8 @@ def token_vectors(
     """Return vectors of gendered pronouns, their genders, and vectors of drawn word pieces."""
     # Shapes (n, d); (n,), 0 for she and 1 for he; and (ROWS, d) or fewer.
     pronouns, genders, drawn = [], [], []
-    cut = [model.segmenter.cut(one) for one in documents]
-    total, rng = sum(one.pieces for one in cut), np.random.default_rng([seed, 1])
+    cut = [model.segmenter.cut(uncut) for uncut in documents]
+    total, rng = sum(doc_cut.pieces for doc_cut in cut), np.random.default_rng([seed, 1])
     for document, segmented in zip(documents, cut, strict=True):
         with torch.inference_mode():
             (x,) = model.ranker.encode([segmented])  # (P, d)
@@ -396,7 +396,11 @@ def profession_vectors(
 ) -> tuple[NDArray[np.float32], NDArray[np.str_], NDArray[np.str_]]:
     """Return vectors (n, d), genders and names of professions whose pronouns are masked."""
     # The gender of a profession is that of the pronouns in `pro` sentences about it.
-    rows = list(masked_rows([one for one in sentences if one.stereotype == PRO], mask_of(encoder)))
+    rows = list(
+        masked_rows(
+            [sentence for sentence in sentences if sentence.stereotype == PRO], mask_of(encoder)
+        )
+    )
     texts = [row[0] for row in rows]
     spans = [(int(row[1]), int(row[2])) for row in rows]
     (vectors,) = encode_spans(encoder, texts, spans, [encoder.layers])
@@ -409,14 +413,14 @@ def _prediction_rows(plan: Plan, job: Job, model: Coreference, stage: str) -> li
     settings = Settings(as_published=plan.as_published, draws=0, seed=job.seed)
     f1 = 100 * conll_f1(tallies(plan.test, model.predict(plan.test, f"{job}, test")).sum(0))
     of_test = {"set": TEST, "n": len(plan.test), "scale": "percent", "neutral": None, **ideal(F1)}
-    found = predict_sentences(model, plan.sentences, f"{job}, WinoBias")
-    of_pairs = f1_rows(plan.sentences, found, job.strategy, settings)
+    clusters = predict_sentences(model, plan.sentences, f"{job}, WinoBias")
+    of_pairs = f1_rows(plan.sentences, clusters, job.strategy, settings)
     rows = [
         Row(job.strategy, F1, float(f1), of_test),
         *(row for row in of_pairs if row.details["setting"] == ALL),
         *classification_rows(
             plan.sentences,
-            found,
+            clusters,
             job.strategy,
             settings,
             shares=plan.shares,
@@ -430,14 +434,15 @@ def predict_sentences(
     model: Coreference, sentences: Sequence[Sentence], what: str = "WinoBias"
 ) -> list[Clusters]:
     """Return the clusters that a model finds in sentences, in characters."""
-    split = [tokens(one.text) for one in sentences]
+    split = [tokens(sentence.text) for sentence in sentences]
     documents = [
-        Document(str(i), (tuple(token for token, _ in some),)) for i, some in enumerate(split)
+        Document(str(i), (tuple(token for token, _ in token_spans),))
+        for i, token_spans in enumerate(split)
     ]
     return [
         tuple(
-            tuple((some[start][1][0], some[end - 1][1][1]) for start, end in cluster)
-            for cluster in found.clusters
+            tuple((token_spans[start][1][0], token_spans[end - 1][1][1]) for start, end in cluster)
+            for cluster in document.clusters
         )
-        for some, found in zip(split, model.predict(documents, what), strict=True)
+        for token_spans, document in zip(split, model.predict(documents, what), strict=True)
     ]

@@ -72,7 +72,7 @@ class Gap:
     @property
     def documents(self) -> list[Document]:
         """The texts as documents for a system, named by their ids."""
-        return [text_document(one.id, one.text) for one in self.texts]
+        return [text_document(text.id, text.text) for text in self.texts]
 
 
 def parse_gap(source: Source) -> Gap:
@@ -120,34 +120,34 @@ def are_answers(text: str) -> bool:
 
 def read_answers(source: Source, data: Gap) -> list[Answer]:
     """Read a system's answers; a header may stand above them."""
-    found: dict[str, Answer] = {}
+    answers: dict[str, Answer] = {}
     for number, line in enumerate(source.text.split("\n"), 1):
         cells = line.rstrip("\r").split("\t")
         if not line.strip() or (number == 1 and cells[0] == "ID"):
             continue
         where = f"{source.path}: line {number}"
-        if len(cells) != 3 or cells[0] in found:
-            problem = "has a second answer to" if cells[0] in found else "expected three columns:"
+        if len(cells) != 3 or cells[0] in answers:
+            problem = "has a second answer to" if cells[0] in answers else "expected three columns:"
             raise WordbiasError(f"{where}: {problem} {cells[0]!r:.40}")
-        found[cells[0]] = _true(where, cells[1]), _true(where, cells[2])
-    if missing := [one.id for one in data.texts if one.id not in found]:
+        answers[cells[0]] = _true(where, cells[1]), _true(where, cells[2])
+    if missing := [text.id for text in data.texts if text.id not in answers]:
         raise WordbiasError(f"{source.path}: has no answer to {missing[0]!r:.40}")
-    return [found[one.id] for one in data.texts]
+    return [answers[text.id] for text in data.texts]
 
 
 def answers_of(documents: Sequence[Document], data: Gap, path: str) -> list[Answer]:
     """Return what the clusters of a system answer; see `answer`."""
-    found = found_clusters(documents, [(one.id, one.text) for one in data.texts], path)
-    return list(map(answer, data.texts, found))
+    clusters = found_clusters(documents, [(text.id, text.text) for text in data.texts], path)
+    return list(map(answer, data.texts, clusters))
 
 
-def answer(one: GapText, clusters: Clusters) -> Answer:
+def answer(text: GapText, clusters: Clusters) -> Answer:
     """Return which names are in a cluster with the pronoun."""
     # A name is the mention that shares most characters with it, |∩|/|∪|, and half at least: systems
     # leave out or add a title, or ’s, and a longer mention such as "her sister Ann and Eve" is
     # neither. The pronoun is the mention of the same place.
-    of_pronoun = {i for i, cluster in enumerate(clusters) if one.pronoun in cluster}
-    a, b = (not of_pronoun.isdisjoint(_clusters_of(name, clusters)) for name in one.names)
+    of_pronoun = {i for i, cluster in enumerate(clusters) if text.pronoun in cluster}
+    a, b = (not of_pronoun.isdisjoint(_clusters_of(name, clusters)) for name in text.names)
     return a, b
 
 
@@ -173,10 +173,10 @@ def gap_rows(
     # `chance` is the F1 of expected counts where one of the two names is taken at random. The p of
     # the ratio exchanges genders at random among texts with the same answer: how often is the ratio
     # as far from 1, either way?
-    gold, found = np.array([one.gold for one in data.texts]), np.array(answers)
-    feminine = np.array([one.feminine for one in data.texts])
+    gold, answered = np.array([text.gold for text in data.texts]), np.array(answers)
+    feminine = np.array([text.feminine for text in data.texts])
     counts = np.stack(  # (n, 3): true positives, gold and found ones, of both names
-        [(gold & found).sum(axis=1), gold.sum(axis=1), found.sum(axis=1)], axis=1
+        [(gold & answered).sum(axis=1), gold.sum(axis=1), answered.sum(axis=1)], axis=1
     ).astype(np.float64)
     sides = {ALL: np.ones(len(gold), bool), FEMININE: feminine, MASCULINE: ~feminine}
     parts = np.concatenate([counts * chosen[:, None] for chosen in sides.values()], axis=1)
@@ -193,13 +193,13 @@ def gap_rows(
             of = None if drawn is None else drawn[:, i, j]
             rows.append(sampled_row(subject, measure, float(values[i, j]), details, of, TEXTS))
     rows.append(_ratio_row(values, drawn, counts, feminine, subject, draws, seed))
-    return with_items(rows, [(one.id, one.gold) for one in data.texts], seed)
+    return with_items(rows, [(text.id, text.gold) for text in data.texts], seed)
 
 
 def _scores(counts: Float) -> Float:
     """Return recall, precision and F1 in percent of counts ``(…, 3)``; 0/0 is 0, as published."""
-    right, gold, found = np.moveaxis(counts, -1, 0)
-    pairs = ((right, gold), (right, found), (2 * right, gold + found))
+    right, gold, predicted = np.moveaxis(counts, -1, 0)
+    pairs = ((right, gold), (right, predicted), (2 * right, gold + predicted))
     columns = [np.divide(a, b, out=np.zeros(a.shape), where=b > 0) for a, b in pairs]
     return 100 * np.stack(columns, axis=-1)
 

@@ -145,7 +145,9 @@ class SpanRanker(nn.Module):
     def head(self) -> dict[str, nn.Parameter]:
         """Return the parameters outside of the encoder, by name."""
         return {
-            name: one for name, one in self.named_parameters() if not name.startswith("encoder.")
+            name: parameter
+            for name, parameter in self.named_parameters()
+            if not name.startswith("encoder.")
         }
 
     def forward(self, document: Segmented) -> Ranked:
@@ -159,22 +161,22 @@ class SpanRanker(nn.Module):
         device = self.attention.weight.device
         segments = [
             torch.tensor([*self.before, *segment.tolist(), *self.after])
-            for one in documents
-            for segment in one.segments
+            for document in documents
+            for segment in document.segments
         ]
         step = len(segments) if torch.is_grad_enabled() else BATCH
-        found = []
+        vectors = []
         for start in range(0, len(segments), step):
-            some = segments[start : start + step]
-            ids = nn.utils.rnn.pad_sequence(some, batch_first=True, padding_value=self.padding)
+            batch = segments[start : start + step]
+            ids = nn.utils.rnn.pad_sequence(batch, batch_first=True, padding_value=self.padding)
             place = torch.arange(ids.shape[1])  # (L,)
-            lengths = torch.tensor([len(one) for one in some])[:, None]  # (B, 1)
+            lengths = torch.tensor([len(segment) for segment in batch])[:, None]  # (B, 1)
             own = (place >= len(self.before)) & (place < lengths - len(self.after))  # (B, L)
             mask = (place < lengths).long()  # (B, L)
             x = self.encoder(input_ids=ids.to(device), attention_mask=mask.to(device))[0]
-            found.append(x[own.to(device)])  # (pieces, d)
-        sizes = [one.pieces for one in documents]
-        return list(torch.split(torch.cat(found), sizes))
+            vectors.append(x[own.to(device)])  # (pieces, d)
+        sizes = [document.pieces for document in documents]
+        return list(torch.split(torch.cat(vectors), sizes))
 
     def rank(self, x: Tensor, document: Segmented) -> Ranked:
         """Keep spans, and score their antecedents, from the vectors of the pieces, (P, d)."""
@@ -182,16 +184,16 @@ class SpanRanker(nn.Module):
         width = self.dropout(self.width(self._index(end - start - 1)))  # (S, f)
         mention = self.mention_scores(x, document, start, end, width)  # (S,)
         number = max(1, int(self.settings.kept * len(document.first)))
-        kept = best_spans(mention.detach().cpu().numpy(), start, end, number)  # (n,)
-        mention, start, end = mention[self._index(kept)], start[kept], end[kept]  # (n,)
+        best = best_spans(mention.detach().cpu().numpy(), start, end, number)  # (n,)
+        mention, start, end = mention[self._index(best)], start[best], end[best]  # (n,)
         first, last = document.first[start], document.last[end - 1]  # (n,)
         logits = self.attention(x)[:, 0]  # (P,)
         heads = [
             attended(logits, x, first[i : i + _ROWS], last[i : i + _ROWS])
-            for i in range(0, len(kept), _ROWS)
+            for i in range(0, len(best), _ROWS)
         ]
         parts = [x[self._index(first)], x[self._index(last)], torch.cat(heads)]
-        g = torch.cat([*parts, width[self._index(kept)]], 1)  # (n, g)
+        g = torch.cat([*parts, width[self._index(best)]], 1)  # (n, g)
         antecedents, scores = self.antecedent_scores(
             g, mention, document.segment[start], document.speaker[start]
         )
@@ -208,14 +210,14 @@ class SpanRanker(nn.Module):
         prior = self.dropout(self.width_hidden(self.width_prior.weight).relu())  # (width, h)
         of_width: Tensor = self.width_score(prior)[:, 0]  # (width,)
         bounds = np.searchsorted(start, np.arange(0, len(document.first), _TOGETHER))
-        found = []
+        scores = []
         for a, b in zip(bounds, [*bounds[1:], len(start)], strict=True):
             first, last = document.first[start[a:b]], document.last[end[a:b] - 1]  # (s,)
             hidden = of_start[self._index(first)] + of_end[self._index(last)]  # (s, h)
             hidden = hidden + attended(logits, of_head, first, last)  # (s, h)
             hidden = hidden + self.mention_width(width[a:b])  # (s, h)
-            found.append(self.mention_score(self.dropout(hidden.relu_()))[:, 0])  # (s,)
-        return torch.cat(found) + of_width[self._index(end - start - 1)]  # (S,)
+            scores.append(self.mention_score(self.dropout(hidden.relu_()))[:, 0])  # (s,)
+        return torch.cat(scores) + of_width[self._index(end - start - 1)]  # (S,)
 
     def antecedent_scores(
         self, g: Tensor, mention: Tensor, segment: Int, speaker: Int

@@ -80,29 +80,32 @@ class PronounSentences:
     @property
     def documents(self) -> list[Document]:
         """The sentences as documents for a system, named by their ids."""
-        return [text_document(one.id, one.text) for one in self.sentences]
+        return [text_document(sentence.id, sentence.text) for sentence in self.sentences]
 
 
 def winogender_sentences(data: Winogender) -> PronounSentences:
     """Return the sentences of Winogender; the case is that of *he*, as *her* may be two."""
     cases = {
-        one.template: CASES[SETS["he"].index(one.pronoun.lower())]
-        for one in data.sentences
-        if one.gender == MALE
+        masculine.template: CASES[SETS["he"].index(masculine.pronoun.lower())]
+        for masculine in data.sentences
+        if masculine.gender == MALE
     }
-    found = []
-    for one in data.sentences:
-        places = [_place(one.text, name, data.path) for name in (one.occupation, one.participant)]
-        right, wrong = places if one.to_occupation else places[::-1]
-        answer = "occupation" if one.to_occupation else "participant"
-        case = cases.get(one.template, "")
-        pair = (one.occupation, one.participant)
-        pronoun = _place(one.text, one.pronoun, data.path)
-        found.append(
+    sentences = []
+    for sentence in data.sentences:
+        places = [
+            _place(sentence.text, name, data.path)
+            for name in (sentence.occupation, sentence.participant)
+        ]
+        right, wrong = places if sentence.to_occupation else places[::-1]
+        answer = "occupation" if sentence.to_occupation else "participant"
+        case = cases.get(sentence.template, "")
+        pair = (sentence.occupation, sentence.participant)
+        pronoun = _place(sentence.text, sentence.pronoun, data.path)
+        sentences.append(
             PronounSentence(
-                one.id,
-                one.text,
-                _OF_GENDER[one.gender],
+                sentence.id,
+                sentence.text,
+                _OF_GENDER[sentence.gender],
                 case,
                 pronoun,
                 (right, wrong),
@@ -110,7 +113,7 @@ def winogender_sentences(data: Winogender) -> PronounSentences:
                 pair,
             )
         )
-    return PronounSentences(data.path, TASK, found, data)
+    return PronounSentences(data.path, TASK, sentences, data)
 
 
 def _place(text: str, word: str, path: str) -> Span:
@@ -137,9 +140,9 @@ def read_winopron(path: str | Path, password: str | None = None) -> Source:
             f"{path}: cannot be opened here: {error}; unpack it, and name the folder"
         ) from None
     except RuntimeError:
-        said = "needs a" if password is None else "has another"
+        complaint = "needs a" if password is None else "has another"
         raise WordbiasError(
-            f"{path}: {said} password, which WinoPron's readme states; give it by --password"
+            f"{path}: {complaint} password, which WinoPron's readme states; give it by --password"
         ) from None
     except (OSError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error) as error:
         # one wrong password of 256 is noticed only by what is unpacked
@@ -157,15 +160,15 @@ def parse_winopron(source: Source) -> PronounSentences:
         "template": ("template",),
         "single": ("single_version",),
     }
-    found: list[PronounSentence] = []
+    sentences: list[PronounSentence] = []
     for where, row in read(source, wanted, kind="tsv", ragged=True).rows():
         if row["pronoun"] not in _PLACES or row["answer"] not in ("0", "1"):
             raise WordbiasError(
                 f"{where}: expected an answer 0 or 1 and one of {', '.join(_PLACES)}, found "
                 f"{row['answer']!r:.20} and {row['pronoun']!r:.40}"
             )
-        found += _filled(where, row)
-    return PronounSentences(source.path, WINOPRON, found)
+        sentences += _filled(where, row)
+    return PronounSentences(source.path, WINOPRON, sentences)
 
 
 def _filled(where: str, row: Mapping[str, str]) -> Iterator[PronounSentence]:
@@ -217,16 +220,18 @@ def answers_of(
     documents: Sequence[Document], data: PronounSentences, path: str
 ) -> NDArray[np.int64]:
     """Return to whom a system resolves each pronoun: 0 is right, 1 is wrong, -1 undecided."""
-    found = found_clusters(documents, [(one.id, one.text) for one in data.sentences], path)
-    return np.array(list(map(_resolved, data.sentences, found)))
+    clusters = found_clusters(
+        documents, [(sentence.id, sentence.text) for sentence in data.sentences], path
+    )
+    return np.array(list(map(_resolved, data.sentences, clusters)))
 
 
-def _resolved(one: PronounSentence, clusters: Clusters) -> int:
+def _resolved(sentence: PronounSentence, clusters: Clusters) -> int:
     """Return the person within a mention that shares a cluster with the pronoun; -1 of several."""
-    mentions = [span for cluster in clusters if one.pronoun in cluster for span in cluster]
+    mentions = [span for cluster in clusters if sentence.pronoun in cluster for span in cluster]
     people = {
         i
-        for i, (start, end) in enumerate(one.people)
+        for i, (start, end) in enumerate(sentence.people)
         if any(first <= start and end <= last for first, last in mentions)
     }
     return people.pop() if len(people) == 1 else -1
@@ -234,7 +239,10 @@ def _resolved(one: PronounSentence, clusters: Clusters) -> int:
 
 def nearest(data: PronounSentences) -> NDArray[np.int64]:
     """Return the answers that the person nearest before the pronoun is meant."""
-    far = [[abs(one.pronoun[0] - end) for _, end in one.people] for one in data.sentences]
+    far = [
+        [abs(sentence.pronoun[0] - end) for _, end in sentence.people]
+        for sentence in data.sentences
+    ]
     return np.array([int(np.argmin(distances)) for distances in far])
 
 
@@ -248,12 +256,14 @@ def pronoun_rows(
     # The p of a gap is that of McNemar's exact test over templates. Of Winogender there are also
     # the rows of `stereotype_rows`.
     right = (answers == 0).astype(np.float64)
-    sets = np.array([one.pronouns for one in data.sentences])
-    cases = np.array([one.case for one in data.sentences])
+    sets = np.array([sentence.pronouns for sentence in data.sentences])
+    cases = np.array([sentence.case for sentence in data.sentences])
     alone = cases == ONE_PERSON
     templates, pairs = (
         np.unique([" ".join(key) for key in keys], return_inverse=True)[1]
-        for keys in zip(*((one.template, one.pair) for one in data.sentences), strict=True)
+        for keys in zip(
+            *((sentence.template, sentence.pair) for sentence in data.sentences), strict=True
+        )
     )
     names = [name for name in SETS if (sets == name).any()]
     by_case = {ALL: ~alone, **{case: cases == case for case in (*CASES, ONE_PERSON)}}
@@ -274,7 +284,11 @@ def pronoun_rows(
         by_template = _table(right[of_case], templates[of_case], sets[of_case], names)
         rows += _gap_rows(by_template, names, subject, about, draws, seed)
         complete = by_template[np.isfinite(by_template).all(axis=1)]
-        details = {**about, "set": ALL, **{key: one ** len(names) for key, one in chance.items()}}
+        details = {
+            **about,
+            "set": ALL,
+            **{key: probability ** len(names) for key, probability in chance.items()},
+        }
         of = {"unit": TEMPLATES, "units": np.arange(len(complete))}
         rows.append(share(CONSISTENT, complete.min(axis=1), details, **of))
         if case == ONE_PERSON:
@@ -288,7 +302,7 @@ def pronoun_rows(
     if data.winogender is not None:
         taken = np.stack([answers == 0, answers == 1], axis=1).astype(np.float64)
         rows += stereotype_rows(data.winogender, right, taken, subject, {}, seed, draws)
-    return with_items(rows, [(one.id, one.people) for one in data.sentences], seed)
+    return with_items(rows, [(sentence.id, sentence.people) for sentence in data.sentences], seed)
 
 
 def _table(
@@ -296,10 +310,10 @@ def _table(
 ) -> Float:
     """Return whether each template is right with each set, shape ``(t, s)``; nan if not there."""
     lines = np.unique(templates, return_inverse=True)[1]
-    found = np.full((lines.max() + 1, len(names)), np.nan)
+    table = np.full((lines.max() + 1, len(names)), np.nan)
     for j, name in enumerate(names):
-        found[lines[sets == name], j] = right[sets == name]
-    return found
+        table[lines[sets == name], j] = right[sets == name]
+    return table
 
 
 def _gap_rows(

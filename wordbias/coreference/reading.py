@@ -53,8 +53,8 @@ def files_below(folder: str) -> list[str]:
     # The folders of CoNLL-2012 have files of a system's annotations, `auto_conll`, beside the gold.
     names = {path: without_packing(path) for path in sorted(map(str, Path(folder).rglob("*")))}
     gold = [path for path, name in names.items() if name.endswith(_GOLD)]
-    found = gold or [path for path, name in names.items() if name.endswith(_ENDINGS)]
-    return list(filter(os.path.isfile, found))
+    paths = gold or [path for path, name in names.items() if name.endswith(_ENDINGS)]
+    return list(filter(os.path.isfile, paths))
 
 
 def _of_folder(folder: str, bad: BadRows | None) -> list[Document]:
@@ -259,14 +259,18 @@ def _conllu_word(
         raise WordbiasError(
             f"{source.path}: line {number}: expected the 10 columns of CoNLL-U, found {len(cells)}"
         )
-    entity = next((one[7:] for one in cells[9].split("|") if one.startswith("Entity=")), "")
+    entity = next(
+        (attribute[7:] for attribute in cells[9].split("|") if attribute.startswith("Entity=")), ""
+    )
     if "-" in cells[0] or "." in cells[0]:
         if entity:
             where = f"{entity!r:.40} is at {cells[0]}, which is no token"
             bad.add(f"line {number}", f"document {current.name}: {where}")
         return
     current.add(cells[1])
-    if place is None and any("-" in one for one in _BRACKET.findall(entity) if one[0] == "("):
+    if place is None and any(
+        "-" in bracket for bracket in _BRACKET.findall(entity) if bracket[0] == "("
+    ):
         raise WordbiasError(
             f"{source.path}: line {number}: Entity={entity:.40}: has fields, but no line "
             "'# global.Entity = …' says which is the number of the cluster; add it"
@@ -276,7 +280,7 @@ def _conllu_word(
 
 def _cluster_field(fields: str, source: Source, line: int) -> int:
     names = fields.split("-")
-    places = [names.index(one) for one in _CLUSTER_FIELDS if one in names]
+    places = [names.index(field_name) for field_name in _CLUSTER_FIELDS if field_name in names]
     if not places:
         raise WordbiasError(
             f"{source.path}: line {line}: global.Entity: expected one of "
@@ -294,16 +298,18 @@ def _from_json(source: Source, bad: BadRows) -> Iterator[Document]:
             given = json.loads(line)
             if "sentences" not in given:
                 given = {"name": given["sentence"], "sentences": [given["tokens"]], **given}
-            sentences = tuple(tuple(map(_word, _list(one))) for one in given["sentences"])
+            sentences = tuple(tuple(map(_word, _list(sentence))) for sentence in given["sentences"])
             name = str(given.get("name", given.get("id", f"line {number}")))
             part = str(given.get("part", "0"))
             speakers = tuple(map(str, given.get("speakers", ())))
             if speakers:
                 speakers = tuple(
-                    speaker for speaker, one in zip(speakers, sentences, strict=True) if one
+                    speaker
+                    for speaker, sentence in zip(speakers, sentences, strict=True)
+                    if sentence
                 )
-            found = given.get("clusters", given.get("mention_clusters", []))
-            found = list(map(_list, _list(found)))
+            raw_clusters = given.get("clusters", given.get("mention_clusters", []))
+            raw_clusters = list(map(_list, _list(raw_clusters)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise WordbiasError(
                 f'{source.path}: line {number}: expected {{"sentences": [["a", "word"], …], '
@@ -314,7 +320,7 @@ def _from_json(source: Source, bad: BadRows) -> Iterator[Document]:
             starts.append(size)
             size += len(words)
         clusters: list[list[Span]] = []
-        for cluster in found:
+        for cluster in raw_clusters:
             spans: list[Span] = []
             for mention in cluster:
                 span = _json_span(mention, starts, [*starts[1:], size])
@@ -342,7 +348,7 @@ def _list(given: Any) -> list[Any]:
 
 def _json_span(mention: Any, starts: list[int], ends: list[int]) -> Span | None:
     """Return the span of [begin, end] or, in a sentence, of [sentence, begin, end]; None if bad."""
-    if not isinstance(mention, list) or any(type(one) is not int for one in mention):
+    if not isinstance(mention, list) or any(type(index) is not int for index in mention):
         return None
     if len(mention) == 3 and 0 <= mention[0] < len(starts):
         first, last = starts[mention[0]], ends[mention[0]]

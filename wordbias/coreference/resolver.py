@@ -76,8 +76,8 @@ class Coreference:
         file = Path(folder) / COREFERENCE_SETTINGS
         try:
             settings = Settings(**json.loads(file.read_text("utf-8")))
-            for one in fields(settings):
-                accepted(one.name, str(one.type), getattr(settings, one.name), {}, one.name)
+            for field in fields(settings):
+                accepted(field.name, str(field.type), getattr(settings, field.name), {}, field.name)
         except (OSError, ValueError, TypeError, RecursionError) as error:
             wrong = f": {error}" if isinstance(error, UsageError) else " cannot be read"
             raise WordbiasError(
@@ -136,29 +136,29 @@ class Coreference:
         if isinstance(text, str):
             raise WordbiasError("expected tokens or sentences of tokens, got a string; split it")
         sentences = [text] if text and isinstance(text[0], str) else text
-        document = Document("", tuple(tuple(map(str, one)) for one in sentences))
-        (found,) = self.predict([document])
-        return found.clusters
+        document = Document("", tuple(tuple(map(str, sentence)) for sentence in sentences))
+        (predicted,) = self.predict([document])
+        return predicted.clusters
 
     def predict(self, documents: Sequence[Document], what: str = "coreference") -> list[Document]:
         """Return documents with the clusters of the model instead of their own."""
         torch.set_num_threads(native_threads())
-        found = []
+        predicted = []
         bar = progress(what, len(documents), "document")
-        with torch.inference_mode(), evaluating(self.ranker), bar as shown:
-            for some in self._batches(documents):
-                vectors = self.ranker.encode([document for _, document in some])
-                for (one, document), x in zip(some, vectors, strict=True):
+        with torch.inference_mode(), evaluating(self.ranker), bar as meter:
+            for batch in self._batches(documents):
+                vectors = self.ranker.encode([document for _, document in batch])
+                for (original, document), x in zip(batch, vectors, strict=True):
                     clusters = clusters_of(self.ranker.rank(x, document))
-                    found.append(replace(one, clusters=clusters))
-                    shown.update(1)
-        return found
+                    predicted.append(replace(original, clusters=clusters))
+                    meter.update(1)
+        return predicted
 
     def _batches(self, documents: Sequence[Document]) -> Iterator[list[tuple[Document, Segmented]]]:
         """Yield documents together until they have enough segments for a pass of the encoder."""
         batch: list[tuple[Document, Segmented]] = []
-        for one in documents:
-            batch.append((one, self.segmenter.cut(one)))
+        for original in documents:
+            batch.append((original, self.segmenter.cut(original)))
             if sum(len(document.segments) for _, document in batch) >= BATCH:
                 yield batch
                 batch = []

@@ -24,17 +24,17 @@ DOCUMENTS = "documents"
 
 def singletons(documents: Sequence[Document]) -> tuple[int, int]:
     """Return the numbers of clusters of one mention, and of all."""
-    clusters = [cluster for one in documents for cluster in one.clusters]
+    clusters = [cluster for document in documents for cluster in document.clusters]
     return sum(len(cluster) == 1 for cluster in clusters), len(clusters)
 
 
 def score_rows(
-    key: Sequence[Document], found: Sequence[Document], subject: str, *, draws: int, seed: int
+    key: Sequence[Document], response: Sequence[Document], subject: str, *, draws: int, seed: int
 ) -> list[Row]:
     """Score the documents of a system by those of a key, the same in the same order, in percent."""
     # Clusters of one mention count, in both.
     tallies = np.stack(
-        [tally(gold.clusters, one.clusters) for gold, one in zip(key, found, strict=True)]
+        [tally(gold.clusters, system.clusters) for gold, system in zip(key, response, strict=True)]
     )
     samples = None
     if draws and len(tallies) > 1:
@@ -55,5 +55,5 @@ def score_rows(
             rows.append(
                 sampled_row(subject, measure, float(values[i, j]), details, draws_of, DOCUMENTS)
             )
-    gold = [(one.name, one.part, one.clusters) for one in key]
+    gold = [(document.name, document.part, document.clusters) for document in key]
     return with_items(rows, items_of(gold, seed))

@@ -95,7 +95,7 @@ class Segmenter:
             )
         plain = self.tokenizer("a", return_special_tokens_mask=True)
         ids, special = plain["input_ids"], plain["special_tokens_mask"]
-        own = [i for i, one in enumerate(special) if not one] or [0]
+        own = [i for i, is_special in enumerate(special) if not is_special] or [0]
         self.before, self.after = ids[: own[0]], ids[own[-1] + 1 :]
         self.capacity = length - len(self.before) - len(self.after)
         if self.capacity < 1:
@@ -144,9 +144,9 @@ class Segmenter:
         text = " ".join(read)
         starts = np.cumsum([0, *(len(token) + 1 for token in read)])  # (T + 1,)
         with silent(need_transformers()):
-            found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        ids = np.array(found["input_ids"], np.int64)
-        ends = np.array([end for _, end in found["offset_mapping"]], np.int64)  # (P,)
+            encoding = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        ids = np.array(encoding["input_ids"], np.int64)
+        ends = np.array([end for _, end in encoding["offset_mapping"]], np.int64)  # (P,)
         if not len(ids):
             raise WordbiasError(
                 f"document {name!r:.60}: has no token that the model can read; leave it out"

@@ -33,7 +33,7 @@ _MONTHS = frozenset(("April", "May", "June", "August"))
 def check_strategy(strategy: str) -> None:
     """Refuse a strategy that is unknown, or joins what does not go together."""
     parts = strategy.removeprefix(RANDOM).split("+")
-    if unknown := [one for one in parts if one not in STRATEGIES]:
+    if unknown := [part for part in parts if part not in STRATEGIES]:
         raise WordbiasError(
             f"strategy {strategy!r}: expected {', '.join(STRATEGIES)}, or {ANONYMISE}+{SWAP}; "
             f"perhaps with {RANDOM} before it; found {unknown[0]!r}"
@@ -50,12 +50,12 @@ def debias(
     # number of distinct words, and about that of tokens. That of `SWAP` repeats the documents as
     # they are.
     parts, at_random = strategy.removeprefix(RANDOM).split("+"), is_random(strategy)
-    found = list(documents)
+    debiased = list(documents)
     if ANONYMISE in parts:
-        found = [anonymise(one, seed if at_random else None, find) for one in found]
+        debiased = [anonymise(document, seed if at_random else None, find) for document in debiased]
     if SWAP in parts:
-        found += found if at_random else [swap(one) for one in found]
-    return found
+        debiased += debiased if at_random else [swap(document) for document in debiased]
+    return debiased
 
 
 def swap(document: Document) -> Document:
@@ -92,7 +92,7 @@ def name_words(document: Document) -> frozenset[str]:
     # not only as its first word; the capitalised words that follow belong to it, but for I. A word
     # of a name is one wherever it stands capitalised: Ross after Claire Ross. Lists miss rare
     # names, and take Paris or Washington for people.
-    firsts, found = _first_names(), set()
+    firsts, words = _first_names(), set()
     for sentence in document.sentences:
         inside = False
         for place, token in enumerate(sentence):
@@ -100,8 +100,8 @@ def name_words(document: Document) -> frozenset[str]:
             begins = token in firsts and (follows or place > 0)
             inside = _is_capitalised(token) and (inside or begins)
             if inside:
-                found.add(token)
-    return frozenset(found)
+                words.add(token)
+    return frozenset(words)
 
 
 def _found_words(document: Document, find: Finder) -> frozenset[str]:
@@ -109,10 +109,10 @@ def _found_words(document: Document, find: Finder) -> frozenset[str]:
     entities = ((text, find(text, None)) for text in map(" ".join, document.sentences))
     return frozenset(
         word
-        for text, found in entities
-        for one in found
-        if one.label in PERSONS
-        for word in text[one.start : one.end].split(" ")
+        for text, text_entities in entities
+        for entity in text_entities
+        if entity.label in PERSONS
+        for word in text[entity.start : entity.end].split(" ")
         if word.isalpha()
     )
 

@@ -27,18 +27,18 @@ def found_clusters(
     documents: Iterable[Document], texts: Sequence[tuple[str, str]], path: str
 ) -> list[Clusters]:
     """Return a system's clusters in texts, as characters of each; documents are found by name."""
-    found: dict[str, Document] = {}
-    for one in documents:
-        if one.name in found:
-            raise WordbiasError(f"{path}: has two documents {one.name!r:.60}")
-        found[one.name] = one
-    if missing := [name for name, _ in texts if name not in found]:
+    by_name: dict[str, Document] = {}
+    for document in documents:
+        if document.name in by_name:
+            raise WordbiasError(f"{path}: has two documents {document.name!r:.60}")
+        by_name[document.name] = document
+    if missing := [name for name, _ in texts if name not in by_name]:
         others = f", nor {len(missing) - 1:,} others" if len(missing) > 1 else ""
         raise WordbiasError(
             f"{path}: has no document {missing[0]!r:.60}{others}; one in which nothing was found "
             "has no clusters"
         )
-    return [_character_clusters(found[name], text, path) for name, text in texts]
+    return [_character_clusters(by_name[name], text, path) for name, text in texts]
 
 
 def _character_clusters(document: Document, text: str, path: str) -> Clusters:

@@ -98,8 +98,8 @@ def train_coreference(
             "dev": facts(dev),
         }
         if is_finished(folder):
-            found = read_about(folder, about, RESULTS)
-            trained = Trained(*(found[name] for name in RESULTS))
+            record = read_about(folder, about, RESULTS)
+            trained = Trained(*(record[name] for name in RESULTS))
             return trained, Coreference.load(folder, device=device)
         trained = train_model(model, data, dev, recipe, checkpoint=checkpoint, about=about)
         store(model.encoder, folder, {**about, **trained.to_dict()}, model.write)
@@ -143,8 +143,8 @@ def train_model(
     stack.load_state_dict(state.best)
     stack.eval()
     epochs = [
-        {"epoch": one["epoch"], "loss": one["loss"][0], "f1": one["dev"][0]}
-        for one in state.history
+        {"epoch": epoch["epoch"], "loss": epoch["loss"][0], "f1": epoch["dev"][0]}
+        for epoch in state.history
     ]
     return Trained(float(state.score[0]), int(state.epoch[0]), epochs)
 
@@ -169,8 +169,8 @@ class Task:
         recipe: Recipe,
     ) -> None:
         self.model, self.recipe, self.dev = model, recipe, dev
-        self.data, self.frozen = [model.segmenter.cut(one) for one in data], {}
-        size = 4 * model.encoder.dim * sum(one.pieces for one in self.data)
+        self.data, self.frozen = [model.segmenter.cut(document) for document in data], {}
+        size = 4 * model.encoder.dim * sum(segmented.pieces for segmented in self.data)
         self.is_kept = recipe.head_only and size <= KEPT
         encoder = [] if recipe.head_only else list(model.ranker.encoder.parameters())
         head = list(model.ranker.head().values())
@@ -230,11 +230,11 @@ class Task:
 
     def score(self) -> Tensor:
         """Return CoNLL F1 on dev, shape ``(1,)``."""
-        found = conll_f1(tallies(self.dev, self.model.predict(self.dev, "dev")).sum(0))
-        return torch.tensor([float(found)], dtype=torch.float64)
+        f1 = conll_f1(tallies(self.dev, self.model.predict(self.dev, "dev")).sum(0))
+        return torch.tensor([float(f1)], dtype=torch.float64)
 
 
 def tallies(key: Sequence[Document], response: Sequence[Document]) -> Tally:
     """Count each document, shape ``(documents, 4, 4)``; singletons are left out of the key."""
     pairs = zip(key, response, strict=True)
-    return np.stack([tally(without_singletons(one.clusters), two.clusters) for one, two in pairs])
+    return np.stack([tally(without_singletons(gold.clusters), two.clusters) for gold, two in pairs])

@@ -14,35 +14,39 @@ _SEPARATORS = frozenset("\t\n\r")
 
 def json_lines(documents: Iterable[Document]) -> Iterator[str]:
     """Yield each document as a line of JSON; spans are [begin, end) over all of its tokens."""
-    for one in documents:
-        entry: dict[str, object] = {"name": one.name, "part": one.part, "sentences": one.sentences}
-        if one.speakers:
-            entry["speakers"] = one.speakers
-        yield json.dumps({**entry, "clusters": one.clusters}, ensure_ascii=False) + "\n"
+    for document in documents:
+        entry: dict[str, object] = {
+            "name": document.name,
+            "part": document.part,
+            "sentences": document.sentences,
+        }
+        if document.speakers:
+            entry["speakers"] = document.speakers
+        yield json.dumps({**entry, "clusters": document.clusters}, ensure_ascii=False) + "\n"
 
 
 def conll_lines(documents: Iterable[Document]) -> Iterator[str]:
     """Yield the lines of CoNLL-2012, 12 columns with tabs; unknown columns have a hyphen."""
     # Two mentions of one cluster that cross are refused: brackets of one number would be read as
     # nested.
-    for one in documents:
-        texts = (one.name, one.part, *one.speakers, *one.tokens)
+    for document in documents:
+        texts = (document.name, document.part, *document.speakers, *document.tokens)
         bad = [text for text in texts if not _SEPARATORS.isdisjoint(text)]
-        bad += [text for text in one.tokens if not text]
-        if bad or one.part.split() != [one.part]:
+        bad += [text for text in document.tokens if not text]
+        if bad or document.part.split() != [document.part]:
             raise WordbiasError(
-                f"document {one.name!r:.60}: {[*bad, one.part][0]!r:.40} cannot stand in a column "
-                "of CoNLL; write JSON lines, .jsonl"
+                f"document {document.name!r:.60}: {[*bad, document.part][0]!r:.40} cannot stand in "
+                "a column of CoNLL; write JSON lines, .jsonl"
             )
-        cells = _brackets(one)
-        name = "_".join(one.name.split()) or "-"
-        yield f"#begin document ({one.name}); part {one.part}\n"
+        cells = _brackets(document)
+        name = "_".join(document.name.split()) or "-"
+        yield f"#begin document ({document.name}); part {document.part}\n"
         place = 0
-        for i, words in enumerate(one.sentences):
-            speaker = (one.speakers[i] if one.speakers else "") or "-"
+        for i, words in enumerate(document.sentences):
+            speaker = (document.speakers[i] if document.speakers else "") or "-"
             for j, word in enumerate(words):
                 cluster = "|".join(cells[place]) if place in cells else "-"
-                columns = (name, one.part.lstrip("0") or "0", str(j), word, "-", "*", *"---")
+                columns = (name, document.part.lstrip("0") or "0", str(j), word, "-", "*", *"---")
                 yield "\t".join((*columns, speaker, "*", cluster)) + "\n"
                 place += 1
             yield "\n"

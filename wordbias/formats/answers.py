@@ -44,15 +44,15 @@ class Answers:
         """Return the kept vectors, by the places of their texts; none that is damaged."""
         if not self.path.exists():
             return {}
-        found: dict[int, Float32] = {}
+        vectors: dict[int, Float32] = {}
         with self._open() as file:
             for place, text in enumerate(texts):
-                asked = file.execute("SELECT vector FROM answers WHERE text = ?", (_key(text),))
-                if (row := asked.fetchone()) is not None and len(row[0]) % _STORED.itemsize == 0:
+                cursor = file.execute("SELECT vector FROM answers WHERE text = ?", (_key(text),))
+                if (row := cursor.fetchone()) is not None and len(row[0]) % _STORED.itemsize == 0:
                     vector = np.frombuffer(row[0], _STORED).astype(np.float32)
                     if len(vector) and np.isfinite(vector).all():
-                        found[place] = vector
-        return found
+                        vectors[place] = vector
+        return vectors
 
     def put(self, texts: Sequence[str], vectors: Float32) -> None:
         """Keep the vectors of texts, shape ``(n, d)``."""
@@ -92,19 +92,19 @@ class Answers:
 
 def entries() -> list[cache.Entry]:
     """List the files of answers, the most recently used first."""
-    found = []
+    answer_files = []
     for path in _folder().glob(f"*{_ENDING}"):
         at = path.lstat()
-        found.append(cache.Entry(path, at.st_size, _name_in(path), at.st_mtime))
-    return sorted(found, key=lambda entry: -entry.used)
+        answer_files.append(cache.Entry(path, at.st_size, _name_in(path), at.st_mtime))
+    return sorted(answer_files, key=lambda entry: -entry.used)
 
 
 def clear() -> list[cache.Entry]:
     """Remove all answers; return what was removed."""
-    found = entries()
-    for entry in found:
+    removed = entries()
+    for entry in removed:
         entry.path.unlink(missing_ok=True)
-    return found
+    return removed
 
 
 def _folder() -> Path:

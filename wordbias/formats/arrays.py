@@ -104,8 +104,8 @@ def load_npz(path: Path, name: str) -> Array:
 def npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
     """Return shape and type of each array in a .npz file, from its header."""
     with reading_numpy(path), zipfile.ZipFile(path) as archive:
-        found = {name: npz_header(archive, name) for name in npz_names(path)}
-        return {name: (shape, dtype) for name, (shape, _, dtype, _) in found.items()}
+        headers = {name: npz_header(archive, name) for name in npz_names(path)}
+        return {name: (shape, dtype) for name, (shape, _, dtype, _) in headers.items()}
 
 
 def npz_header(

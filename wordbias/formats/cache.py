@@ -58,14 +58,16 @@ class Key:
         path = Path(os.path.realpath(source.path))
         ends = hashlib.sha256()
         with path.open("rb") as file:
-            found = os.fstat(file.fileno())
+            status = os.fstat(file.fileno())
             ends.update(file.read(_ENDS))
-            file.seek(max(0, found.st_size - _ENDS))
+            file.seek(max(0, status.st_size - _ENDS))
             ends.update(file.read(_ENDS))
         options = f"{_FORMAT} {source.member} {'skip-bad' if skip_bad else ''}"
         # the change time, where the system has one, also changes when the other times are reset
-        changed = found.st_ctime_ns if sys.platform != "win32" else 0
-        return cls(str(path), options, found.st_size, found.st_mtime_ns, changed, ends.hexdigest())
+        changed = status.st_ctime_ns if sys.platform != "win32" else 0
+        return cls(
+            str(path), options, status.st_size, status.st_mtime_ns, changed, ends.hexdigest()
+        )
 
     @property
     def entry(self) -> Path:
@@ -154,7 +156,7 @@ def put(
 
 def entries() -> list[Entry]:
     """List the cache, the most recently used first."""
-    found = []
+    listing = []
     for path in folder().glob("*.safetensors"):
         try:
             source = tensors.metadata(path).get("key.name", "?")
@@ -166,8 +168,8 @@ def entries() -> list[Entry]:
         used = at.st_mtime
         with suppress(OSError):  # not verified yet
             used = max(used, _note(path).stat().st_mtime)
-        found.append(Entry(path, at.st_size, source, used))
-    return sorted(found, key=lambda entry: -entry.used)
+        listing.append(Entry(path, at.st_size, source, used))
+    return sorted(listing, key=lambda entry: -entry.used)
 
 
 def shrink(size: int) -> list[Entry]:
@@ -248,11 +250,11 @@ def _mark_verified(entry: Path, state: str) -> None:
 
 def trusted_state(entry: Path) -> str:
     """Return the state of a file of the cache."""
-    found = entry.lstat()
-    writable = hasattr(os, "geteuid") and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if not stat.S_ISREG(found.st_mode) or writable or not is_trusted(found):
+    status = entry.lstat()
+    writable = hasattr(os, "geteuid") and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISREG(status.st_mode) or writable or not is_trusted(status):
         raise PermissionError(f"{entry}: is not used")
-    return _state_of(found)
+    return _state_of(status)
 
 
 def _only_ours(file: IO[bytes]) -> None:
@@ -281,9 +283,9 @@ def _say_loose(place: Path) -> None:
     )
 
 
-def _state_of(found: os.stat_result, *, change: bool = True) -> str:
-    changed = f"{found.st_ctime_ns}" if change else ""
-    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns} {changed}"
+def _state_of(status: os.stat_result, *, change: bool = True) -> str:
+    changed = f"{status.st_ctime_ns}" if change else ""
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {changed}"
 
 
 def _remove(entry: Path) -> None:

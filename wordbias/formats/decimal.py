@@ -126,15 +126,15 @@ def is_decimal(token: bytes) -> bool:
 
 
 def _parse_slowly(token: bytes, index: int) -> float:
-    shown = repr(token.decode("utf-8", "backslashreplace")[:40])
+    excerpt = repr(token.decode("utf-8", "backslashreplace")[:40])
     try:
         value = float(token)
     except ValueError:
-        raise BadNumber(index, f"{shown} is not a number") from None
+        raise BadNumber(index, f"{excerpt} is not a number") from None
     if value != value or abs(value) == float("inf"):
-        raise BadNumber(index, f"{shown} is not a finite number")
+        raise BadNumber(index, f"{excerpt} is not a finite number")
     if abs(value) >= _TOO_LARGE:
-        raise BadNumber(index, f"{shown} is beyond the range of float32")
+        raise BadNumber(index, f"{excerpt} is beyond the range of float32")
     if not is_decimal(token):
-        raise BadNumber(index, f"{shown} is not a number")
+        raise BadNumber(index, f"{excerpt} is not a number")
     return value

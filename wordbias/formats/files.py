@@ -276,17 +276,17 @@ def _texts(tables: Any) -> Iterator[str]:
 # Owners
 
 
-def is_trusted(found: os.stat_result) -> bool:
+def is_trusted(status: os.stat_result) -> bool:
     """Return whether a file's owner is this user, root, or named in ``WORDBIAS_TRUSTED_OWNERS``."""
     # That variable holds names or numbers of users, separated by commas. Systems without owners
     # trust every file.
-    if not hasattr(os, "geteuid") or found.st_uid in (0, os.geteuid()):
+    if not hasattr(os, "geteuid") or status.st_uid in (0, os.geteuid()):
         return True
-    owner = str(found.st_uid)
+    owner = str(status.st_uid)
     with suppress(ImportError, KeyError):
-        owner = import_module("pwd").getpwuid(found.st_uid).pw_name
-    named = [one.strip() for one in os.environ.get("WORDBIAS_TRUSTED_OWNERS", "").split(",")]
-    return bool({owner, str(found.st_uid)} & set(named))
+        owner = import_module("pwd").getpwuid(status.st_uid).pw_name
+    named = [user.strip() for user in os.environ.get("WORDBIAS_TRUSTED_OWNERS", "").split(",")]
+    return bool({owner, str(status.st_uid)} & set(named))
 
 
 # Locks

@@ -97,10 +97,10 @@ def _headless(source: Source, head: bytes, skip: int) -> Layout:
     lines = [mended(line + b"\n", mend)[:-1] for line in pieces[:-1] or pieces]
     dim = _vote([line for line in lines if line])
     if dim < 2:
-        shown = lines[0][:60].decode("utf-8", "replace")
-        found = repr(shown) if shown.isprintable() else "binary data"
+        excerpt = lines[0][:60].decode("utf-8", "replace")
+        beginning = repr(excerpt) if excerpt.isprintable() else "binary data"
         raise WordbiasError(
-            f"{source.name}: is not an embedding: {_EXPECTED}; it begins with {found}"
+            f"{source.name}: is not an embedding: {_EXPECTED}; it begins with {beginning}"
         )
     if dim > _LARGEST:
         raise WordbiasError(

@@ -143,11 +143,11 @@ class VectorFile:
 
     def check_count(self, tally: Tally) -> None:
         """Compare the number of rows with the header's."""
-        found = tally.rows + tally.skipped
-        if self.layout.count is not None and found != self.layout.count:
+        row_count = tally.rows + tally.skipped
+        if self.layout.count is not None and row_count != self.layout.count:
             raise WordbiasError(
                 f"{self.source.name}: the header promises {self.layout.count} words, "
-                f"{found} follow; mend the header or remove it"
+                f"{row_count} follow; mend the header or remove it"
             )
         if not tally.rows:
             raise WordbiasError(f"{self.source.name}: holds no usable row")

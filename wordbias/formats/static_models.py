@@ -93,10 +93,10 @@ def _place(folder: Path) -> PurePosixPath | None:
         if not (weights.is_file() and (folder / inner / TOKENIZER).is_file()):
             continue
         try:
-            found = map_tensors(weights)[0]
+            tensors = map_tensors(weights)[0]
         except (OSError, WordbiasError):
             continue
-        if any(name in found for name in _NAMES):
+        if any(name in tensors for name in _NAMES):
             return PurePosixPath(inner)
     return None
 
@@ -149,9 +149,9 @@ class StaticModel:
                 f"{weights}: expected the tensor {' or '.join(_NAMES)}, found "
                 f"{', '.join(sorted(arrays))[:200] or 'none'}"
             )
-        made = cls(folder, place, read_tokens(folder / place / TOKENIZER), name, arrays, metadata)
-        made._check(weights)
-        return made
+        model = cls(folder, place, read_tokens(folder / place / TOKENIZER), name, arrays, metadata)
+        model._check(weights)
+        return model
 
     def _check(self, file: Path) -> None:
         """Refuse tensors that do not fit the tokenizer or each other."""
@@ -218,7 +218,9 @@ class StaticModel:
     def sha256(self) -> str:
         """Return a hash of the weights' and the tokenizer's hashes."""
         files = (self.folder / self.place / name for name in (WEIGHTS, TOKENIZER))
-        return hashlib.sha256("".join(hash_of(one, "sha256") for one in files).encode()).hexdigest()
+        return hashlib.sha256(
+            "".join(hash_of(file, "sha256") for file in files).encode()
+        ).hexdigest()
 
     def write(
         self,
@@ -245,7 +247,7 @@ class StaticModel:
             lambda start: self._changed(start, count, change, kind, shared, keep_lengths),
             range(0, count, _ROWS),
         )
-        made = np.concatenate(list(parts))
+        vectors = np.concatenate(list(parts))
         arrays = {name: x for name, x in self.arrays.items() if name != self.name}
         if apart:
             arrays = {key: x for key, x in arrays.items() if key not in ("mapping", "weights")}
@@ -256,9 +258,9 @@ class StaticModel:
         with new_folder(output) as folder:
             copy_files(files, folder)
             weights = folder / self.place / WEIGHTS
-            _save(weights, {self.name: made, **arrays}, self.metadata)
+            _save(weights, {self.name: vectors, **arrays}, self.metadata)
             shutil.copymode(self.folder / self.place / WEIGHTS, weights)
-            self._write_config(folder / CONFIG, made, apart=apart)
+            self._write_config(folder / CONFIG, vectors, apart=apart)
             self._write_readme(folder / "README.md", method)
         left = [others_text(self.folder, others, "copied")] if others else []
         return [*self._notes(kind, apart=apart, keep_lengths=keep_lengths), *left]
@@ -279,7 +281,7 @@ class StaticModel:
         with np.errstate(all="ignore"):  # refused with its token
             y = np.asarray(change(words, x))
             if keep_lengths:
-                before, after = (np.linalg.norm(one.astype(float), axis=1) for one in (x, y))
+                before, after = (np.linalg.norm(rows.astype(float), axis=1) for rows in (x, y))
                 y = y * (before / np.where(after == 0, 1, after))[:, None]
             done = y.astype(kind)
         if not np.isfinite(done).all():
@@ -295,18 +297,21 @@ class StaticModel:
         """Word of each token that is one, by its number."""
         return dict(zip(self.tokens.ids.tolist(), self.tokens.words, strict=True))
 
-    def _write_config(self, file: Path, made: Rows, *, apart: bool) -> None:
+    def _write_config(self, file: Path, vectors: Rows, *, apart: bool) -> None:
         """Correct what the settings say about the vectors."""
         if not file.is_file():
             return
-        found = read_json(self.folder / CONFIG)  # the same, by the name that the user knows
-        new = dict(found)
+        settings = read_json(self.folder / CONFIG)  # the same, by the name that the user knows
+        new = dict(settings)
         if apart:
             new.pop("vocabulary_quantization", None)
-        for key, value in (("embedding_dtype", made.dtype.name), ("hidden_dim", made.shape[1])):
+        for key, value in (
+            ("embedding_dtype", vectors.dtype.name),
+            ("hidden_dim", vectors.shape[1]),
+        ):
             if key in new:
                 new[key] = value
-        if new != found:
+        if new != settings:
             file.write_text(json.dumps(new, indent=4), encoding="utf-8")
 
     def _write_readme(self, file: Path, method: str) -> None:
@@ -357,8 +362,8 @@ def _read(file: Path) -> tuple[dict[str, Rows], dict[str, str]]:
                         f"{file}: the tensor '{name}' holds {kind}; expected one of "
                         f"{', '.join(_TYPES)}: convert it to float32 and save the model again"
                     )
-            found = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-            return found, dict(opened.metadata() or {})
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+            return tensors, dict(opened.metadata() or {})
     except (OSError, SafetensorError, TypeError, AttributeError) as error:
         reason = str(error).partition("\n")[0]
         raise WordbiasError(f"{file}: cannot be read: {reason}; fetch it again") from None

@@ -135,21 +135,21 @@ def _open(path: str | os.PathLike[str], kind: str) -> tuple[Tensors, str]:
         tensors, metadata = map_tensors(Path(path))
     except (OSError, WordbiasError) as error:
         raise _unreadable(path, kind, error) from None
-    for one in (kind, _LATER.get(kind, kind)):
-        if one in metadata:
-            return tensors, metadata[one]
+    for stored_kind in (kind, _LATER.get(kind, kind)):
+        if stored_kind in metadata:
+            return tensors, metadata[stored_kind]
     if kind == SUBSPACE and tensors.keys() == {"basis", "weights"}:
         return tensors, "null"
     _, name, remedy = _KINDS[kind]
     known = [key for key in metadata if key in _KINDS]
     if known:
-        found = "".join(_KINDS[known[0]][:2])
+        contents = "".join(_KINDS[known[0]][:2])
     elif tensors.keys() >= {"vectors", "words"}:
-        found = "an embedding"
+        contents = "an embedding"
     else:
-        found = f"the tensors {', '.join(sorted(tensors))[:200] or 'none'}"
-        found += f" and the header {', '.join(sorted(metadata))[:200]}" if metadata else ""
-    raise WordbiasError(f"{path}: holds {found}, but no {name}; {remedy}")
+        contents = f"the tensors {', '.join(sorted(tensors))[:200] or 'none'}"
+        contents += f" and the header {', '.join(sorted(metadata))[:200]}" if metadata else ""
+    raise WordbiasError(f"{path}: holds {contents}, but no {name}; {remedy}")
 
 
 def _load(path: str | os.PathLike[str], kind: str, framework: str) -> dict[str, Any]:

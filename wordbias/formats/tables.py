@@ -77,28 +77,34 @@ class Wanted:
 
     def lacking(self, names: Sequence[str]) -> list[str]:
         """Return the wanted columns that are not among some names."""
-        found = self._found(names)
-        return [one for one in self.spellings if one not in found and one not in self.optional]
+        matches = self._found(names)
+        return [
+            column
+            for column in self.spellings
+            if column not in matches and column not in self.optional
+        ]
 
     def names_in(self, where: str, names: Sequence[str]) -> dict[str, str | None]:
         """Return the name of each wanted column in a file; None for an optional one without."""
-        found = self._found(names)
+        matches = self._found(names)
         if lacking := self.lacking(names):
-            wanted = ", ".join(" or ".join(map(repr, self.spellings[one])) for one in lacking)
+            wanted = ", ".join(" or ".join(map(repr, self.spellings[column])) for column in lacking)
             wanted = f"column{'s' * (len(lacking) > 1)} {wanted}"
             raise WordbiasError(f"{where}: has no {wanted}; it has {listed(names)}")
-        for several in found.values():
+        for several in matches.values():
             if len(several) > 1:
                 both = " and ".join(map(repr, several))
                 raise WordbiasError(f"{where}: expected one column, found {both}; leave one")
-        return {one: found[one][0] if one in found else None for one in self.spellings}
+        return {
+            column: matches[column][0] if column in matches else None for column in self.spellings
+        }
 
     def _found(self, names: Sequence[str]) -> dict[str, list[str]]:
         every = {
-            one: next(filter(None, (_matching(known, names) for known in spellings)), [])
-            for one, spellings in self.spellings.items()
+            column: next(filter(None, (_matching(known, names) for known in spellings)), [])
+            for column, spellings in self.spellings.items()
         }
-        return {one: matching for one, matching in every.items() if matching}
+        return {column: matching for column, matching in every.items() if matching}
 
 
 def _matching(spelling: str, names: Sequence[str]) -> list[str]:
@@ -218,9 +224,9 @@ def numbered_lines(
                 line = raw.decode() if number > 1 else raw.decode("utf-8-sig")
                 yield number, line if ends else line.rstrip("\r\n")
     except UnicodeDecodeError as error:
-        found = error.object[error.start : error.start + 1]
+        wrong_byte = error.object[error.start : error.start + 1]
         raise WordbiasError(
-            f"{file}: line {number}: byte {error.start + 1} is not UTF-8 ({found!r}); convert "
+            f"{file}: line {number}: byte {error.start + 1} is not UTF-8 ({wrong_byte!r}); convert "
             "the file, such as with: iconv -f latin1 -t utf-8"
         ) from None
     except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error) as error:
@@ -333,25 +339,25 @@ def _taker(
 
 def _object(line: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else None
 
 
-def _object_line(number: int, found: dict[str, Any] | None) -> Line:
-    if found is None:
+def _object_line(number: int, record: dict[str, Any] | None) -> Line:
+    if record is None:
         return Line(number, {}, _NO_OBJECT)
-    strings = [*found, *(value for value in found.values() if isinstance(value, str))]
+    strings = [*record, *(value for value in record.values() if isinstance(value, str))]
     if has_lone_surrogate("".join(strings)):
         half = next(filter(has_lone_surrogate, strings), "")
         return Line(number, {}, f"{_HALF}: {half!a:.60}")
     cells = {
         key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in found.items()
+        for key, value in record.items()
         if not isinstance(value, (list, dict))
     }
-    return Line(number, cells, "", frozenset(key for key, value in found.items() if value is None))
+    return Line(number, cells, "", frozenset(key for key, value in record.items() if value is None))
 
 
 def _picked_objects(file: Path | Source, lines: Lines, choose: Choose) -> Iterator[Picked]:
@@ -360,30 +366,30 @@ def _picked_objects(file: Path | Source, lines: Lines, choose: Choose) -> Iterat
     for number, line in lines:
         if not line.strip():
             continue
-        found = _object(line)
-        if found is None:
+        record = _object(line)
+        if record is None:
             yield number, (), _NO_OBJECT
             continue
         if not names:
-            given = list(found)
+            given = list(record)
             names = [*choose(given).names_in(f"{_path(file)}: line {number}", given).values()]
             take = itemgetter(*names) if len(names) > 1 else None
         try:
-            cells = take(found) if take else ()
+            cells = take(record) if take else ()
             "".join(cells).encode()  # one check of all, if all are texts
         except (KeyError, TypeError, UnicodeEncodeError):
             cells = ()
-        yield (number, cells, "") if cells else (number, *_picked_values(found, names))
+        yield (number, cells, "") if cells else (number, *_picked_values(record, names))
 
 
 def _picked_values(
-    found: dict[str, Any], names: Sequence[str | None]
+    record: dict[str, Any], names: Sequence[str | None]
 ) -> tuple[Sequence[str | None], str]:
     """Return the cells of an object, and what is wrong with it."""
-    if lacking := [name for name in names if name is not None and name not in found]:
+    if lacking := [name for name in names if name is not None and name not in record]:
         return (), f"has no {lacking[0]!r}"
-    cells = [None if name is None else _picked_value(found[name]) for name in names]
-    half = next((one for one in cells if one is not None and has_lone_surrogate(one)), None)
+    cells = [None if name is None else _picked_value(record[name]) for name in names]
+    half = next((cell for cell in cells if cell is not None and has_lone_surrogate(cell)), None)
     return ((), f"{_HALF}: {half!a:.60}") if half is not None else (cells, "")
 
 
@@ -402,7 +408,9 @@ def _parquet(
     parquet = need("pyarrow.parquet", extra="parquet", purpose="Reading Parquet")
     try:
         with parquet.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as opened:
-            names = [one.name for one in opened.schema_arrow if not pa.types.is_nested(one.type)]
+            names = [
+                field.name for field in opened.schema_arrow if not pa.types.is_nested(field.type)
+            ]
             known: dict[str, str | None] = dict(zip(names, names, strict=True))
             if choose is not None:
                 known = choose(names).names_in(str(file), names)

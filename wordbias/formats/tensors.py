@@ -31,9 +31,9 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float32], dict[str, str]]:
     header, start = _header(path)
     for name in ("vectors", "words"):
         if name not in header:
-            found = ", ".join(sorted(set(header) - {"__metadata__"})) or "none"
+            names = ", ".join(sorted(set(header) - {"__metadata__"})) or "none"
             raise WordbiasError(
-                f"{path}: expected the tensors 'vectors' and 'words', found {found[:200]}; "
+                f"{path}: expected the tensors 'vectors' and 'words', found {names[:200]}; "
                 "write such a file with: wordbias convert"
             )
     vectors = _map(path, header["vectors"], start, "vectors", _FLOATS)
@@ -100,9 +100,9 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
             raise WordbiasError(f"{path}: its safetensors header is damaged: {error}") from None
     if not isinstance(header, dict) or not isinstance(header.get("__metadata__", {}), dict):
         raise WordbiasError(f"{path}: its safetensors header is no table")
-    spans = [one.get("data_offsets") for one in header.values() if isinstance(one, dict)]
+    spans = [tensor.get("data_offsets") for tensor in header.values() if isinstance(tensor, dict)]
     known = sorted(
-        one for one in spans if isinstance(one, list) and list(map(type, one)) == [int] * 2
+        span for span in spans if isinstance(span, list) and list(map(type, span)) == [int] * 2
     )
     if any(before[1] > after[0] for before, after in pairwise(known) if before[0] < before[1]):
         raise WordbiasError(f"{path}: its safetensors header is damaged: two tensors overlap")

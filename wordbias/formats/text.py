@@ -122,12 +122,12 @@ def _split(buffer: NDArray[np.uint8], dim: int) -> _Split:
 
 def _bad_words(words: list[bytes], fields: NDArray[np.intp], dim: int) -> list[int]:
     """Return the rows whose word begins with a space, ends in a number or is too long."""
-    found = [
+    bad_rows = [
         row
         for row in np.flatnonzero(fields > dim + 1).tolist()
         if words[row].startswith(b" ") or is_decimal(words[row].rpartition(b" ")[2])
     ]
-    return found + [row for row, word in enumerate(words) if len(word) > LONGEST_WORD]
+    return bad_rows + [row for row, word in enumerate(words) if len(word) > LONGEST_WORD]
 
 
 def _problem(word: bytes, fields: int, dim: int, number: BadNumber | None) -> str:

@@ -83,38 +83,38 @@ def read_tokens(path: Path) -> Tokens:
             added[number] = token
     spell, survives = _spelling(path, stored, model), _survives(stored)
     likeliest = _likeliest(path, model)
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     others, parts = 0, 0
     for number in sorted(names):
         token = names[number]
         if number in special or _UNUSED.fullmatch(token):
             others += 1
         elif number in added:  # found in a text before all others
-            found.pop(token, None)
-            found[token] = number
-        elif (word := spell(token)) is None or word in found:
+            numbers.pop(token, None)
+            numbers[token] = number
+        elif (word := spell(token)) is None or word in numbers:
             parts += 1
         elif not survives(word) or not likeliest(token):
             others += 1
         else:
-            found[word] = number
-    words = sorted(found, key=found.__getitem__)
+            numbers[word] = number
+    words = sorted(numbers, key=numbers.__getitem__)
     parts += len(names) - others - parts - len(words)  # taken by an added token
-    ids = np.array([found[word] for word in words], np.intp)
+    ids = np.array([numbers[word] for word in words], np.intp)
     return Tokens(names, words, ids, parts, others)
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON file that holds settings."""
     try:
-        found = json.loads(path.read_bytes())
+        settings = json.loads(path.read_bytes())
     except OSError as error:
         raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"it is no JSON: {str(error).partition(chr(10))[0]}") from None
-    if not isinstance(found, dict):
-        raise _damaged(path, f"expected settings, found {type(found).__name__}")
-    return found
+    if not isinstance(settings, dict):
+        raise _damaged(path, f"expected settings, found {type(settings).__name__}")
+    return settings
 
 
 def _damaged(path: Path, problem: str) -> WordbiasError:
@@ -131,18 +131,20 @@ def _vocabulary(path: Path, model: Mapping[str, Any]) -> dict[int, str]:
     """Return the tokens of the model by number: stored as a table, or by Unigram as a list."""
     vocab = model.get("vocab")
     if isinstance(vocab, list):
-        pairs = [(one[0], i) for i, one in enumerate(vocab) if isinstance(one, list) and one]
+        pairs = [
+            (piece[0], i) for i, piece in enumerate(vocab) if isinstance(piece, list) and piece
+        ]
         whole = len(pairs) == len(vocab)
     else:
         pairs, whole = list((vocab or {}).items()) if isinstance(vocab, dict) else [], True
     if not pairs or not whole or not all(isinstance(token, str) for token, _ in pairs):
         raise _damaged(path, "expected a vocabulary of tokens")
-    found = {_number(path, number, token): token for token, number in pairs}
-    if len(found) != len(pairs):
+    tokens = {_number(path, number, token): token for token, number in pairs}
+    if len(tokens) != len(pairs):
         raise _damaged(path, "two tokens have one number")
-    for token in found.values():
+    for token in tokens.values():
         _refuse_broken(path, token)
-    return found
+    return tokens
 
 
 def _added(path: Path, stored: Mapping[str, Any]) -> Iterator[tuple[int, str, bool]]:
@@ -150,11 +152,15 @@ def _added(path: Path, stored: Mapping[str, Any]) -> Iterator[tuple[int, str, bo
     tokens = stored.get("added_tokens") or []
     if not isinstance(tokens, list):
         raise _damaged(path, f"expected a list of added tokens, found {tokens!r:.80}")
-    for one in tokens:
-        if not isinstance(one, dict) or not isinstance(one.get("content"), str):
-            raise _damaged(path, f"expected an added token, found {one!r:.80}")
-        _refuse_broken(path, one["content"])
-        yield _number(path, one.get("id"), one["content"]), one["content"], bool(one.get("special"))
+    for added in tokens:
+        if not isinstance(added, dict) or not isinstance(added.get("content"), str):
+            raise _damaged(path, f"expected an added token, found {added!r:.80}")
+        _refuse_broken(path, added["content"])
+        yield (
+            _number(path, added.get("id"), added["content"]),
+            added["content"],
+            bool(added.get("special")),
+        )
 
 
 def _refuse_broken(path: Path, token: str) -> None:
@@ -164,10 +170,10 @@ def _refuse_broken(path: Path, token: str) -> None:
 
 def _affix(path: Path, model: Mapping[str, Any], key: str) -> str:
     """Return what the model puts before or behind parts of words; empty if it names nothing."""
-    found = model.get(key) or ""
-    if not isinstance(found, str):
-        raise _damaged(path, f"expected {key!r} as text, found {found!r:.40}")
-    return found
+    affix = model.get(key) or ""
+    if not isinstance(affix, str):
+        raise _damaged(path, f"expected {key!r} as text, found {affix!r:.40}")
+    return affix
 
 
 def _unknown(model: Mapping[str, Any], names: Mapping[int, str]) -> int | None:
@@ -187,7 +193,7 @@ def _stages(stored: Mapping[str, Any], *keys: str) -> Iterator[Mapping[str, Any]
             remaining = [*stage, *remaining]
         elif isinstance(stage, dict):
             inner = [stage.get(key) for key in ("normalizers", "pretokenizers", "decoders")]
-            remaining = [*(one for one in inner if one), *remaining]
+            remaining = [*(part for part in inner if part), *remaining]
             yield stage
 
 
@@ -263,9 +269,9 @@ def _of_bytes(token: str) -> str | None:
 @cache
 def _byte_of() -> dict[str, int]:
     """Return the byte that each character of byte-level tokens stands for."""
-    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    hidden = [byte for byte in range(256) if byte not in shown]
-    pairs = {chr(byte): byte for byte in shown}
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in printable]
+    pairs = {chr(byte): byte for byte in printable}
     return pairs | {chr(256 + i): byte for i, byte in enumerate(hidden)}
 
 
@@ -275,7 +281,11 @@ def _likeliest(path: Path, model: Mapping[str, Any]) -> Callable[[str], bool]:
     vocab = model.get("vocab")
     if not isinstance(vocab, list):
         return lambda token: True
-    scores = {one[0]: one[1] for one in vocab if len(one) == 2 and isinstance(one[1], (int, float))}
+    scores = {
+        piece[0]: piece[1]
+        for piece in vocab
+        if len(piece) == 2 and isinstance(piece[1], (int, float))
+    }
     if len(scores) != len(vocab):
         raise _damaged(path, "expected a number for each token of Unigram, and each token once")
 
@@ -296,7 +306,9 @@ def _likeliest(path: Path, model: Mapping[str, Any]) -> Callable[[str], bool]:
 
 def _survives(stored: Mapping[str, Any]) -> Callable[[str], bool]:
     """Return the function that tells whether normalisation and splitting leave a word whole."""
-    normalisers = [one for stage in _stages(stored, "normalizer") for one in _normalisers(stage)]
+    normalisers = [
+        normaliser for stage in _stages(stored, "normalizer") for normaliser in _normalisers(stage)
+    ]
     splits = {str(stage.get("type")) for stage in _stages(stored, "pre_tokenizer")}
     apart = any(
         stage.get("type") == "BertNormalizer" and stage.get("handle_chinese_chars", True)
@@ -340,10 +352,12 @@ def _normalisers(stage: Mapping[str, Any]) -> Iterator[Callable[[str], str]]:
 def _without_accents(text: str) -> str:
     if text.isascii():
         return text
-    return "".join(one for one in text if unicodedata.category(one) != "Mn")
+    return "".join(character for character in text if unicodedata.category(character) != "Mn")
 
 
 def _has_punctuation(text: str) -> bool:
     if _ASCII_PUNCTUATION.search(text):
         return True
-    return not text.isascii() and any(unicodedata.category(one)[0] == "P" for one in text)
+    return not text.isascii() and any(
+        unicodedata.category(character)[0] == "P" for character in text
+    )

@@ -265,5 +265,5 @@ _OTHER_FORMAT = "rename it or write .safetensors"
 
 
 def _refuse(word: bytes, why: str, remedy: str) -> None:
-    shown = repr(word[:60].decode("utf-8", "backslashreplace"))
-    raise WordbiasError(f"the word {shown} {why} and cannot be written; {remedy}")
+    excerpt = repr(word[:60].decode("utf-8", "backslashreplace"))
+    raise WordbiasError(f"the word {excerpt} {why} and cannot be written; {remedy}")

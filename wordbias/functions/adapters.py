@@ -40,18 +40,18 @@ def open_adapter(
         if names:
             raise UsageError("--adapter and --setting go together")
         return OpenAdapter(None, None, (), force)
-    found = given if isinstance(given, Adapter) else read_adapter(path_named("--adapter", given))
-    if found.chosen is not None:
-        names = names or [found.chosen]
-    for said in [part_of_sequence(found, name) for name in names]:
-        if said:
-            note(said)
+    adapter = given if isinstance(given, Adapter) else read_adapter(path_named("--adapter", given))
+    if adapter.chosen is not None:
+        names = names or [adapter.chosen]
+    for remark in [part_of_sequence(adapter, name) for name in names]:
+        if remark:
+            note(remark)
     if not names:
         raise UsageError(
             f"--adapter and --setting go together: {path_of(given) or 'the adapter'} has no "
             "setting that it removes by default; name one with --setting"
         )
-    return OpenAdapter(given, found, names, force)
+    return OpenAdapter(given, adapter, names, force)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +128,14 @@ class Removal:
         """Return the setting, its sites, and the layers that are as without it, for a row."""
         return {
             "setting": self.setting,
-            "sites": list(dict.fromkeys(str(one.site) for one in self.steps)),
+            "sites": list(dict.fromkeys(str(step.site) for step in self.steps)),
             "unchanged": [layer for layer in layers if layer < self.first],
         }
 
     def said(self, layers: Sequence[int]) -> str:
         """Say which of some layers the removal changes, and which are unchanged."""
         before = [layer for layer in layers if layer < self.first]
-        where = ", ".join(dict.fromkeys(str(one.site) for one in self.steps))
+        where = ", ".join(dict.fromkeys(str(step.site) for step in self.steps))
         changed = _layers([layer for layer in layers if layer >= self.first])
         unchanged = f"; unchanged: {_layers(before)}" if before else ""
         named = "" if names_sites(self.setting) else f" ({self.setting})"
@@ -148,7 +148,7 @@ def texts_with(encoder: Encoder, adapter: Adapter, setting: str) -> Iterator[Enc
     # Unlike `removal_of` it also removes from what a sentence model outputs, before its last
     # Normalize.
     steps = adapter.interventions(setting)
-    behind = [one for one in steps if one.site == EMBEDDING]
+    behind = [step for step in steps if step.site == EMBEDDING]
     with ExitStack() as stack:
         if len(behind) < len(steps):
             stack.enter_context(removal_of(encoder, adapter, setting).on(encoder))
@@ -156,13 +156,13 @@ def texts_with(encoder: Encoder, adapter: Adapter, setting: str) -> Iterator[Enc
             parts = SentenceVectors.of(encoder)
             first, last = parts.encoder.sentence, parts.last
             assert first is not None
-            for one in behind:
-                if one.width != parts.width:
+            for intervention in behind:
+                if intervention.width != parts.width:
                     raise WordbiasError(
                         f"site {EMBEDDING}: {encoder.name} outputs vectors of {parts.width} "
-                        f"values, and the removal is of {one.width}; fit one on this model"
+                        f"values, and the removal is of {intervention.width}; fit one on this model"
                     )
-            added = [Step("removal", one.removal(), one.width, one.width) for one in behind]
+            added = [Step("removal", step.removal(), step.width, step.width) for step in behind]
             steps_with = (*first.steps, *added, *last.steps)
             encoder = replace(encoder, sentence=replace(first, steps=steps_with))
         yield encoder
@@ -191,14 +191,14 @@ def about_adapter(given: AdapterLike | None, adapter: Adapter) -> dict[str, Any]
 def removal_of(encoder: Encoder, adapter: Adapter, setting: str) -> Removal:
     """Return what a setting removes in an encoder."""
     every = adapter.interventions(setting)
-    steps = tuple(one for one in every if one.site.layer is not None)
-    if not any(one.removes for one in steps):
-        named = ", ".join(str(one.site) for one in every)
+    steps = tuple(step for step in every if step.site.layer is not None)
+    if not any(step.removes for step in steps):
+        named = ", ".join(str(step.site) for step in every)
         raise WordbiasError(
             f"{encoder.name}: {setting} removes at {named} alone, which no vector of a layer "
             "depends on; choose a setting such as L11-…, attn-…, or sites such as tokens@L and "
             "attention@L"
         )
-    for one in steps:
-        one.within(encoder.model)
-    return Removal(setting, steps, first_layer([one.site for one in steps], encoder.layers))
+    for intervention in steps:
+        intervention.within(encoder.model)
+    return Removal(setting, steps, first_layer([step.site for step in steps], encoder.layers))

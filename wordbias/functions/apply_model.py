@@ -63,7 +63,9 @@ def apply_to_model(
     vectors = sentence_vectors(model, target.model)
     adapter = _with_setting(adapter, setting, vectors)
     subject = Path(target.name).name
-    behind = [one for one in adapter.interventions() if one.site == EMBEDDING]
+    behind = [
+        intervention for intervention in adapter.interventions() if intervention.site == EMBEDDING
+    ]
     inputs = {subject: {"path": target.name, **adapter.fingerprint.to_dict()}}
     inputs["adapter"] = about_adapter(given if isinstance(given, str) else None, adapter)
     rows: list[Row] = []
@@ -76,18 +78,18 @@ def apply_to_model(
         weights = str(adapter.chosen)
     else:
         folded = _folded(target, model, adapter, output)
-        weights = written(one.site for one in folded.folded)
+        weights = written(intervention.site for intervention in folded.folded)
         closing = [f"Written: {output}, with {weights} in its weights"]
-        left = by_reason((one.site, reason) for one, reason in folded.left)
-        closing += [f"Not folded, {written(some)}: {why}." for why, some in left.items()]
-    said = part_of_sequence(adapter, weights.replace(", ", ","))
+        left = by_reason((intervention.site, reason) for intervention, reason in folded.left)
+        closing += [f"Not folded, {written(sites)}: {why}." for why, sites in left.items()]
+    remark = part_of_sequence(adapter, weights.replace(", ", ","))
     report = Report(
         inputs=inputs,
         rows=rows,
         tables=[_effect_table(rows)] if rows else [],
         heading=[f"Setting {adapter.chosen} applied to {target.name}"],
         closing=closing,
-        notes=[f"{output}: {said}"] if said else [],
+        notes=[f"{output}: {remark}"] if remark else [],
     )
     return Written(output, report)
 
@@ -103,7 +105,7 @@ def _with_setting(
             )
         setting = EMBEDDING.kind
     chosen = adapter if setting is None else adapter.setting(setting)
-    places = [one.site for one in chosen.interventions()]
+    places = [intervention.site for intervention in chosen.interventions()]
     if EMBEDDING in places and len(places) > 1:
         raise WordbiasError(
             f"setting {chosen.chosen}: embedding is removed by a module of the folder, other sites "
@@ -131,17 +133,17 @@ def _with_module(
     output: str,
 ) -> list[Row]:
     """Write a folder with a module that removes the subspace, and return what that did."""
-    (one,) = adapter.interventions()
-    effect = embedding_effect(Path(name).name, vectors, one.step, adapter.facts["seed"])
+    (intervention,) = adapter.interventions()
+    effect = embedding_effect(Path(name).name, vectors, intervention.step, adapter.facts["seed"])
     fitted = adapter_rows(adapter, Path(name).name) if "sites" in adapter.facts else []
     tables = adapter_tables(fitted, Path(name).name) if fitted else []
-    shown = [*tables, _effect_table(effect)]
-    with new_folder(output) as made, in_folder(model) as source:
-        write_modules(Path(source), made, modules_of((one.step,), vectors.width))
+    card_tables = [*tables, _effect_table(effect)]
+    with new_folder(output) as folder, in_folder(model) as source:
+        write_modules(Path(source), folder, modules_of((intervention.step,), vectors.width))
         base = hub_name(source)
-        header = card_header(made / ORIGINAL_CARD)
-        card = _card(output, base, Path(name).name, header, vectors, adapter, shown)
-        (made / CARD).write_text(card, "utf-8")
+        header = card_header(folder / ORIGINAL_CARD)
+        card = _card(output, base, Path(name).name, header, vectors, adapter, card_tables)
+        (folder / CARD).write_text(card, "utf-8")
     return effect
 
 

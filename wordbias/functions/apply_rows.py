@@ -43,7 +43,7 @@ def holds_rows(vectors: object) -> bool:
     if isinstance(vectors, (np.ndarray, Representations)) or is_table(vectors):
         return True
     if isinstance(vectors, Mapping):  # of columns, not of words to vectors
-        return any(_in_rows(one) for one in vectors.values())
+        return any(_in_rows(column) for column in vectors.values())
     if is_words_and_vectors(vectors) or hasattr(vectors, "columns"):
         return False
     is_column = hasattr(vectors, "__array__") and getattr(vectors, "ndim", 1) < 3
@@ -98,11 +98,11 @@ def apply_to_rows(
         )
     if output is None:
         return cast("Made", in_memory(vectors, rows, transform, chain))
-    found = rewrite_rows(
+    rewritten = rewrite_rows(
         rows, output, transform, fingerprint=fingerprint_of(chain, origin, file, array), jobs=jobs
     )
-    report = _report(chain, origin, rows, found, output)
-    return Written(output, report, found.files if rows.folder else ())
+    report = _report(chain, origin, rows, rewritten, output)
+    return Written(output, report, rewritten.files if rows.folder else ())
 
 
 def in_memory(vectors: Any, rows: Rows, transform: Any, chain: Chain) -> Any:
@@ -116,8 +116,8 @@ def in_memory(vectors: Any, rows: Rows, transform: Any, chain: Chain) -> Any:
         return put(changed)
     if not isinstance(vectors, Representations):
         return changed
-    made: NDArray[np.float32] = np.asarray(changed, np.float32)[None]
-    return replace(vectors, vectors=made, name=f"{vectors.name}.{chain.name}", report=None)
+    layered: NDArray[np.float32] = np.asarray(changed, np.float32)[None]
+    return replace(vectors, vectors=layered, name=f"{vectors.name}.{chain.name}", report=None)
 
 
 def _check_fits(chain: Chain, origin: Origin | None, rows: Rows, what: str, *, force: bool) -> None:
@@ -161,28 +161,28 @@ def _check_fits(chain: Chain, origin: Origin | None, rows: Rows, what: str, *, f
 def fingerprint_of(chain: Chain, origin: Origin | None, file: str | None, array: str | None) -> str:
     """Return a hash of the method as it is saved, with the name of the array that it maps."""
     if file is not None:
-        found = sha256_of(fetched(file, wanted=METHOD_FILE))
+        digest = sha256_of(fetched(file, wanted=METHOD_FILE))
     else:
         dim = 0 if origin is None else origin.dim
         known = origin or Origin("", "", 0, dim, (), np.zeros((0, dim)))
         with tempfile.TemporaryDirectory(prefix="wordbias-") as folder:
             path = Path(folder) / "method.safetensors"
             save_chain(path, chain, known)
-            found = sha256_of(path)
-    return found if array is None else f"{found}:{array}"
+            digest = sha256_of(path)
+    return digest if array is None else f"{digest}:{array}"
 
 
 def _report(
-    chain: Chain, origin: Origin | None, rows: Rows, found: Rewritten, output: str
+    chain: Chain, origin: Origin | None, rows: Rows, rewritten: Rewritten, output: str
 ) -> Report:
     """Return the report of what was written."""
-    shards = len(found.files)
-    rate = found.rows / found.seconds if found.rows else None
+    shards = len(rewritten.files)
+    rate = rewritten.rows / rewritten.seconds if rewritten.rows else None
     details = {
         "method": chain.name,
-        "shards": shards - found.skipped,
-        "skipped": found.skipped,
-        "seconds": round(found.seconds, 3),
+        "shards": shards - rewritten.skipped,
+        "skipped": rewritten.skipped,
+        "seconds": round(rewritten.seconds, 3),
         "rows_per_second": None if rate is None else round(rate),
     }
     names = ", then ".join(part.name for part in chain.parts)
@@ -190,23 +190,23 @@ def _report(
     kind, dim = rows.shards[0].kind, rows.dim
     many = f", {how_many(shards, 'shard')}" if rows.folder else ""
     cells: Sequence[str] = [
-        f"{found.rows:,}",
-        f"{shards - found.skipped:,}",
-        f"{found.skipped:,}",
-        f"{found.seconds:.1f}",
+        f"{rewritten.rows:,}",
+        f"{shards - rewritten.skipped:,}",
+        f"{rewritten.skipped:,}",
+        f"{rewritten.seconds:.1f}",
         "–" if rate is None else f"{rate:,.0f}",
     ]
-    skipped = how_many(found.skipped, "shard")
+    skipped = how_many(rewritten.skipped, "shard")
     table = Table(
         "Rows written",
         ["rows", "shards", "skipped", "seconds", "rows a second"],
         [list(cells)],
-        f"Skipped: {skipped} that an earlier call wrote." if found.skipped else "",
+        f"Skipped: {skipped} that an earlier call wrote." if rewritten.skipped else "",
     )
     facts: dict[str, Any] = {"path": rows.path, "format": kind, "dim": dim, "shards": shards}
     return Report(
         inputs={rows.name: facts},
-        rows=[Row(rows.name, CHANGED, found.rows, details)],
+        rows=[Row(rows.name, CHANGED, rewritten.rows, details)],
         tables=[table],
         heading=[f"{names}{fitted}", f"Applied to {rows.path}: vectors × {dim} ({kind}{many})"],
         closing=[f"Written: {output} ({kind})"],

@@ -61,13 +61,13 @@ def open_arms(
         raise WordbiasError(f"@{after}: the first arm has no embedding; name one before the @")
     sources = [first if isinstance(source, str) and not source else source for source, _ in texts]
     chains = [read_chain(done, METHODS) if done else [] for _, done in texts]
-    found = [_by_seed(source, seeds) for source in sources]
+    arms = [_by_seed(source, seeds) for source in sources]
     opened = []
-    for (name, given), chain in zip(found, chains, strict=True):
-        subjects = {seed: open_subject(one, read_options) for seed, one in given.items()}
+    for (name, given), chain in zip(arms, chains, strict=True):
+        subjects = {seed: open_subject(source, read_options) for seed, source in given.items()}
         if name is None:
-            (one,) = subjects.values()
-            name, subjects = one.embedding.name, dict.fromkeys(seeds, one)
+            (subject,) = subjects.values()
+            name, subjects = subject.embedding.name, dict.fromkeys(seeds, subject)
         if chain:
             name = _after(name, chain)
             subjects = _done(chain, subjects, attribute)
@@ -79,25 +79,25 @@ def without_drawn(embeddings: ArmsLike) -> tuple[ArmsLike, dict[str, int]]:
     """Take texts such as ``@null:3`` out of several; return the number of draws by their kind."""
     if not isinstance(embeddings, (list, tuple)):
         return embeddings, {}
-    found = {
+    matches = {
         i: match
-        for i, one in enumerate(embeddings)
-        if isinstance(one, str) and one[:1] == "@" and (match := DRAWN.fullmatch(one[1:]))
+        for i, source in enumerate(embeddings)
+        if isinstance(source, str) and source[:1] == "@" and (match := DRAWN.fullmatch(source[1:]))
     }
-    if not found:
+    if not matches:
         return embeddings, {}
-    kept = [one for i, one in enumerate(embeddings) if i not in found]
-    return kept, draws_of([match[0] for match in found.values()])
+    sources = [source for i, source in enumerate(embeddings) if i not in matches]
+    return sources, draws_of([match[0] for match in matches.values()])
 
 
 def draws_of(words: Sequence[str]) -> dict[str, int]:
     """Return the number of draws by their kind, of words such as ``null:3``."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for kind, _, count in (word.partition(":") for word in words):
-        if kind in found:
-            raise UsageError(f"{kind} is given twice, as {kind}:{found[kind]} and {kind}:{count}")
-        found[kind] = int(count)
-    return found
+        if kind in counts:
+            raise UsageError(f"{kind} is given twice, as {kind}:{counts[kind]} and {kind}:{count}")
+        counts[kind] = int(count)
+    return counts
 
 
 def is_drawn(word: str) -> bool:
@@ -123,28 +123,28 @@ def each_draw(words: Sequence[str]) -> list[tuple[str, int]]:
     return [(kind, draw) for kind, count in counts.items() for draw in range(count)]
 
 
-def divided(one: Any) -> tuple[Any, str]:
+def divided(text: Any) -> tuple[Any, str]:
     """Divide a text into the embedding and what is done to it; addresses have an @ as well."""
-    if not isinstance(one, str) or os.path.exists(one):
-        return one, ""
-    for at in (match.start() for match in re.finditer("@", one)):
-        done = one[at + 1 :]
+    if not isinstance(text, str) or os.path.exists(text):
+        return text, ""
+    for at in (match.start() for match in re.finditer("@", text)):
+        done = text[at + 1 :]
         first = re.split(r"[\s,:]", done, maxsplit=1)[0].lower().replace("_", "-")
         if at == 0 or first in (*METHODS, NULL, LISTS):
-            return one[:at], done
-    return one, ""
+            return text[:at], done
+    return text, ""
 
 
 def _done(
     chain: Sequence[Configured], subjects: Mapping[int, Subject], attribute: Attribute | None
 ) -> dict[int, Subject]:
     """Apply methods to the embedding of each seed, to one of several seeds once."""
-    made = {}
-    for subject in {id(one): one for one in subjects.values()}.values():
+    by_id = {}
+    for subject in {id(seed_subject): seed_subject for seed_subject in subjects.values()}.values():
         after = fit_methods(chain, subject.embedding, attribute)[1]
         name = _after(subject.embedding.name, chain)
-        made[id(subject)] = replace(subject, embedding=replace(after, name=name, info=None))
-    return {seed: made[id(subject)] for seed, subject in subjects.items()}
+        by_id[id(subject)] = replace(subject, embedding=replace(after, name=name, info=None))
+    return {seed: by_id[id(subject)] for seed, subject in subjects.items()}
 
 
 def _after(name: str, chain: Sequence[Configured]) -> str:
@@ -156,10 +156,12 @@ def _sources(embeddings: ArmsLike) -> list[Any]:
     """Return what each arm is given as: an embedding, or a name with a mapping from seeds."""
     if not (isinstance(embeddings, Mapping) and any(map(_is_by_seed, embeddings.values()))):
         return list(as_list(cast("EmbeddingsLike", embeddings)))
-    found: list[Any] = []
-    for name, one in embeddings.items():
-        found += [(str(name), one)] if _is_by_seed(one) else as_list(cast("Any", {name: one}))
-    return found
+    sources: list[Any] = []
+    for name, source in embeddings.items():
+        sources += (
+            [(str(name), source)] if _is_by_seed(source) else as_list(cast("Any", {name: source}))
+        )
+    return sources
 
 
 def _is_by_seed(given: object) -> bool:

@@ -276,7 +276,7 @@ def audit(
     )
     options = reading()
     subjects = distinctly_named(open_subjects(embeddings, options))
-    files_after = [open_subject(one, options) for one in cleaned]
+    files_after = [open_subject(source, options) for source in cleaned]
     opened, columns, notes = _with_cleaned(
         [subject.embedding for subject in subjects],
         own,
@@ -304,30 +304,30 @@ def audit(
     many = max(map(len, opened)) > MANY_WORDS
     compared = [Compared(panel, columns) for panel in panels]
     with nullcontext() if output is None else locked(output):
-        found = measure_stages(
+        audited = measure_stages(
             compared,
             plan,
             workers=Workers(how.jobs or (threads() if many else 1)),
             digest=audit_digest(compared, plan) if how.cache else None,
         )
-        refuse_undefined([row for row in found.rows if row.measure != "column"])
+        refuse_undefined([row for row in audited.rows if row.measure != "column"])
         facts = input_facts(subjects)
         for column, subject in zip(columns[len(own) :], files_after, strict=True):
             facts[f"after: {column.label}"] = subject.info.to_dict()
         page = Page(
             arguments={
-                name: one
-                for name, one in current().arguments.items()
+                name: argument
+                for name, argument in current().arguments.items()
                 if name not in ("output", "jobs")
             },
             inputs=facts,
-            rows=[*with_known_values(found.rows, panels), *trade_off_rows(found.rows)],
+            rows=[*with_known_values(audited.rows, panels), *trade_off_rows(audited.rows)],
             seed=seed,
             notes=[
                 *([_COMPARED] if several and methods is None else []),
                 *notes_on_language(attribute),
                 *notes,
-                *found.notes,
+                *audited.notes,
             ],
         )
         if output is not None:
@@ -354,8 +354,8 @@ def _projections(methods: ChainsLike | None) -> list[str] | None:
     if methods is None:
         return None
     texts = [
-        one if isinstance(one, str) else text_of(read_chain(one, METHODS))
-        for one in as_listed(methods)
+        chain if isinstance(chain, str) else text_of(read_chain(chain, METHODS))
+        for chain in as_listed(methods)
     ]
     words = " ".join(texts).split()
     return [] if [word.lower() for word in words] == [NONE] else words
@@ -363,15 +363,17 @@ def _projections(methods: ChainsLike | None) -> list[str] | None:
 
 def _columns(methods: ChainsLike) -> list[Column]:
     """Return a column for each chain of methods, and for each draw of null:3 and lists:3."""
-    kept: list[Any] = []
+    chains: list[Any] = []
     drawn: list[str] = []
-    for one in as_listed(methods):
-        words = one.split() if isinstance(one, str) else [one]
-        found = [word for word in words if isinstance(word, str) and is_drawn(word)]
-        drawn += found
-        left = " ".join(word for word in words if word not in found) if found else one
-        kept += [left] if left or not found else []
-    columns = [Column(label, chain) for label, chain in parse_columns(kept).items()]
+    for method in as_listed(methods):
+        words = method.split() if isinstance(method, str) else [method]
+        drawn_words = [word for word in words if isinstance(word, str) and is_drawn(word)]
+        drawn += drawn_words
+        left = (
+            " ".join(word for word in words if word not in drawn_words) if drawn_words else method
+        )
+        chains += [left] if left or not drawn_words else []
+    columns = [Column(label, chain) for label, chain in parse_columns(chains).items()]
     return columns + [
         Column(control_name(kind, draw), drawn=kind, draw=draw) for kind, draw in each_draw(drawn)
     ]
@@ -384,18 +386,18 @@ def _with_cleaned(
     if not cleaned:
         return list(embeddings), list(columns), []
     (before,) = embeddings
-    common = [word for word in before.words if all(word in one.index for one in cleaned)]
+    common = [word for word in before.words if all(word in file.index for file in cleaned)]
     if not common:
-        names = ", ".join(one.name for one in cleaned)
+        names = ", ".join(file.name for file in cleaned)
         raise WordbiasError(f"--after: {names} and {before.name} have no word in common")
-    found, notes = list(columns), []
-    for one in cleaned:
-        label = unused(one.name, [BEFORE, *(column.label for column in found)])
-        found.append(Column(label, embedding=one.subset(common)))
-    for one in (before, *cleaned):
-        if left := len(one) - len(common):
+    all_columns, notes = list(columns), []
+    for embedding in cleaned:
+        label = unused(embedding.name, [BEFORE, *(column.label for column in all_columns)])
+        all_columns.append(Column(label, embedding=embedding.subset(common)))
+    for embedding in (before, *cleaned):
+        if left := len(embedding) - len(common):
             notes.append(
-                f"{one.name}: {left:,} of {how_many(len(one), 'word')} are left out of all "
-                "columns: not all of the files have them"
+                f"{embedding.name}: {left:,} of {how_many(len(embedding), 'word')} are left out of "
+                "all columns: not all of the files have them"
             )
-    return [before.subset(common)], found, notes
+    return [before.subset(common)], all_columns, notes

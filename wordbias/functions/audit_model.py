@@ -62,7 +62,7 @@ def model_among(sources: object) -> EncoderLike | None:
     if several and len(cast("Sequence[object]", sources)) == 2 and _is_model(sources):
         return cast("EncoderLike", sources)  # a model and its tokenizer
     listed = list(cast("Sequence[object]", sources)) if several else [sources]
-    models = [one for one in listed if _is_model(one)]
+    models = [source for source in listed if _is_model(source)]
     if not models:
         return None
     if len(listed) > 1:
@@ -85,9 +85,11 @@ def _is_model(source: object) -> bool:
     if name is None:
         refuse_loaded_static(source)
         pair = isinstance(source, (list, tuple)) and len(source) == 2
-        one = cast("Sequence[object]", source)[0] if pair else source
-        inner = getattr(one, "model", None)  # of a pipeline
-        return is_sentence_transformer(one) or hasattr(one, "config") or hasattr(inner, "config")
+        model = cast("Sequence[object]", source)[0] if pair else source
+        inner = getattr(model, "model", None)  # of a pipeline
+        return (
+            is_sentence_transformer(model) or hasattr(model, "config") or hasattr(inner, "config")
+        )
     if not os.path.exists(name) and not is_address(name) and not could_be_model(name):
         return False
     folder = model_folder(name, or_vectors=True)
@@ -145,7 +147,7 @@ def audit_model(
             f"--snli measures fairness by gender, and --groups {about.attribute} is another "
             "attribute; leave out one of them, or measure it with wordbias mab-eval --groups"
         )
-    drawn = [one for one in methods or () if is_drawn(one)]
+    drawn = [text for text in methods or () if is_drawn(text)]
     controls = [Configured(control_name(*draw)) for draw in each_draw(drawn)]
     sets: list[TextSetLike] = (
         list(stereoset)
@@ -162,16 +164,16 @@ def audit_model(
     reader = Reader(encoder, about)
     if export is not None and reader.kind == "encoder":
         check_exportable(encoder)
-    if reader.kind == "encoder" and (strange := [one for one in OF_DECODERS if one in skip]):
+    if reader.kind == "encoder" and (strange := [part for part in OF_DECODERS if part in skip]):
         raise WordbiasError(f"part {strange[0]!r}: is of decoders, and {encoder.name} is none")
     data = _data(sets, reader)
     texts = METHODS[reader.kind] if methods is None else methods
-    wanted = [read_method(one, reader.last) for one in texts if one not in drawn]
+    wanted = [read_method(text, reader.last) for text in texts if text not in drawn]
     distinct = list({method.text: method for method in wanted}.values())
     refuse_methods_of_gender(distinct, about)
     subject = Path(encoder.name).name
-    told = [*encoder.notes, *missing, *fitted_to_pairs(distinct)]
-    for line in told:
+    remarks = [*encoder.notes, *missing, *fitted_to_pairs(distinct)]
+    for line in remarks:
         note(line, reported=True)
     weights = encoder.sha256()
     stored = None if output is None else f"{os.fspath(output)}.{weights[:8]}.vectors"
@@ -181,14 +183,14 @@ def audit_model(
     if named is not None and not {"probe", "untrained"} & set(skip):
         untrained = partial(Encoder.load, named, device=device, random_init=seed)
     with resumable(output, *([] if stored is None else [Path(stored)])):
-        found = measuring.run([*distinct, *controls], untrained=untrained, path=stored)
-        rows, notes = _with_heads(model, decoder, reader, found, data, pairs, measuring, device)
+        audited = measuring.run([*distinct, *controls], untrained=untrained, path=stored)
+        rows, notes = _with_heads(model, decoder, reader, audited, data, pairs, measuring, device)
         rows = with_changes(rows)
-        left = [_with_command(row, reader, found.projections) for row in trade_off_rows(rows)]
+        left = [_with_command(row, reader, audited.projections) for row in trade_off_rows(rows)]
         page = Page(
             arguments={
-                key: one
-                for key, one in current().arguments.items()
+                key: argument
+                for key, argument in current().arguments.items()
                 if key not in ("output", "jobs")
             },
             inputs={
@@ -200,12 +202,12 @@ def audit_model(
             },
             rows=[*rows, *left],
             seed=seed,
-            notes=list(dict.fromkeys([*told, *not_of_gender(about), *notes])),
+            notes=list(dict.fromkeys([*remarks, *not_of_gender(about), *notes])),
         )
         if output is not None:
             page.write(output, to)
     if export is not None:
-        chosen = _chosen(page, found.projections, distinct)
+        chosen = _chosen(page, audited.projections, distinct)
         note(_exported(decoder or encoder, reader, model, chosen, export, page))
     return page
 
@@ -218,7 +220,7 @@ def check_parts(skip: Sequence[str], texts: AuditTexts) -> None:
         raise WordbiasError(
             f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
         )
-    if strange := [one for one in texts.without if one in skip]:
+    if strange := [part for part in texts.without if part in skip]:
         raise WordbiasError(
             f"part {strange[0]!r}: is not measured with --groups {texts.attribute}; leave it out"
         )
@@ -228,7 +230,7 @@ def refuse_methods_of_gender(methods: Sequence[Configured], texts: AuditTexts) -
     """Refuse methods that are fitted to pairs of sentences, which only gender has."""
     from wordbias.contextual.audit.projections import of_labels
 
-    strange = [one.text for one in methods if not of_labels(one)]
+    strange = [method.text for method in methods if not of_labels(method)]
     if strange and not texts.of_gender:
         raise UsageError(
             f"--methods: {strange[0]}: is fitted to pairs of a female and a male sentence, and "
@@ -279,12 +281,12 @@ def _with_command(row: Row, reader: Reader, fitted: Sequence[Fitted]) -> Row:
         return row
     groups = path_of(current().arguments.get("groups")) or "GROUPS"  # given as lists of words
     about = "" if reader.texts.of_gender else f" --groups={groups}"
-    (one,) = (one for one in fitted if one.method.text == label)
-    if reader.kind == "decoder" or (one.step is not None and encoder.sentence is not None):
+    (projection,) = (candidate for candidate in fitted if candidate.method.text == label)
+    if reader.kind == "decoder" or (projection.step is not None and encoder.sentence is not None):
         command = f"wordbias audit {encoder.name}{about} --methods={label} --export=DIR"
     elif label == SCRUB:  # project fits it by default to these sentences
         command = f"wordbias project {encoder.name}{about or ' --groups=gender'} -o ADAPTER"
-    elif one.step is None:
+    elif projection.step is None:
         command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
     else:
         return row
@@ -316,7 +318,7 @@ def _card(
     method: Configured,
     encoder: Encoder,
     folder: str,
-    made: Path,
+    staged: Path,
     base: str | None,
 ) -> str:
     """Return the card of a model with a projection, as `wordbias.erase` writes one."""
@@ -333,7 +335,7 @@ def _card(
         Path(folder).resolve().name,
         base=base,
         original=base or original,
-        header=card_header(made / ORIGINAL_CARD),
+        header=card_header(staged / ORIGINAL_CARD),
         summary=[f"{base or original} without what {label} removes from its vectors of texts."],
         oldest=OLDEST,
         fitted=[
@@ -351,9 +353,9 @@ def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Configured])
     """Return the only method, or the one that helps and leaves least."""
     best = best_of(column_answers([row.to_dict() for row in page.rows]))
     label = methods[0].text if len(methods) == 1 else best and best.name
-    for one in fitted:
-        if one.method.text == label:
-            return one
+    for projection in fitted:
+        if projection.method.text == label:
+            return projection
     raise WordbiasError(
         "--export: nothing is written, for "
         + ("that projection could not be made" if len(methods) == 1 else "no projection helps")
@@ -383,7 +385,7 @@ def _data(stereoset: Sequence[TextSetLike], reader: Reader) -> list[Any]:
             f"{len(stereoset)} were given"
         )
     causal = reader.kind == "decoder"
-    return [for_model(load_text_set(one), name, causal=causal) for one in stereoset]
+    return [for_model(load_text_set(source), name, causal=causal) for source in stereoset]
 
 
 def _pairs(snli: PairsLike | None) -> Any:
@@ -400,14 +402,14 @@ def _with_heads(
     model: ModelLike,
     decoder: CausalModel | None,
     reader: Reader,
-    found: Audited,
+    audited: Audited,
     data: Sequence[Any],
     pairs: Any,
     measuring: Measuring,
     device: str | None,
 ) -> tuple[list[Row], list[str]]:
     """Add what the heads of the model are measured by; return all rows and notes."""
-    rows, notes = list(found.rows), list(found.notes)
+    rows, notes = list(audited.rows), list(audited.notes)
     if not data and pairs is None:
         other = reader.kind == "encoder" and not reader.texts.of_gender
         notes.append(_NOT_MEASURED["groups" if other else reader.kind])
@@ -416,7 +418,7 @@ def _with_heads(
     from wordbias.nli.hugging_face import Classifier
     from wordbias.stereotypes.scorer import Scorer
 
-    subject, columns, seed = measuring.subject, found.projections, measuring.seed
+    subject, columns, seed = measuring.subject, audited.projections, measuring.seed
     if data:
         try:
             scorer = (
@@ -424,15 +426,15 @@ def _with_heads(
                 if decoder is None
                 else Scorer(decoder.name, {type(decoder): decoder})
             )
-            more, said = stereotype_rows(subject, scorer, data, columns, reader, seed)
-            rows, notes = [*rows, *more], [*notes, *scorer.missing, *said]
+            more, remarks = stereotype_rows(subject, scorer, data, columns, reader, seed)
+            rows, notes = [*rows, *more], [*notes, *scorer.missing, *remarks]
         except WordbiasError as error:
             notes.append(f"stereotypes were not measured: {error}")
     if pairs is not None:
         try:
             classifier = Classifier.load(model, device=device)
-            more, said = inference_rows(subject, classifier, pairs, columns, reader, seed)
-            rows, notes = [*rows, *more], [*notes, *said]
+            more, remarks = inference_rows(subject, classifier, pairs, columns, reader, seed)
+            rows, notes = [*rows, *more], [*notes, *remarks]
         except WordbiasError as error:
             notes.append(f"NLI fairness was not measured: {error}")
     return rows, notes

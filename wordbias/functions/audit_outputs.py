@@ -45,7 +45,9 @@ def write_audit_texts(path: str | os.PathLike[str], groups: GroupsLike | None) -
     """Write the sentences that an audit needs; return the report that says so."""
     from wordbias.contextual.audit.texts import AuditTexts
 
-    others = [one for one in current().arguments if one not in ("write_texts", "groups")]
+    others = [
+        argument for argument in current().arguments if argument not in ("write_texts", "groups")
+    ]
     refuse_given(others, "is for an audit; --write-texts writes its texts alone")
     check_texts_file(path)
     texts = AuditTexts.load(groups).all()
@@ -78,27 +80,29 @@ def audit_outputs(
     check_parts(skip, about)
     reader = OutputReader(encoder, about)
     listed = METHODS[reader.kind] if methods is None else methods
-    drawn = [one for one in listed if is_drawn(one)]
+    drawn = [text for text in listed if is_drawn(text)]
     controls = [Configured(control_name(*draw)) for draw in each_draw(drawn)]
-    wanted = [read_of_output(one, name) for one in listed if one not in drawn]
+    wanted = [read_of_output(text, name) for text in listed if text not in drawn]
     distinct = list({method.text: method for method in wanted}.values())
     refuse_methods_of_gender(distinct, about)
     to = check_output(output, FORMATS, [path_of(groups)])
-    told = [*encoder.notes, *fitted_to_pairs(distinct)]
-    for line in told:
+    remarks = [*encoder.notes, *fitted_to_pairs(distinct)]
+    for line in remarks:
         note(line, reported=True)
     measuring = Measuring(name, reader, seed, [*skip, *_OF_INSIDE])
     with nullcontext() if output is None else locked(output):
-        found = measuring.run([*distinct, *controls])
-    rows = with_changes(found.rows)
+        audited = measuring.run([*distinct, *controls])
+    rows = with_changes(audited.rows)
     page = Page(
         arguments={
-            key: one for key, one in current().arguments.items() if key not in ("output", "jobs")
+            key: argument
+            for key, argument in current().arguments.items()
+            if key not in ("output", "jobs")
         },
         inputs={name: {**encoder.about, "kind": reader.kind}},
         rows=[*rows, *trade_off_rows(rows)],
         seed=seed,
-        notes=list(dict.fromkeys([*told, *not_of_gender(about), *found.notes, _LEFT_OUT])),
+        notes=list(dict.fromkeys([*remarks, *not_of_gender(about), *audited.notes, _LEFT_OUT])),
     )
     if output is not None:
         page.write(output, to)

@@ -243,11 +243,11 @@ def bios(
     retraining = (FROZEN if head_only else HEAD).with_changes(
         epochs=retrain_epochs, rate=retrain_lr
     )
-    kept = (
+    folder_context = (
         tempfile.TemporaryDirectory(prefix="wordbias-") if output is None else nullcontext(output)
     )
     inputs: dict[str, dict[str, Any]] = {}
-    with kept as folder, in_folder(model) as encoder:
+    with folder_context as folder, in_folder(model) as encoder:
         plan = Plan(
             people,
             encoder,
@@ -275,8 +275,8 @@ def bios(
             where = path_of(sentences) or "the sentences given"
             if isinstance(sentences, (str, os.PathLike)):
                 sentences = read_sentences(os.fspath(sentences), sentence_column)
-            found = find_sentences(sentences, career_words(), what=where)
-            plan = replace(plan, sentences=found, sentences_from=where)
+            career_texts = find_sentences(sentences, career_words(), what=where)
+            plan = replace(plan, sentences=career_texts, sentences_from=where)
             inputs["sentences"] = {"path": where}
         if people.dropped:
             dropped = how_many(people.dropped, "row")
@@ -307,10 +307,10 @@ def with_null(
     strategies: Sequence[str], seeds: Sequence[int], is_removal: Callable[[str], bool]
 ) -> tuple[str, ...]:
     """Put the random removal of each arm of vectors in place of ``null:N``."""
-    found: list[str] = []
+    arms: list[str] = []
     for name in strategies:
         if name.partition(":")[0] not in CONTROLS:
-            found.append(name)
+            arms.append(name)
             continue
         match = DRAWN.fullmatch(name)
         if match is None or match[1] != NULL:
@@ -320,14 +320,16 @@ def with_null(
                 f"strategy {name!r}: each of {len(seeds)} seeds has a random removal of its own; "
                 f"give null:{len(seeds)}"
             )
-        drawn = [one for one in strategies if is_removal(one) and not is_random(one)]
+        drawn = [
+            strategy for strategy in strategies if is_removal(strategy) and not is_random(strategy)
+        ]
         if not drawn:
             raise UsageError(
                 f"strategy {name!r}: random removals are compared with those of strategies for "
                 "vectors; add one to --strategies, such as leace"
             )
-        found += [f"{RANDOM}{one}" for one in drawn]
-    return tuple(dict.fromkeys(found))
+        arms += [f"{RANDOM}{strategy}" for strategy in drawn]
+    return tuple(dict.fromkeys(arms))
 
 
 def _check_early(
@@ -360,15 +362,15 @@ def _people(
                 "options for columns need a file: give one with --data, or leave them out for "
                 "synthetic biographies"
             )
-        found = data or synthetic()
+        people = data or synthetic()
     elif isinstance(data, (str, os.PathLike)):
-        found = load_biographies(located(os.fspath(data)), **columns, skip_bad=skip_bad)
+        people = load_biographies(located(os.fspath(data)), **columns, skip_bad=skip_bad)
     elif hasattr(data, "notna"):
-        found = load_biographies(data, **columns, skip_bad=skip_bad)
+        people = load_biographies(data, **columns, skip_bad=skip_bad)
     else:
         kind = type(data).__name__
         raise WordbiasError(f"--data: expected a file, a pandas frame or Biographies, found {kind}")
-    return found if limit is None else sample(found, limit)
+    return people if limit is None else sample(people, limit)
 
 
 def _heading(bios: Biographies, model: str) -> str:

@@ -198,12 +198,12 @@ def ceat(
     given = [f"--{name.replace('_', '-')}" for name in _OF_MODELS if is_given(name)]
     path = path_of(model)
     notes: list[str] = []
-    said: list[str] = []
+    remarks: list[str] = []
     if isinstance(model, Representations) or (path is not None and Path(path).is_file()):
-        found = _open_vectors(model if isinstance(model, Representations) else str(path), given)
+        vectors = _open_vectors(model if isinstance(model, Representations) else str(path), given)
         about = {"path": path} if path is not None else {}
-        inputs = {"vectors": {**about, "texts": len(found), "dim": found.dim, **found.about}}
-        several, chosen = [found], which_layers(layers, found.layers)
+        inputs = {"vectors": {**about, "texts": len(vectors), "dim": vectors.dim, **vectors.about}}
+        several, chosen = [vectors], which_layers(layers, vectors.layers)
     elif sentences is None:
         raise WordbiasError(
             f"{path or 'the model'}: is not a file of vectors, and a model needs sentences to "
@@ -233,25 +233,27 @@ def ceat(
             template or "",
         )
         encoded = encode_contexts(encoder, read, contexts)
-        found = encoded.representations
-        chosen = found.layers
-        several = [found, *(_behind(one, encoder, read, contexts) for one in removals)]
-        said = [one.said(chosen) for one in removals]
+        vectors = encoded.representations
+        chosen = vectors.layers
+        several = [vectors, *(_behind(removal, encoder, read, contexts) for removal in removals)]
+        remarks = [removal.said(chosen) for removal in removals]
         if output is not None:
             several[-1].save(output)
-        notes += [*encoder.notes, *notes_on_modules(encoder, found.about["modules"])]
+        notes += [*encoder.notes, *notes_on_modules(encoder, vectors.about["modules"])]
         notes += _left_out(read, encoded.lost, encoded.truncated, file or "sentences")
-        notes += _only_before(encoder, len(found), encoded.first, template)
+        notes += _only_before(encoder, len(vectors), encoded.first, template)
         for line in notes:
             note(line, reported=True)
         about = {"path": file} if file is not None else {}
         inputs = {
-            "model": {"path": encoder.name, **found.about},
-            "sentences": {**about, "lines": read.lines, "contexts": len(found)},
+            "model": {"path": encoder.name, **vectors.about},
+            "sentences": {**about, "lines": read.lines, "contexts": len(vectors)},
             **opened.about(),
         }
     try:
-        rows_of = [measured(one, queries, how_tested, chosen) for one in several]
+        rows_of = [
+            measured(representations, queries, how_tested, chosen) for representations in several
+        ]
     except KeyboardInterrupt:
         if output is None:
             raise
@@ -259,14 +261,14 @@ def ceat(
             f"the words' vectors are saved; resume with: wordbias ceat {output}"
         ) from None
     rows = [row for of_one in rows_of for row in of_one]
-    asked = [*map(swapped, queries)] if swap_roles else queries
+    tested = [*map(swapped, queries)] if swap_roles else queries
     return Report(
         inputs=inputs,
         rows=rows,
-        tables=[table for of_one in rows_of for table in _tables(of_one, asked)],
+        tables=[table for of_one in rows_of for table in _tables(of_one, tested)],
         closing=[
             *_words_lines(rows),
-            *said,
+            *remarks,
             _CONVENTION,
             *([] if output is None else [f"Written: {output}"]),
         ],
@@ -296,8 +298,8 @@ def _behind(
 ) -> Representations:
     """Return the words' vectors while a setting of an adapter is removed."""
     with removal.on(encoder):
-        found = encode_contexts(encoder, sentences, how).representations
-    return replace(found, name=f"{found.name} {removal.setting}")
+        vectors = encode_contexts(encoder, sentences, how).representations
+    return replace(vectors, name=f"{vectors.name} {removal.setting}")
 
 
 def _find(
@@ -310,7 +312,9 @@ def _find(
     seed: int,
 ) -> Sentences:
     """Find the sentences of all words, enough of them for one query at least."""
-    words = [word for q in queries for _, some in (*q.targets, *q.attributes) for word in some]
+    words = [
+        word for q in queries for _, word_set in (*q.targets, *q.attributes) for word in word_set
+    ]
     if silent := next((word for word in words if not can_be_found(word)), None):
         raise WordbiasError(
             f"{query or 'query'}: the word {silent!r} has no letter and no digit, and is found in "
@@ -320,14 +324,14 @@ def _find(
     name = file or "sentences"
     texts = read_sentences(sentences if file is None else located(file), column)
     count = PER_WORD if per_word is None else per_word
-    found = find_sentences(texts, words, per_word=count, seed=seed, what=name)
-    check_words(queries, found.contexts, name, min_sentences)
-    return found
+    occurrences = find_sentences(texts, words, per_word=count, seed=seed, what=name)
+    check_words(queries, occurrences.contexts, name, min_sentences)
+    return occurrences
 
 
 def _left_out(sentences: Sentences, lost: int, truncated: int, name: str) -> list[str]:
     """Return notes on words without sentences, and on sentences that were cut."""
-    absent = sum(not found for found in sentences.contexts.values())
+    absent = sum(not contexts for contexts in sentences.contexts.values())
     notes = []
     if absent:
         notes.append(f"{name}: no sentence has {absent} of {len(sentences.contexts)} words")
@@ -404,13 +408,13 @@ def _one_layer(rows: Sequence[Row]) -> str:
 
 def _reasons(rows: Sequence[Row]) -> str:
     """Return each reason once, with its query and layers."""
-    found: dict[str, dict[str, list[str]]] = {}
+    by_reason: dict[str, dict[str, list[str]]] = {}
     for row in rows:
         if reason := _reason(row):
-            places = found.setdefault(reason, {}).setdefault(row.details["set"], [])
+            places = by_reason.setdefault(reason, {}).setdefault(row.details["set"], [])
             places.append(str(row.details["layer"]))
     lines = []
-    for reason, of_reason in found.items():
+    for reason, of_reason in by_reason.items():
         where = "; ".join(
             f"{name}, layer{'s' * (len(layers) > 1)} {', '.join(layers)}"
             for name, layers in of_reason.items()
@@ -453,20 +457,20 @@ def _words_lines(rows: Sequence[Row]) -> list[str]:
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row.details["set"], row)
-    found = {name: _few_words(row.details) for name, row in first.items()}
-    return [f"{name}: {few}." for name, few in found.items() if few]
+    few_by_set = {name: _few_words(row.details) for name, row in first.items()}
+    return [f"{name}: {few}." for name, few in few_by_set.items() if few]
 
 
 def _few_words(about: Mapping[str, Any]) -> str:
-    counts, kept = about.get("sentences", {}), _of_used(about)
-    left_out = {word: count for word, count in counts.items() if word not in kept}
+    counts, used_counts = about.get("sentences", {}), _of_used(about)
+    left_out = {word: count for word, count in counts.items() if word not in used_counts}
     missing = [word for words in about.get("missing", {}).values() for word in words]
     none = [word for word in missing if word not in left_out]
-    few = {word: count for word, count in kept.items() if count < FEW}
+    few = {word: count for word, count in used_counts.items() if count < FEW}
     parts = [f"no sentence has {listed(none)}"] * bool(none)
     parts += [f"left out, with too few sentences: {_counted(left_out)}"] * bool(left_out)
     parts += [f"fewer than {FEW} sentences have {_counted(few)}"] * bool(few)
-    if single := sum(count == 1 for count in kept.values()):
+    if single := sum(count == 1 for count in used_counts.values()):
         noun = "word has" if single == 1 else "words have"
         narrow = "" if about.get("low") is None else ": the interval is too narrow"
         parts.append(f"{single} {noun} only one sentence, whose spread is unknown{narrow}")

@@ -77,14 +77,14 @@ def changes(
     >>> report["same"][0].details["paired"]
     'words'
     """
-    found = [_rows_of("old", old), _rows_of("new", new)]
-    across = one_subject_each(*found)
-    before, after = keyed(*found, across=across)
+    sides = [_rows_of("old", old), _rows_of("new", new)]
+    across = one_subject_each(*sides)
+    before, after = keyed(*sides, across=across)
     matched = {key: (before[key], as_measured(after[key])) for key in after if key in before}
     if not matched:
         raise WordbiasError(
-            f"changes: the results have no value in common: {_subjects(found[0])} and "
-            f"{_subjects(found[1])}; give two results of one command, of the same inputs or of one "
+            f"changes: the results have no value in common: {_subjects(sides[0])} and "
+            f"{_subjects(sides[1])}; give two results of one command, of the same inputs or of one "
             "input each"
         )
     pairs = with_changes(matched)
@@ -98,14 +98,14 @@ def changes(
             "interval is that of two independent values"
         )
     inputs = {
-        name: {"path": os.fspath(one)}
-        for name, one in (("old", old), ("new", new))
-        if not isinstance(one, Report)
+        name: {"path": os.fspath(source)}
+        for name, source in (("old", old), ("new", new))
+        if not isinstance(source, Report)
     }
     return Report(
         inputs=inputs,
         rows=rows,
-        tables=[_table(pairs, _title(*found) if across else "Changes")],
+        tables=[_table(pairs, _title(*sides) if across else "Changes")],
         notes=notes,
         picture=lambda _, ax: forest_plot(Report("changes", rows=_both(pairs)), ax),
     )
@@ -120,8 +120,8 @@ def _both(pairs: Sequence[Pair]) -> list[Row]:
     ]
 
 
-def _rows_of(name: str, one: str | os.PathLike[str] | Report) -> Sequence[Row]:
-    return one.rows if isinstance(one, Report) else read_rows(Path(path_named(name, one)))
+def _rows_of(name: str, source: str | os.PathLike[str] | Report) -> Sequence[Row]:
+    return source.rows if isinstance(source, Report) else read_rows(Path(path_named(name, source)))
 
 
 def _subjects(rows: Iterable[Row]) -> str:
@@ -147,31 +147,31 @@ def _table(pairs: Sequence[Pair], title: str) -> Table:
     columns += values(
         ("change, 95 %", cells.change), ("", verdict), ("paired", cells.detail("paired"))
     )
-    some = any("paired" in row.details for row in rows)
-    note = "paired: what both results have drawn again" if some else ""
+    has_paired = any("paired" in row.details for row in rows)
+    note = "paired: what both results have drawn again" if has_paired else ""
     return pivot(title, rows, lambda row: names[id(row)], columns, note)
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
     """Return a name for each row: its measure, its set, and what tells it from others of these."""
-    found = [flat(row.to_dict()) for row in rows]
+    flat_rows = [flat(row.to_dict()) for row in rows]
     names: list[tuple[str, ...]] = [
         (short_title(row.measure), text_of(row.details.get("set"))) for row in rows
     ]
     texts = dict.fromkeys(key for row in rows for key, _ in texts_of(row))
     for keys in ([key for key in KEYS if key not in ("measure", "set")], [*texts]):
         alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-        for name, own in zip(names, found, strict=True):
+        for name, own in zip(names, flat_rows, strict=True):
             alike.setdefault(name, []).append(own)
         names = [
             (*name, *(_named(key, own.get(key)) for key in keys if _differ(alike[name], key)))
-            for name, own in zip(names, found, strict=True)
+            for name, own in zip(names, flat_rows, strict=True)
         ]
     return [", ".join(filter(None, name)) for name in names]
 
 
-def _named(key: str, found: Any) -> str:
-    return f"{key} {found}" if key in _NUMBERED and found is not None else text_of(found)
+def _named(key: str, detail: Any) -> str:
+    return f"{key} {detail}" if key in _NUMBERED and detail is not None else text_of(detail)
 
 
 def _differ(rows: Iterable[Mapping[str, Any]], key: str) -> bool:

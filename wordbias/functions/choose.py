@@ -137,14 +137,14 @@ def choose(
     how = current_config()
     embedding, methods = _embedding_and_methods(embedding, methods)
     chains = parse_columns(GRID if methods is None else methods)
-    every = [one for chain in chains.values() for one in chain]
+    every = [method for chain in chains.values() for method in chain]
     if not every:
         raise UsageError(f"methods: name at least one to try, some of {', '.join(METHODS)}")
     refuse_two_lists(every, groups)
     check_metric(by)
     if not 0 < keep <= 1:
         raise UsageError(f"--keep: expected a share above 0, 1 at most, got {keep:g}")
-    places = [located(one) for one in places_of(benchmarks)]
+    places = [located(place) for place in places_of(benchmarks)]
     tests = similarity_sets(find_sets(*places)) if places else []
     output, transform = path_of(output), path_of(save_transform)
     read = {"--groups": groups, "--sembias": sembias, "--vocab": vocab}
@@ -197,12 +197,12 @@ def _embedding_and_methods(
 
 def similarity_sets(sets: Sequence[SimilaritySet | AnalogySet]) -> list[SimilaritySet]:
     """Return the sets of similarity; note that others are left out."""
-    if others := [one.name for one in sets if isinstance(one, AnalogySet)]:
+    if others := [benchmark.name for benchmark in sets if isinstance(benchmark, AnalogySet)]:
         note(
             f"{', '.join(others)}: analogies are no cost here, as they take minutes for each "
             "method; wordbias quality answers them before and after"
         )
-    return [one for one in sets if isinstance(one, SimilaritySet)]
+    return [benchmark for benchmark in sets if isinstance(benchmark, SimilaritySet)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,10 +265,10 @@ def _tried_rows(choice: Choice) -> list[Row]:
     before = task.before[CHOOSE]
     first = {"stage": "before", "half": CHOOSE, **before.details}
     rows = [Row(task.embedding.name, task.metric, before.value, first)]
-    for one in choice.tried:
-        label = one.candidate
-        more = {"stage": label, "column": "method", "chosen": one is choice.best}
-        rows.append(replace(one.row, details={**one.row.details, **more}))
+    for trial in choice.tried:
+        label = trial.candidate
+        more = {"stage": label, "column": "method", "chosen": trial is choice.best}
+        rows.append(replace(trial.row, details={**trial.row.details, **more}))
     return rows
 
 
@@ -276,10 +276,14 @@ def _heading(choice: Choice, reported: Sequence[Row]) -> list[str]:
     """Say which method was chosen among which, and what it does on the other half."""
     before, after = reported[:2]
     title, keep = short_title(choice.task.metric), percent(choice.keep)
-    kept = after.details["kept"]
+    kept_share = after.details["kept"]
     no_proof = after.value is not None and not Tried(choice.best.candidate, after).improves
     verdict = "; this interval includes 0, so the improvement is not proved" if no_proof else ""
-    missed = f", less than the {keep} asked for" if kept is not None and kept < choice.keep else ""
+    missed = (
+        f", less than the {keep} asked for"
+        if kept_share is not None and kept_share < choice.keep
+        else ""
+    )
     shares = ", ".join(f"{share:.1%} of {name}" for name, share in after.details["costs"].items())
     return [
         f"{choice.best.candidate}: {how_many(len(choice.tried), 'method')} tried on one half of "
@@ -294,9 +298,11 @@ def _tried_table(choice: Choice) -> Table:
     task, tried = choice.task, choice.tried
     rows = [
         replace(
-            one.row, subject=one.candidate, details={**one.row.details, _CHOSEN: one is choice.best}
+            trial.row,
+            subject=trial.candidate,
+            details={**trial.row.details, _CHOSEN: trial is choice.best},
         )
-        for one in sorted(tried, key=lambda one: _order(task, one))
+        for trial in sorted(tried, key=lambda trial: _order(task, trial))
     ]
     costs = list(dict.fromkeys(name for row in rows for name in row.details.get("costs", ())))
     reasons = [f"{row.subject}: {row.details['reason']}" for row in rows if "reason" in row.details]
@@ -310,8 +316,8 @@ def _tried_table(choice: Choice) -> Table:
     return pivot("Tried on one half of the words", rows, "subject", columns, note)
 
 
-def _order(task: Task, one: Tried) -> float:
-    value = one.row.value
+def _order(task: Task, trial: Tried) -> float:
+    value = trial.row.value
     return float("inf") if value is None else badness(value, task.better, 0.0)
 
 
@@ -330,5 +336,5 @@ def _titled(row: Row) -> str:
 
 
 def _share(name: str, row: Row) -> str:
-    kept = row.details.get("costs", {}).get(name)
-    return "–" if kept is None else f"{kept:.1%}"
+    kept_share = row.details.get("costs", {}).get(name)
+    return "–" if kept_share is None else f"{kept_share:.1%}"

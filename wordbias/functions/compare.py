@@ -49,7 +49,7 @@ from wordbias.workers import Workers
 _DETAILED = 10  # pairs of which the intervals are shown
 _NAMED = 8  # measures; more have numbers in place of names
 _MIDB = BY_KEY["midb"]
-_BY_LENGTH = {one.name for one in _MIDB.measures if one.by_length}
+_BY_LENGTH = {measure.name for measure in _MIDB.measures if measure.by_length}
 _AFTER_MEASURE = re.compile(r"[\[ ]")
 Inputs = Mapping[str, Mapping[str, Any]]
 
@@ -147,20 +147,24 @@ def compare(
     notes: list[str] = []
     if not only:
         table, notes = _comparable(table, axes, constant=not measure)
-    found = correlations(table, correlation)
-    pair = found.strongest(*axes)
+    coefficients = correlations(table, correlation)
+    pair = coefficients.strongest(*axes)
     if axes and (pair.y if x is None else pair.x) != axes[0]:
         pair = pair._replace(x=pair.y, y=pair.x)
     related = [
         correlation_row(
-            one, (table.column(one.x), table.column(one.y)), table.subjects, correlation, seed
+            coefficient,
+            (table.column(coefficient.x), table.column(coefficient.y)),
+            table.subjects,
+            correlation,
+            seed,
         )
-        for one in found.pairs
+        for coefficient in coefficients.pairs
     ]
     return Report(
         inputs=inputs,
         rows=[*measured, *related],
-        tables=_tables(found, table, related, axes),
+        tables=_tables(coefficients, table, related, axes),
         heading=[
             f"{correlation.capitalize()} correlation between "
             f"{how_many(len(table.measures), 'measure')} over {len(table.subjects)} embeddings."
@@ -168,7 +172,7 @@ def compare(
         closing=[_about_pair(pair, related, axes)],
         seed=seed,
         notes=notes,
-        picture=partial(plot_comparison, table, found, pair),
+        picture=partial(plot_comparison, table, coefficients, pair),
     )
 
 
@@ -190,7 +194,7 @@ def _measured(
     seed: int,
 ) -> tuple[list[Row], Inputs]:
     """Take the classic measures of embeddings, as `wordbias.measure` does."""
-    subjects = distinctly_named([open_subject(one, read_options) for one in embeddings])
+    subjects = distinctly_named([open_subject(embedding, read_options) for embedding in embeddings])
     before = None if original is None else open_subject(original, read_options)
     panels = make_panels(
         [subject.embedding for subject in subjects],
@@ -207,11 +211,11 @@ def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:
     """Read results, and take reports as they are."""
     sources: list[Source] = []
     inputs: dict[str, Mapping[str, Any]] = {}
-    for i, one in enumerate(rows, 1):
-        if (report := report_of(one)) is not None:
+    for i, report_like in enumerate(rows, 1):
+        if (report := report_of(report_like)) is not None:
             source = source_of(report.to_dict(), f"report {i}")
             inputs[source.path] = {"format": source.kind, "command": report.command}
-        elif (path := path_of(one)) is not None:
+        elif (path := path_of(report_like)) is not None:
             source = read_source(Path(path))
             inputs[source.path] = {
                 "path": source.path,
@@ -220,8 +224,8 @@ def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:
             }
         else:
             raise WordbiasError(
-                f"compare: expected reports and files of results, got {type(one).__name__}; "
-                "embeddings are for --measure"
+                f"compare: expected reports and files of results, got {type(report_like).__name__}"
+                "; embeddings are for --measure"
             )
         sources.append(source)
     return sources, inputs
@@ -238,7 +242,7 @@ def _comparable(
         same = {name: text for name, text in constants(table).items() if name not in axes}
         left_out |= same.keys()
         notes += [
-            f"{one}: left out, as nothing correlates with a constant" for one in same.values()
+            f"{text}: left out, as nothing correlates with a constant" for text in same.values()
         ]
     measures = {name: _AFTER_MEASURE.split(name)[0] for name in table.measures}
     raw = [name for name, of in measures.items() if of in _BY_LENGTH and name not in axes]
@@ -273,7 +277,11 @@ def _about_pair(pair: Correlation, rows: Sequence[Row], axes: Sequence[str]) -> 
     names = {pair.x, pair.y}
     row = next(row for row in rows if {row.details["x"], row.details["y"]} == names)
     symbol = SYMBOLS[row.details["method"]]
-    among = [one for one in rows if {*axes} <= {one.details["x"], one.details["y"]}]
+    among = [
+        candidate
+        for candidate in rows
+        if {*axes} <= {candidate.details["x"], candidate.details["y"]}
+    ]
     what = "Chosen pair" if len(axes) == 2 else " with ".join([f"Largest |{symbol}|", *axes])
     pairs = how_many(len(rows if len(axes) == 2 else among), "pair")
     p = "p < 0.001" if pair.p is not None and pair.p < 0.001 else f"p = {number(pair.p, 3)}"
@@ -285,30 +293,30 @@ def _about_pair(pair: Correlation, rows: Sequence[Row], axes: Sequence[str]) -> 
 
 
 def _tables(
-    found: Correlations, table: Comparison, related: Sequence[Row], axes: Sequence[str]
+    coefficients: Correlations, table: Comparison, related: Sequence[Row], axes: Sequence[str]
 ) -> list[Table]:
     """Return the triangle and the largest correlations, with numbers for many names."""
-    names = found.measures
+    names = coefficients.measures
     if len(names) <= _NAMED:
         heads = {name: name for name in names}
-        return [_matrix(found, heads), *_robustness_tables(related, axes, heads)]
+        return [_matrix(coefficients, heads), *_robustness_tables(related, axes, heads)]
     heads = {name: str(i) for i, name in enumerate(names, 1)}
     legend = [[heads[name], name, str(n)] for name, n in zip(names, table.counts(), strict=True)]
     return [
         Table("Measures", ["", "measure", "embeddings"], legend),
-        _matrix(found, heads),
+        _matrix(coefficients, heads),
         *_robustness_tables(related, axes, heads),
     ]
 
 
-def _matrix(found: Correlations, heads: Mapping[str, str]) -> Table:
+def _matrix(coefficients: Correlations, heads: Mapping[str, str]) -> Table:
     """Arrange the upper triangle; `heads` stand for the names of the measures."""
-    r = dict(zip(combinations(found.measures, 2), found.pairs, strict=True))
-    undefined = [pair for pair in found.pairs if pair.r is None]
+    r = dict(zip(combinations(coefficients.measures, 2), coefficients.pairs, strict=True))
+    undefined = [pair for pair in coefficients.pairs if pair.r is None]
     note = f"– is undefined ({how_many(len(undefined), 'pair')})." if undefined else ""
     columns = ["", *heads.values()]
     return Table(
-        f"{SYMBOLS[found.method]} over the embeddings that have both",
+        f"{SYMBOLS[coefficients.method]} over the embeddings that have both",
         columns,
         [[head, *(_cell(r.get((x, y)), x == y) for y in heads)] for x, head in heads.items()],
         note,
@@ -340,7 +348,7 @@ def _robustness_tables(
 def _intervals_table(rows: Sequence[Row], heads: Mapping[str, str], pairs: int) -> Table:
     """Tabulate both intervals of each pair, and the other coefficient."""
     method = str(rows[0].details["method"])
-    (other,) = (one for one in METHODS if one != method)
+    (other,) = (coefficient for coefficient in METHODS if coefficient != method)
     symbol = SYMBOLS[method]
     largest = f" The {len(rows)} largest of {pairs} pairs." if len(rows) < pairs else ""
     title = f"{symbol} with 95 % intervals, and {SYMBOLS[other]}"

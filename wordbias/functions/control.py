@@ -97,15 +97,15 @@ def control(
             raise WordbiasError(f"{read.path}: has no triple of two sentences{chosen}")
     else:
         raise WordbiasError(f"{read.path}: expected StereoSet (JSON), or a control of it (CSV)")
-    checks = {one.id: dict(problems(one, lists)) for one in triples}
+    checks = {triple.id: dict(problems(triple, lists)) for triple in triples}
     reasons = Counter(
         reason
         for by_label in checks.values()
         for reason in dict.fromkeys(
-            text.partition(":")[0] for found in by_label.values() for text in found
+            text.partition(":")[0] for texts in by_label.values() for text in texts
         )
     )
-    swapped = sum(one.is_swapped for one in triples)
+    swapped = sum(triple.is_swapped for triple in triples)
     flagged = sum(any(by_label.values()) for by_label in checks.values())
     about = {"groups": [*lists.groups]}
     counts = {"triples": len(triples), "swapped": swapped, "to look at": flagged}
@@ -126,11 +126,11 @@ def control(
 
 def _kinds(where: Mapping[str, str | Sequence[str]] | None) -> list[str]:
     """Return the kinds of bias of the triples to keep; empty for all."""
-    found: list[str] = []
+    kinds: list[str] = []
     for column, wanted in (where or {}).items():
         if column != _KIND:
             raise UsageError(
                 f"--where: {column}: StereoSet is chosen by {_KIND}, such as {_KIND}=race"
             )
-        found += [wanted] if isinstance(wanted, str) else wanted
-    return found
+        kinds += [wanted] if isinstance(wanted, str) else wanted
+    return kinds

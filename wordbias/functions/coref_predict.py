@@ -33,15 +33,15 @@ def read_all(option: str, given: DocumentsLike) -> Corpus:
         raise WordbiasError(f"{option}: no documents; give a file, or documents")
     documents: list[Document] = []
     notes: list[str] = []
-    for one in several:
-        if isinstance(one, Document):
-            documents.append(one)
+    for source in several:
+        if isinstance(source, Document):
+            documents.append(source)
         else:
-            place = located(os.fspath(one))
+            place = located(os.fspath(source))
             bad = BadRows(place, current_config().skip_bad)
             documents += read_documents(place, bad)
             notes += left_out(bad)
-    paths = [os.fspath(one) for one in several if not isinstance(one, Document)]
+    paths = [os.fspath(path) for path in several if not isinstance(path, Document)]
     return Corpus(", ".join(paths) or option.lstrip("-"), documents, notes)
 
 
@@ -117,8 +117,8 @@ def coref_predict(
 
     opened = open_adapter(adapter, setting or (), force=force)
     target = path_of(output)
-    for one in [documents] if isinstance(documents, (str, os.PathLike)) else documents:
-        check_outputs({"-o": target}, {"DOCUMENTS": path_of(one)})
+    for source in [documents] if isinstance(documents, (str, os.PathLike)) else documents:
+        check_outputs({"-o": target}, {"DOCUMENTS": path_of(source)})
     if target is not None:
         write = _writer(target)
     read = read_all("DOCUMENTS", documents)
@@ -128,15 +128,15 @@ def coref_predict(
             encoder = resolver.encoder.model
             opened.check(encoder)
             stack.enter_context(opened.adapter.on(encoder, opened.settings[0], force=True))
-        found = resolver.predict(read.documents)
+        predicted = resolver.predict(read.documents)
     closing = []
     if target is not None:
         with replacing(target) as raw, compressing(raw, target) as out:
-            out.writelines(line.encode() for line in write(found))
+            out.writelines(line.encode() for line in write(predicted))
         closing = [f"Written: {target}."]
     removed = f" with {opened.settings[0]} removed" if opened.adapter is not None else ""
-    about = facts(found)
-    clusters = sum(len(one.clusters) for one in found)
+    about = facts(predicted)
+    clusters = sum(len(document.clusters) for document in predicted)
     columns = ("documents", "tokens", "mentions")
     cells = [[*(f"{about[key]:,}" for key in columns), f"{clusters:,}"]]
     report = Report(
@@ -149,7 +149,7 @@ def coref_predict(
         closing=closing,
         notes=read.notes,
     )
-    return Clustered(found, report)
+    return Clustered(predicted, report)
 
 
 def _writer(target: str) -> Callable[[Iterable[Document]], Iterator[str]]:

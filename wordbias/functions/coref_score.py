@@ -134,7 +134,7 @@ def coref_score(
         notes += left_out(bad)
         about["clusters"] = {"path": bad.name}
     if sentences is not None:
-        lines = json_lines(replace(one, clusters=()) for one in opened.documents)
+        lines = json_lines(replace(document, clusters=()) for document in opened.documents)
         with replacing(sentences) as file, compressing(file, os.fspath(sentences)) as stream:
             stream.write("".join(lines).encode())
         closing.append(f"Written: {sentences}; let a coreference system add its clusters.")
@@ -155,7 +155,7 @@ def coref_score(
 def _opened(place: str, password: str | None, bad: BadRows) -> Data:
     """Read what a path holds, which its names or its first line tell."""
     path = Path(place)
-    names = {one.name for one in path.iterdir()} if path.is_dir() else {path.name}
+    names = {child.name for child in path.iterdir()} if path.is_dir() else {path.name}
     if SENTENCES in names:
         return pronouns.winogender_sentences(load_winogender(place))
     if path.is_file() and zipfile.is_zipfile(path):
@@ -182,9 +182,9 @@ def _opened(place: str, password: str | None, bad: BadRows) -> Data:
 
 def _documents(name: str, given: Sequence[Document]) -> Sequence[Document]:
     """Return documents in memory, if they are some."""
-    for i, one in enumerate(given):
-        if not isinstance(one, Document):
-            raise WordbiasError(f"{name}: expected documents, found {one!r:.40} at {i}")
+    for i, document in enumerate(given):
+        if not isinstance(document, Document):
+            raise WordbiasError(f"{name}: expected documents, found {document!r:.40} at {i}")
     return given
 
 
@@ -219,11 +219,11 @@ def _rows(
             for row in pronouns.pronoun_rows(data, given, subject, draws=draws, seed=seed)
         ]
         return rows, [_PRONOUNS]
-    found = data.matched(Corpus(name, documents))
-    rows = score_rows(data.documents, found, name, draws=draws, seed=seed)
-    closing = [_singletons(data, found, name)]
-    if len(documents) > len(found):
-        beside = how_many(len(documents) - len(found), "document is", "documents are")
+    response = data.matched(Corpus(name, documents))
+    rows = score_rows(data.documents, response, name, draws=draws, seed=seed)
+    closing = [_singletons(data, response, name)]
+    if len(documents) > len(response):
+        beside = how_many(len(documents) - len(response), "document is", "documents are")
         closing.append(f"{name}: {beside} not of {data.path}, and not scored.")
     return rows, closing
 
@@ -232,7 +232,7 @@ def _gap_rows(
     data: gap.Gap, answers: Sequence[gap.Answer], name: str, draws: int, seed: int
 ) -> list[Row]:
     """Score answers, and those that the nearer name is meant."""
-    guesses = [one.nearest for one in data.texts]
+    guesses = [text.nearest for text in data.texts]
     return [
         row
         for subject, given in ((name, answers), (NEAREST, guesses))
@@ -263,13 +263,13 @@ _LEANS = (
 )
 
 
-def _singletons(data: Corpus, found: Sequence[Document], name: str) -> str:
+def _singletons(data: Corpus, response: Sequence[Document], name: str) -> str:
     """Say how many clusters have one mention, which count in all metrics but MUC."""
     parts = [
         f"{single:,} of {every:,} clusters of {path}"
         for path, (single, every) in (
             (data.path, singletons(data.documents)),
-            (name, singletons(found)),
+            (name, singletons(response)),
         )
     ]
     return (
@@ -302,18 +302,18 @@ def _contents(data: Data) -> Table:
     note = "Score a system with --clusters; write its input with --sentences."
     if isinstance(data, Corpus):
         single, every = singletons(data.documents)
-        mentions = sum(len(cluster) for one in data.documents for cluster in one.clusters)
+        mentions = sum(len(cluster) for document in data.documents for cluster in document.clusters)
         numbers = (len(data.documents), _tokens(data.documents), mentions, every, single)
         heads = ["documents", "tokens", "mentions", "clusters", "of one mention"]
         return Table("Documents", heads, [[f"{n:,}" for n in numbers]], note)
     if isinstance(data, gap.Gap):
-        texts = Counter((one.feminine, sum(one.gold)) for one in data.texts)
+        texts = Counter((text.feminine, sum(text.gold)) for text in data.texts)
         lines = [
             [gap.FEMININE if side else gap.MASCULINE] + [f"{texts[side, n]:,}" for n in (1, 0)]
             for side in (True, False)
         ]
         return Table("Texts", ["pronoun", "of a name", "of none"], lines, note)
-    sentences = Counter((one.case, one.pronouns) for one in data.sentences)
+    sentences = Counter((sentence.case, sentence.pronouns) for sentence in data.sentences)
     cases = list(dict.fromkeys(case for case, _ in sentences))
     sets = list(dict.fromkeys(name for _, name in sentences))
     lines = [[case, *(f"{sentences[case, name]:,}" for name in sets)] for case in cases]
@@ -321,7 +321,7 @@ def _contents(data: Data) -> Table:
 
 
 def _tokens(documents: Sequence[Document]) -> int:
-    return sum(len(one.tokens) for one in documents)
+    return sum(len(document.tokens) for document in documents)
 
 
 def _tables(data: Data, rows: Sequence[Row]) -> list[Table]:

@@ -199,14 +199,14 @@ def coref_study(
     chosen = with_null(strategies, order, is_removal)
     chosen = with_random_changes(chosen) if random_changes else chosen
     given: dict[str, DocumentsLike] = {"train": train, "dev": dev, "test": test}
-    read = {name: read_all(f"--{name}", one) for name, one in given.items()}
-    for one in read.values():
-        check_clusters(one.documents, one.path)
+    read = {name: read_all(f"--{name}", docs) for name, docs in given.items()}
+    for split in read.values():
+        check_clusters(split.documents, split.path)
     place = located(os.fspath(winobias))
     of_pairs = load_winobias(place)
-    inputs: dict[str, dict[str, Any]] = {name: one.facts() for name, one in read.items()}
+    inputs: dict[str, dict[str, Any]] = {name: corpus.facts() for name, corpus in read.items()}
     inputs["winobias"] = {"path": place, "sentences": len(of_pairs)}
-    if spacy is not None and not any(ANONYMISE in one for one in chosen):
+    if spacy is not None and not any(ANONYMISE in strategy for strategy in chosen):
         raise WordbiasError("--spacy: finds names for anonymise; add it to --strategies")
     settings: dict[str, Any] = {}
     if spacy is not None:
@@ -221,16 +221,16 @@ def coref_study(
         inputs["sentences"] = {"path": where}
     half = is_half(how.precision)
     recipe = Recipe(epochs, lr, task_lr, head_only=head_only, half=half)
-    again = Recipe(
+    retraining = Recipe(
         epochs if retrain_epochs is None else retrain_epochs,
         task_rate=task_lr,
         head_only=True,
         half=half,
     )
-    kept = (
+    workspace = (
         tempfile.TemporaryDirectory(prefix="wordbias-") if output is None else nullcontext(output)
     )
-    with kept as folder, in_folder(model) as encoder:
+    with workspace as folder, in_folder(model) as encoder:
         plan = Plan(
             read["train"].documents,
             read["dev"].documents,
@@ -241,7 +241,7 @@ def coref_study(
             chosen,
             tuple(order),
             recipe,
-            again,
+            retraining,
             Settings(segment_length=segment_length, hidden=hidden),
             baselines,
             draws=draws,
@@ -254,8 +254,8 @@ def coref_study(
     summary = Summary.of(rows, COREFERENCE, correct=holm)
     called = path_of(model) or type(model[0] if isinstance(model, tuple) else model).__name__
     documents = ", ".join(
-        f"{one.path} ({name}, {how_many(len(one.documents), 'document')})"
-        for name, one in read.items()
+        f"{corpus.path} ({name}, {how_many(len(corpus.documents), 'document')})"
+        for name, corpus in read.items()
     )
     return Report(
         inputs=inputs,
@@ -264,7 +264,7 @@ def coref_study(
         heading=[f"Coreference experiment on {documents}; WinoBias in {place}. Encoder: {called}."],
         closing=closing(summary),
         seed=order[0],
-        notes=[note for one in read.values() for note in one.notes],
+        notes=[note for corpus in read.values() for note in corpus.notes],
         picture=partial(plot_compression_fairness, task=COREFERENCE),
     )
 

@@ -132,13 +132,13 @@ def coref_train(
         for name, given in (("train", train), ("dev", dev), ("test", test))
         if given is not None
     }
-    for one in read.values():
-        check_clusters(one.documents, one.path)
+    for split in read.values():
+        check_clusters(split.documents, split.path)
     before = is_finished(folder)
     half = is_half(current_config().precision)
     recipe = Recipe(epochs, lr, task_lr, head_only=head_only, half=half, seed=seed)
     settings = Settings(segment_length=segment_length, hidden=hidden)
-    trained, found = train_coreference(
+    trained, resolver = train_coreference(
         model,
         read["train"].documents,
         read["dev"].documents,
@@ -148,25 +148,25 @@ def coref_train(
         device=current_config().device,
     )
     scored = {}
-    for name, one in read.items():
+    for name, split in read.items():
         if name != "train":
-            response = found.predict(one.documents, name)
-            rows = score_rows(_gold(one), response, Path(folder).name, draws=draws, seed=seed)
+            response = resolver.predict(split.documents, name)
+            rows = score_rows(_gold(split), response, Path(folder).name, draws=draws, seed=seed)
             about = {"set": name, "round": trained.epoch, "rounds": len(trained.epochs)}
             scored[name] = [replace(row, details={**row.details, **about}) for row in rows]
-    inputs = {name: one.facts() for name, one in read.items()}
+    inputs = {name: corpus.facts() for name, corpus in read.items()}
     sizes = ", ".join(
         f"{key} {value}" for key, value in (settings.to_dict() | recipe.to_dict()).items()
     )
-    parameters = sum(one.numel() for one in found.ranker.head().values())
+    parameters = sum(tensor.numel() for tensor in resolver.ranker.head().values())
     heading = (
-        f"{found.encoder.name} with a head of {parameters:,} parameters, trained on "
+        f"{resolver.encoder.name} with a head of {parameters:,} parameters, trained on "
         f"{_described(inputs['train'])}; dev: {_described(inputs['dev'])}. Settings: {sizes}."
     )
     return Written(
         folder,
         Report(
-            inputs={"model": {"path": found.encoder.name}, **inputs},
+            inputs={"model": {"path": resolver.encoder.name}, **inputs},
             rows=[row for rows in scored.values() for row in rows],
             tables=[
                 *(score_table(rows, name) for name, rows in scored.items()),
@@ -179,7 +179,7 @@ def coref_train(
                 else f"Written: {folder}. To find clusters: wordbias coref-predict {folder} FILE"
             ],
             seed=seed,
-            notes=[note for one in read.values() for note in one.notes],
+            notes=[note for corpus in read.values() for note in corpus.notes],
         ),
     )
 
@@ -194,13 +194,16 @@ def _described(corpus: Any) -> str:
 
 def _gold(read: Corpus) -> list[Document]:
     """Leave out singletons, which the model does not predict."""
-    return [replace(one, clusters=without_singletons(one.clusters)) for one in read.documents]
+    return [
+        replace(document, clusters=without_singletons(document.clusters))
+        for document in read.documents
+    ]
 
 
 def _epochs_table(trained: Trained) -> Table:
     lines = [
-        [str(one["epoch"]), f"{one['loss']:.1f}", f"{100 * one['f1']:.2f}"]
-        for one in trained.epochs
+        [str(epoch["epoch"]), f"{epoch['loss']:.1f}", f"{100 * epoch['f1']:.2f}"]
+        for epoch in trained.epochs
     ]
     heads = ["epoch", "loss of a document", "CoNLL F1 on dev, percent"]
     note = f"Best on dev is epoch {trained.epoch}, so that its scores on dev are too high."

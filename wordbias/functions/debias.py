@@ -148,7 +148,7 @@ def debias(
     """
     how = current_config()
     chain = _chain(methods)
-    refuse_no_projection([one.name for one in chain] if null else ())
+    refuse_no_projection([method.name for method in chain] if null else ())
     refuse_two_lists(chain, groups)
     families = STANDARD if only is None else names_of(only)
     if not families:
@@ -198,9 +198,9 @@ def debias(
             measured = measures_beside_null(measured, panels[1], removals, families)
             tables = [null_table(measured)]
         part = before.subset([*words, *sorted(listed_words(two))])
-        found = effect_beside_null(part, fitted, words, two, removals, seed=seed)
-        beside = found.rows
-        tables += [effect_table(found, two), null_table(beside, two)]
+        null_effect = effect_beside_null(part, fitted, words, two, removals, seed=seed)
+        beside = null_effect.rows
+        tables += [effect_table(null_effect, two), null_table(beside, two)]
     if seed_lists is not None:
         measured = with_lists(measured, panels, families, seed_lists)
     report = write_debiased(subject, fitted, done, attribute, transform, seed, groups is None)
@@ -336,7 +336,7 @@ def _chain(methods: MethodsLike | None) -> list[Configured]:
 
 def refuse_two_lists(chains: Iterable[Configured], groups: GroupsLike | None) -> None:
     """Refuse sets of multi-hard beside groups."""
-    if groups is not None and any("sets" in one.settings for one in chains):
+    if groups is not None and any("sets" in method.settings for method in chains):
         raise UsageError("multi-hard takes sets=FILE or the pairs of --groups, not both")
 
 
@@ -398,9 +398,9 @@ def _found_table(title: str, keys: Sequence[str], rows: Sequence[Row]) -> Table:
     alike = {
         key for key in keys if len(rows) > 1 and all(r.details[key] == first[key] for r in rows)
     }
-    shown = ((_label(key), cells.detail(key)) for key in keys if key not in alike)
+    columns = ((_label(key), cells.detail(key)) for key in keys if key not in alike)
     note = ", ".join(f"{_label(key)} {cells.written(first[key])}" for key in keys if key in alike)
-    return pivot(title, rows, "measure", values("value", *shown), note)
+    return pivot(title, rows, "measure", values("value", *columns), note)
 
 
 def _label(key: str) -> str:

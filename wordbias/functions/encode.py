@@ -200,18 +200,21 @@ def encode(
     given = load_texts(texts, choice)
     source = {} if file is None else {"path": file}
     if (answering := output_encoder(model, how.device)) is not None:
-        found, of_model, facts, seconds = encode_output(answering, given, output)
+        representations, of_model, facts, seconds = encode_output(answering, given, output)
         for line in left_out_notes(given):
             note(line)
         return replace(
-            found, report=_report(answering.name, of_model, source | facts, seconds, output)
+            representations,
+            report=_report(answering.name, of_model, source | facts, seconds, output),
         )
     if (folder := static_folder(model)) is not None:
-        found, of_model, facts, seconds = encode_static(
+        representations, of_model, facts, seconds = encode_static(
             folder, given, output, max_length, how.skip_bad
         )
         name = Path(os.path.abspath(folder)).name
-        return replace(found, report=_report(name, of_model, source | facts, seconds, output))
+        return replace(
+            representations, report=_report(name, of_model, source | facts, seconds, output)
+        )
     encoder, removals = opened.load_encoder(
         cast("ModelLike", model),
         device=how.device,
@@ -243,13 +246,15 @@ def encode(
             start = time.perf_counter()
             vectors = job.vectors(batch_tokens)
             encoded, before, seconds = len(job.order), 0, time.perf_counter() - start
-            found = Representations(vectors, chosen, given.columns, about, Path(encoder.name).name)
+            representations = Representations(
+                vectors, chosen, given.columns, about, Path(encoder.name).name
+            )
             if output is not None:
-                found.save(output)
+                representations.save(output)
         else:
             done = encode_to(output, job, given.columns, about, batch_tokens=batch_tokens)
             encoded, before, seconds = done.encoded, done.before, done.seconds
-            found = load_representations(output)
+            representations = load_representations(output)
     report = _report(
         Path(encoder.name).name,
         {
@@ -265,7 +270,7 @@ def encode(
         removal,
         opened.about(),
     )
-    return replace(found, report=report)
+    return replace(representations, report=report)
 
 
 def _by_word(
@@ -425,8 +430,10 @@ def _table(row: Row, model: Mapping[str, Any], texts: Mapping[str, Any], seconds
     if model["modules"]:
         prompt = f", after the prompt {model['prompt']!r}" if model["prompt"] else ""
         followed = f"As its folder says: {' → '.join(model['modules'])}{prompt}. "
-    kept = ", ".join(f"{name} ({count})" for name, count in texts["columns"].items())
-    counts = f"{texts['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
+    kept_columns = ", ".join(f"{name} ({count})" for name, count in texts["columns"].items())
+    counts = (
+        f"{texts['distinct']:,} distinct texts; columns kept (values): {kept_columns or 'none'}."
+    )
     around = f"Each text in the template {model['template']!r}. " if "template" in model else ""
     note = f"{around}{followed}{counts}"
     return Table(f"Representations by {row.subject}", columns, [cells], note)

@@ -60,14 +60,14 @@ def static_folder(model: object) -> str | None:
 
 def output_encoder(model: EncoderLike, device: str | None) -> AnsweringEncoder | None:
     """Open an encoder that shows the vectors of texts alone; None for another model."""
-    found = open_output_encoder(model, device=device)
-    if found is not None:
+    encoder = open_output_encoder(model, device=device)
+    if encoder is not None:
         given = (*_OF_ENCODERS, "max_length")
-        named = [one for one in given if one != "device" or found.elsewhere]
-        refuse_given(named, f"is for models whose layers can be read; {found.where} is none")
-        for line in found.notes:
+        named = [option for option in given if option != "device" or encoder.elsewhere]
+        refuse_given(named, f"is for models whose layers can be read; {encoder.where} is none")
+        for line in encoder.notes:
             note(line)
-    return found
+    return encoder
 
 
 Encoded = tuple[Representations, dict[str, Any], dict[str, Any], float]
@@ -98,8 +98,8 @@ def encode_output(encoder: AnsweringEncoder, texts: Texts, output: str | None) -
         vectors = load_representations(output).vectors
     else:
         vectors = encoder.encode(texts.texts)[None]
-    found = Representations(vectors, (0,), texts.columns, about, encoder.name)
-    return _written(found, texts, output, {**encoder.about, **settings}, start)
+    representations = Representations(vectors, (0,), texts.columns, about, encoder.name)
+    return _written(representations, texts, output, {**encoder.about, **settings}, start)
 
 
 def encode_static(
@@ -133,13 +133,13 @@ def encode_static(
     }
     name = Path(os.path.abspath(folder)).name
     vectors = encoder.vectors([ids for ids in tokens if len(ids)])[None]
-    found = Representations(vectors, (0,), given.columns, about, name)
+    representations = Representations(vectors, (0,), given.columns, about, name)
     of_model = {"path": folder, "sha256": about["weights_sha256"], **settings}
-    return _written(found, given, output, of_model, start)
+    return _written(representations, given, output, of_model, start)
 
 
 def _written(
-    found: Representations,
+    representations: Representations,
     texts: Texts,
     output: str | None,
     of_model: Mapping[str, Any],
@@ -148,19 +148,19 @@ def _written(
     """Write vectors, unless the same file is there; return them with the facts."""
     as_rows = output is not None and is_row_suffix(output)
     done = output is not None and not as_rows and Path(output).exists()
-    about = found.about
+    about = representations.about
     if output is not None and as_rows:
-        save_representations(found, output)
+        save_representations(representations, output)
     elif output is not None:
         if done:
-            check_same(Path(output), found)
+            check_same(Path(output), representations)
         else:
-            save_representations(found, output)
-        found = load_representations(output)
+            save_representations(representations, output)
+        representations = load_representations(output)
     seconds = time.perf_counter() - start
     encoded, before = (0, len(texts)) if done else (len(texts), 0)
     facts = facts_of(texts, len(set(texts.texts)), about, encoded, before)
-    return found, {**of_model, "dim": found.dim}, facts, seconds
+    return representations, {**of_model, "dim": representations.dim}, facts, seconds
 
 
 def facts_of(

@@ -57,17 +57,17 @@ class After:
     def with_unchanged(self, before: Sequence[Row], after: Sequence[Row]) -> list[Row]:
         """Return the rows of all layers; those of unchanged ones are copied."""
         name = self.labelled.name
-        found: list[Row] = []
+        rows: list[Row] = []
         for layer in dict.fromkeys(row.details["layer"] for row in before):
             if layer not in self.unchanged:
-                found += [row for row in after if row.details["layer"] == layer]
+                rows += [row for row in after if row.details["layer"] == layer]
                 continue
-            found += [
+            rows += [
                 replace(row, subject=name, details={**row.details, UNCHANGED: True})
                 for row in before
                 if row.details["layer"] == layer
             ]
-        return found
+        return rows
 
 
 def encode_labelled(
@@ -108,31 +108,32 @@ def encode_labelled(
     settings = Settings(chosen, pooling, template=template or "")
     job = EncodingJob.of(encoder, given.texts, settings=settings)
     numbers = job.settings.layers or ()
-    for one in removals:
-        if max(numbers) < one.first:
+    for remover in removals:
+        if max(numbers) < remover.first:
             raise WordbiasError(
-                f"{encoder.name}: {one.setting} changes no vector of layers "
-                f"{', '.join(map(str, numbers))}; ask for layers from {one.first} on, with --layers"
+                f"{encoder.name}: {remover.setting} changes no vector of layers "
+                f"{', '.join(map(str, numbers))}; ask for layers from {remover.first} on, "
+                "with --layers"
             )
     for line in encoding_notes(given, job):
         note(line)
     subject = Path(encoder.name).name
 
-    def labelled(some: EncodingJob, name: str, removal: Removal | None) -> Labelled:
+    def labelled(encoding: EncodingJob, name: str, removal: Removal | None) -> Labelled:
         with nullcontext() if removal is None else removal.on(encoder):
-            about = provenance(some, Path(given.name).name, given.sha256())
-            found = Representations(
-                some.vectors(), some.settings.layers or (), given.columns, about, name
+            about = provenance(encoding, Path(given.name).name, given.sha256())
+            representations = Representations(
+                encoding.vectors(), encoding.settings.layers or (), given.columns, about, name
             )
-        return open_labelled(found, name, ReadOptions(), labels, False, None, None)
+        return open_labelled(representations, name, ReadOptions(), labels, False, None, None)
 
     before = labelled(job, subject, None)
     after = []
-    for one in removals:
-        later = tuple(layer for layer in numbers if layer >= one.first)
-        some = replace(job, settings=replace(job.settings, layers=later))
-        found = labelled(some, f"{subject} {one.setting}", one)
-        after.append(_changed(before, found, one))
+    for remover in removals:
+        later = tuple(layer for layer in numbers if layer >= remover.first)
+        later_job = replace(job, settings=replace(job.settings, layers=later))
+        erased = labelled(later_job, f"{subject} {remover.setting}", remover)
+        after.append(_changed(before, erased, remover))
     return before, after
 
 
@@ -144,11 +145,11 @@ def _changed(before: Labelled, after: Labelled, removal: Removal) -> After:
         if not np.array_equal(after.vectors[i], before.vectors[before.layers.index(layer)])
     ]
     layers = tuple(after.layers[i] for i in places)
-    found = replace(
+    changed = replace(
         after.with_vectors(after.vectors[places], layers),
         info={**after.info, "layers": list(layers)},
     )
-    return After(removal, found, tuple(layer for layer in before.layers if layer not in layers))
+    return After(removal, changed, tuple(layer for layer in before.layers if layer not in layers))
 
 
 # the answer: is the label still readable?
@@ -159,22 +160,26 @@ def best_probes(
 ) -> list[Row]:
     """Return what the best of several probes, and each, reads before and after each setting."""
     # It is read in the last layer that a setting changes; where it cannot be, a note says why.
-    found: dict[tuple[str, int], list[Row]] = {}
+    rows_by_layer: dict[tuple[str, int], list[Row]] = {}
     try:
-        for one in after:
-            later, codes = one.labelled, before.label.codes
+        for stage in after:
+            later, codes = stage.labelled, before.label.codes
             layer = later.layers[-1]
             first, second = (
-                read_groups(some.vectors[some.layers.index(layer)], codes, groups, seed=seed)
-                for some in (before, later)
+                read_groups(
+                    labelled.vectors[labelled.layers.index(layer)], codes, groups, seed=seed
+                )
+                for labelled in (before, later)
             )
-            found[before.name, layer] = first.rows(before.name, {"layer": layer})
-            found[later.name, layer] = second.rows(later.name, {"layer": layer}, before=first)
+            rows_by_layer[before.name, layer] = first.rows(before.name, {"layer": layer})
+            rows_by_layer[later.name, layer] = second.rows(
+                later.name, {"layer": layer}, before=first
+            )
             for line in first.notes:
                 note(line)
     except WordbiasError as error:
         note(f"what several probes read was not measured: {error}")
-    return [row for rows in found.values() for row in rows]
+    return [row for rows in rows_by_layer.values() for row in rows]
 
 
 def best_table(rows: Sequence[Row]) -> Table:
@@ -191,9 +196,9 @@ def best_table(rows: Sequence[Row]) -> Table:
 
 def comparison_table(rows: Sequence[Row], before: Labelled, after: Sequence[After]) -> Table:
     """Return a line for each layer: the value before, and after each setting."""
-    found = _by_layer(rows)
+    by_layer = _by_layer(rows)
     heads = {before.name: "before"}
-    heads |= {one.labelled.name: f"after {one.removal.setting}" for one in after}
+    heads |= {stage.labelled.name: f"after {stage.removal.setting}" for stage in after}
 
     def changed(row: Row) -> str:
         return "unchanged" if row.details.get(UNCHANGED) else cells.value(row)
@@ -202,8 +207,8 @@ def comparison_table(rows: Sequence[Row], before: Labelled, after: Sequence[Afte
     for name, head in heads.items():
         columns += values((head, changed), subject=name)
     title = "Compression" if _measure(rows) == COMPRESSION else "Probing accuracy"
-    shown = [found[name, layer][0] for layer in before.layers for name in heads]
-    return pivot(f"{title} before and after", shown, {"layer": "layer"}, columns)
+    shown_rows = [by_layer[name, layer][0] for layer in before.layers for name in heads]
+    return pivot(f"{title} before and after", shown_rows, {"layer": "layer"}, columns)
 
 
 def answers(
@@ -213,48 +218,51 @@ def answers(
     # It counts as readable by the rules of `wordbias.verdicts`: in the last layer by any of
     # `best_probes`, in others, and without them, by the value compared with that of random labels.
     what = "the label" if labels is None else Path(labels).stem
-    found = _by_layer(rows)
+    by_layer = _by_layer(rows)
     lines = []
-    for one in after:
-        name = one.labelled.name
+    for stage in after:
+        name = stage.labelled.name
         pairs = [
-            (layer, found[before.name, layer], found[name, layer]) for layer in one.labelled.layers
+            (layer, by_layer[before.name, layer], by_layer[name, layer])
+            for layer in stage.labelled.layers
         ]
         readable = [layer for layer, _, now in pairs if _readable(*now)]
         last, (was, was_control), (now, control) = pairs[-1]
-        shown = (
+        evidence = (
             f"{_words(now)} {number(now.value, 2)} in layer {last}, {number(was.value, 2)} before"
         )
         if _reading(now, control) == BACKWARDS:
-            shown += "; its opposite answers are right"
+            evidence += "; its opposite answers are right"
         if control is not None:
-            shown += f", {number(control.value, 2)} with random labels"
+            evidence += f", {number(control.value, 2)} with random labels"
         probes = {row.measure: row for row in rows if row.subject == name and "p" in row.details}
         if probes:
             coded = last in readable
             readable = [layer for layer in readable if layer != last]
             if any(_readable(row) for row in probes.values()):
                 readable.append(last)
-                shown += "" if coded or _measure(rows) != COMPRESSION else f" ({NOT_CODED})"
-            shown = f"{_probes_text(probes)}; {shown}"
+                evidence += "" if coded or _measure(rows) != COMPRESSION else f" ({NOT_CODED})"
+            evidence = f"{_probes_text(probes)}; {evidence}"
         if last in readable:
-            said = f"Yes: {what} is still readable after {one.removal.setting}: {shown}."
+            answer = f"Yes: {what} is still readable after {stage.removal.setting}: {evidence}."
         elif readable:
-            said = (
-                f"Not in the last of these layers, {last}: {shown}. But {what} is still readable "
-                f"after {one.removal.setting} in {_listed(readable)}."
+            answer = (
+                f"Not in the last of these layers, {last}: {evidence}. But {what} is still "
+                f"readable after {stage.removal.setting} in {_listed(readable)}."
             )
         elif not _readable(was, was_control):
-            said = f"No: {what} was not readable before {one.removal.setting} either: {shown}."
+            answer = (
+                f"No: {what} was not readable before {stage.removal.setting} either: {evidence}."
+            )
         else:
-            said = (
-                f"No: no probe of these reads {what} after {one.removal.setting}: {shown}. "
+            answer = (
+                f"No: no probe of these reads {what} after {stage.removal.setting}: {evidence}. "
                 "Another probe may."
             )
         if last in readable and len(readable) < len(pairs):
             rest = [layer for layer, _, _ in pairs if layer not in readable]
-            said += f" No longer readable in {_listed(rest)}."
-        lines.append(f"{said} {_placed(one)}")
+            answer += f" No longer readable in {_listed(rest)}."
+        lines.append(f"{answer} {_placed(stage)}")
     return lines
 
 
@@ -266,15 +274,15 @@ def _probes_text(probes: Mapping[str, Row]) -> str:
         f"the best of several probes is right for {number(best.value, 2)}, "
         f"{number((best.value or 0) - best.details['change'], 2)} before (chance {low} to {high})"
     )
-    left = {one: row.details["left"] for one, row in probes.items() if "left" in row.details}
+    left = {probe: row.details["left"] for probe, row in probes.items() if "left" in row.details}
     return ", and ".join(filter(None, [text, left_text(left)]))
 
 
-def _placed(one: After) -> str:
+def _placed(stage: After) -> str:
     """Name the layers that a removal changes and those that it does not."""
-    where = ", ".join(dict.fromkeys(str(step.site) for step in one.removal.steps))
-    changed = f"Removed at {where}. Changed: {_listed(one.labelled.layers)}."
-    return f"{changed} Unchanged: {_listed(one.unchanged)}." if one.unchanged else changed
+    where = ", ".join(dict.fromkeys(str(step.site) for step in stage.removal.steps))
+    changed = f"Removed at {where}. Changed: {_listed(stage.labelled.layers)}."
+    return f"{changed} Unchanged: {_listed(stage.unchanged)}." if stage.unchanged else changed
 
 
 def _listed(layers: Sequence[int]) -> str:
@@ -287,7 +295,7 @@ def _measure(rows: Sequence[Row]) -> str:
 
 def _by_layer(rows: Sequence[Row]) -> dict[tuple[str, int], tuple[Row, Row | None]]:
     """Return the row on the labels, and that on random labels, by subject and layer."""
-    found: dict[tuple[str, int], tuple[Row, Row | None]] = {}
+    by_layer: dict[tuple[str, int], tuple[Row, Row | None]] = {}
     controls = {
         (row.subject, row.details["layer"]): row
         for row in rows
@@ -296,8 +304,8 @@ def _by_layer(rows: Sequence[Row]) -> dict[tuple[str, int], tuple[Row, Row | Non
     for row in rows:
         if row.measure == _measure(rows) and row.details["set"] != CONTROL:
             key = (row.subject, row.details["layer"])
-            found[key] = (row, controls.get(key))
-    return found
+            by_layer[key] = (row, controls.get(key))
+    return by_layer
 
 
 def _reading(row: Row, control: Row | None = None) -> str:

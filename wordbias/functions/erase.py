@@ -263,10 +263,10 @@ def erase(
     dtype = rows.shards[0].dtype
     stored = before.astype(dtype, copy=False)
     after, crossed = (
-        replace(one, codes=one.codes[places])(stored).astype(before.dtype, copy=False)
-        for one in (saved, by_row)
+        replace(row_map, codes=row_map.codes[places])(stored).astype(before.dtype, copy=False)
+        for row_map in (saved, by_row)
     )
-    found = held_out_rows(
+    measured = held_out_rows(
         rows.name, before, after, tested,
         crossed=crossed if cross_fit else None, certify=certify, seed=seed,
         rounding=float(np.finfo(dtype).eps), **parts.read(places),
@@ -275,7 +275,7 @@ def erase(
     chain = Chain((fitted,))
     written = None
     if output is not None:
-        prints = [fingerprint_of(Chain((one,)), origin, None, array) for one in (fitted, *others)]
+        prints = [fingerprint_of(Chain((fit,)), origin, None, array) for fit in (fitted, *others)]
         several = len(by_row.maps) > 1
         prints += [hashlib.sha256(by_row.codes.tobytes()).hexdigest()] if several else []
         transform = by_row if several else by_row.maps[0]
@@ -288,10 +288,10 @@ def erase(
     }  # fmt: skip
     report = Report(
         inputs={rows.name: about},
-        rows=found,
-        tables=[*certificate_tables(found), *held_out_tables(found)],
+        rows=measured,
+        tables=[*certificate_tables(measured), *held_out_tables(measured)],
         heading=[_heading(rows, name, read, parts),
-                 *verdicts(found)],
+                 *verdicts(measured)],
         closing=[*_closing(parts, written, save_transform, cross_fit), *limits(name)],
         seed=seed,
         notes=[*(f"{name}: {line}" for line in fitted.warnings), *parts.labelled.rare(parts.part)],
@@ -328,8 +328,8 @@ def _answers(
             f"-o: {encoder.where} gives vectors alone, and no model can be written; write vectors "
             "with wordbias encode and give these, or save the method with --save-transform"
         )
-    found, *_ = encode_output(encoder, load_texts(texts, Choice(text_column)), None)
-    return found
+    representations, *_ = encode_output(encoder, load_texts(texts, Choice(text_column)), None)
+    return representations
 
 
 def _refuse_unused(vectors: object, model: object, held_out: float, split: object) -> None:
@@ -372,7 +372,7 @@ def _check_output(rows: Rows, output: str | None, jobs: int | None) -> None:
 def _heading(rows: Rows, method: str, read: str, parts: Parts) -> str:
     """Say on which rows the method was fitted and tested."""
     about, there = parts.about(), parts.labelled.there
-    names = [f"{name} ({_listed(one)})" for name, one in about["labels"].items()]
+    names = [f"{name} ({_listed(classes)})" for name, classes in about["labels"].items()]
     without = how_many(about["missing"], "row")
     lost = f"; {without} without a label only mapped" if about["missing"] else ""
     other = int((there & (parts.part == 0)).sum())
@@ -385,8 +385,8 @@ def _heading(rows: Rows, method: str, read: str, parts: Parts) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"{name:.40}" for name in names[:SHOWN])
-    return f"{shown}{' …' * (len(names) > SHOWN)}"
+    listing = ", ".join(f"{name:.40}" for name in names[:SHOWN])
+    return f"{listing}{' …' * (len(names) > SHOWN)}"
 
 
 def _closing(

@@ -80,15 +80,15 @@ class Parts:
             **({"fitted": int(self.fitting.sum())} if self.balanced else {}),
             "held_out": len(self.held_out),
             "missing": int((~self.labelled.there).sum()),
-            "labels": {name: list(one.classes) for name, one in self.labelled.labels.items()},
+            "labels": {name: list(label.classes) for name, label in self.labelled.labels.items()},
         }
 
     def read(self, places: NDArray[np.intp]) -> dict[str, Any]:
         """Return the labels of some rows, for `wordbias.probes.held_out.held_out_rows`."""
         labels, tasks = self.labelled.labels, self.tasks
         return {
-            "labels": {name: one.cells(places) for name, one in labels.items()},
-            "also": {name: np.array(one.cells())[places] for name, one in tasks.items()},
+            "labels": {name: label.cells(places) for name, label in labels.items()},
+            "also": {name: np.array(task.cells())[places] for name, task in tasks.items()},
             "groups": None if self.units is None else self.units.codes[places].astype(np.intp),
         }
 
@@ -96,7 +96,7 @@ class Parts:
         """Say that rows are balanced over tasks; nothing if there are none."""
         if not self.balanced:
             return ""
-        labels, tasks = (" and ".join(one) for one in (self.labelled.labels, self.balanced))
+        labels, tasks = (" and ".join(names) for names in (self.labelled.labels, self.balanced))
         return f", equally many of each {labels} within each {tasks}"
 
     def fit(
@@ -111,16 +111,16 @@ class Parts:
         # INLP, whose rounds need the rows in memory, is fitted on a sample where they have more
         # than `ROUNDS_NUMBERS` values in all.
         fit_without, used = self._reader(method, settings, folds, dim, seed)
-        found = []
+        fits = []
         for fold in range(folds.k + 1):
             try:
-                found.append(fit_without(fold))
-                if not found[-1].steps:
+                fits.append(fit_without(fold))
+                if not fits[-1].steps:
                     raise WordbiasError(
                         f"{self.labelled.name}: {method} found no classifier better than chance: "
                         "there is nothing to erase; are they debiased already?"
                     )
-                if nothing_left(found[-1], taken(self.labelled, np.flatnonzero(self.fitting))):
+                if nothing_left(fits[-1], taken(self.labelled, np.flatnonzero(self.fitting))):
                     raise WordbiasError(
                         f"{self.labelled.name}: {method}: {NOTHING_LEFT}; erase fewer classes, or "
                         "give vectors of more dimensions"
@@ -132,15 +132,15 @@ class Parts:
                     f"{self.labelled.name}: without fold {fold} of {folds.k} (--cross-fit): "
                     f"{error}; choose another number of folds, or more --unit than folds"
                 ) from None
-        return found, used
+        return fits, used
 
     def maps(self, fits: Sequence[Fitted], folds: Folds) -> tuple[MapByRow, MapByRow]:
         """Return the maps of all rows by the saved method, and by that of the fold of each row."""
         classes = np.zeros(self.labelled.n, np.intp)
-        fitted = [_of_classes(one) for one in fits]
+        fitted = [_of_classes(fit) for fit in fits]
         if len(fitted[0]) > 1:
             classes = self.labelled.label.codes
-        steps = tuple(partial(map_rows, of) for one in fitted for of in one)
+        steps = tuple(partial(map_rows, of) for by_class in fitted for of in by_class)
         numbers = folds.numbers.astype(np.intp) * len(fitted[0])
         return MapByRow(steps, classes), MapByRow(steps, numbers + classes)
 
@@ -158,8 +158,8 @@ class Parts:
 
             def of_rows(fold: int) -> Fitted:
                 among = numbers != fold if fold else slice(None)
-                codes = [one.codes[places[among]] for one in labelled.labels.values()]
-                codes = [np.unique(one, return_inverse=True)[1] for one in codes]
+                codes = [label.codes[places[among]] for label in labelled.labels.values()]
+                codes = [np.unique(column, return_inverse=True)[1] for column in codes]
                 return fit_rows(method, x[among], codes, given)
 
             return of_rows, len(places)
@@ -172,7 +172,7 @@ class Parts:
             shrinkage = bool(given.get("shrinkage"))
 
             def of_classes(fold: int) -> Fitted:
-                moments = [_without(fold, one, folds)[0] for one in totals]
+                moments = [_without(fold, total, folds)[0] for total in totals]
                 step = qleace.fit_classes(moments, shrinkage=shrinkage)
                 return Fitted(method, (step,), settings=given)
 

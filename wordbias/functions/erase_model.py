@@ -138,7 +138,7 @@ def erase_model(
     places, is_tested = choose_rows(parts.training, parts.held_out, seed)
     of_places = parts.read(places)
     stages = {OUTPUT: vectors} | ({INSIDE: vectors.without_last()} if vectors.last.steps else {})
-    found: dict[str, list[Row]] = {}
+    rows_by_stage: dict[str, list[Row]] = {}
     for stage, ending in stages.items():
         before = ending.outputs(x[places])
         after = ending.outputs(np.asarray(fitted(x[places]), np.float32))
@@ -146,7 +146,9 @@ def erase_model(
             subject, before, after, is_tested,
             certify=certify and stage == OUTPUT, seed=seed, **of_places,
         )  # fmt: skip
-        found[stage] = [replace(row, details={**row.details, "vectors": stage}) for row in measured]
+        rows_by_stage[stage] = [
+            replace(row, details={**row.details, "vectors": stage}) for row in measured
+        ]
     task = []
     if pairs is not None:
         sides = vectors.sides(pairs.first, pairs.second, batch_tokens)
@@ -162,8 +164,8 @@ def erase_model(
     modules = modules_of(fitted.steps, vectors.width)
     if vectors.normalizes and modules[-1:] == (Normalize(),):
         modules = modules[:-1]  # the model's own follows
-    said = [*([_NORMALIZE] if vectors.normalizes else []), *limits(method)]
-    certificate = certificate_tables(found[OUTPUT])
+    remarks = [*([_NORMALIZE] if vectors.normalizes else []), *limits(method)]
+    certificate = certificate_tables(rows_by_stage[OUTPUT])
     report = Report(
         inputs={
             subject: {"path": vectors.encoder.name, "sha256": vectors.encoder.sha256()},
@@ -175,21 +177,21 @@ def erase_model(
             },
             **({} if pairs is None else {"sts": {"set": pairs.name, "sha256": pairs.sha256()}}),
         },
-        rows=[*(row for several in found.values() for row in several), *task],
-        tables=[*certificate, *_bias_tables(found), *_task_tables(task)],
+        rows=[*(row for several in rows_by_stage.values() for row in several), *task],
+        tables=[*certificate, *_bias_tables(rows_by_stage), *_task_tables(task)],
         heading=[_heading(vectors, method, parts, fitted_on),
-                 *verdicts(found[OUTPUT])],
-        closing=[*_closing(vectors, output, save_transform), *said],
+                 *verdicts(rows_by_stage[OUTPUT])],
+        closing=[*_closing(vectors, output, save_transform), *remarks],
         seed=seed,
-        notes=[*_notes(given, vectors, job), *(f"{method}: {one}" for one in fitted.warnings),
+        notes=[*_notes(given, vectors, job), *(f"{method}: {text}" for text in fitted.warnings),
                *parts.labelled.rare(parts.part)],
     )  # fmt: skip
     if output is not None:
-        with new_folder(output) as made, in_folder(model) as source:
-            write_modules(Path(source), made, modules)
+        with new_folder(output) as folder, in_folder(model) as source:
+            write_modules(Path(source), folder, modules)
             base = hub_name(source)
-            card = _card(output, base, made, vectors, method, parts, report, len(certificate))
-            (made / CARD).write_text(card, "utf-8")
+            card = _card(output, base, folder, vectors, method, parts, report, len(certificate))
+            (folder / CARD).write_text(card, "utf-8")
     origin = Origin(
         f"{how_many(n, 'text')} through {subject}", "", n, vectors.width,
         (), np.zeros((0, vectors.width)),
@@ -223,13 +225,13 @@ def _notes(texts: Texts, vectors: SentenceVectors, job: EncodingJob) -> list[str
     return notes
 
 
-def _bias_tables(found: Mapping[str, Sequence[Row]]) -> list[Table]:
+def _bias_tables(rows_by_stage: Mapping[str, Sequence[Row]]) -> list[Table]:
     """Return the tables of the vectors that the model outputs, and of those before Normalize."""
-    tables = held_out_tables(found[OUTPUT])
-    if INSIDE in found:
+    tables = held_out_tables(rows_by_stage[OUTPUT])
+    if INSIDE in rows_by_stage:
         tables += [
             replace(table, title=f"{table.title}, {INSIDE}")
-            for table in held_out_tables(found[INSIDE])
+            for table in held_out_tables(rows_by_stage[INSIDE])
         ]
     return tables
 
@@ -266,7 +268,7 @@ def _closing(
 def _card(
     output: str,
     base: str | None,
-    made: Path,
+    folder: Path,
     vectors: SentenceVectors,
     method: str,
     parts: Parts,
@@ -281,9 +283,11 @@ def _card(
     ]
     for label, of in parts.labelled.labels.items():
         counts = of.counts(parts.fitting).tolist()
-        shown = [f"{one} ({n:,})" for one, n in zip(of.classes, counts, strict=True)]
-        more = " …" * (len(shown) > _SHOWN)
-        lines.append(f"Texts of each class of {label}: {', '.join(shown[:_SHOWN])}{more}.")
+        class_counts = [
+            f"{class_name} ({n:,})" for class_name, n in zip(of.classes, counts, strict=True)
+        ]
+        more = " …" * (len(class_counts) > _SHOWN)
+        lines.append(f"Texts of each class of {label}: {', '.join(class_counts[:_SHOWN])}{more}.")
     lines += [
         f"Fitted on {parts.fitting.sum():,} texts, measured on {about['held_out']:,} others; "
         f"SHA-256 of all texts: {about['sha256']}.",
@@ -293,7 +297,7 @@ def _card(
         Path(output).resolve().name,
         base=base,
         original=base or original,
-        header=card_header(made / ORIGINAL_CARD),
+        header=card_header(folder / ORIGINAL_CARD),
         summary=report.heading[1:],
         oldest=OLDEST,
         fitted=lines,

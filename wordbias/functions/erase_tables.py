@@ -103,7 +103,7 @@ def _left(rows: Sequence[Row], concept: str) -> str:
     left: dict[str, float] = {}
     read = set()
     tried = {row.measure for row in rows}
-    for measure in (one for one in (*_CERTIFIED, LINEAR, MLP) if one in tried):
+    for measure in (probe for probe in (*_CERTIFIED, LINEAR, MLP) if probe in tried):
         old, new = (_found(rows, measure, stage, concept).details for stage in ("before", "after"))
         if measure in (LINEAR, MLP):  # trained on more rows, such a probe may read more
             if new.get("balanced") is None or old["balanced_low"] <= old["balanced_neutral"]:
@@ -188,7 +188,7 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     later = [row for row in rows if row.details["stage"] != "before"]
     concepts = list(dict.fromkeys(row.details["concept"] for row in rows if row.measure == MLP))
     elsewhere = _CERTIFIED if is_certified(rows) else ()
-    measures = [one for one in _READ if one not in elsewhere]
+    measures = [measure for measure in _READ if measure not in elsewhere]
     read = [row for row in later if row.measure in measures and _is_read(row)]
     read.sort(key=lambda row: (concepts.index(row.details["concept"]), _READ.index(row.measure)))
     before = ("before", partial(_before, rows))
@@ -211,11 +211,11 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     )
     by = {"label": "concept", "rows of": lambda row: _STAGES[row.details["stage"]]}
     tables.append(pivot("Read from the training rows", trained, by, columns, note))
-    kept = [row for row in later if row.measure == TASK]
-    kept += [_found(rows, measure, "after") for measure in (RECALL, COSINE)]
+    costs = [row for row in later if row.measure == TASK]
+    costs += [_found(rows, measure, "after") for measure in (RECALL, COSINE)]
     columns = values(before, "after", "95 %", ("chance", _majority))
     by = {"": lambda row: row.details.get("column", "all"), "kept": _probe}
-    return [*tables, pivot("Cost on held-out rows", kept, by, columns)]
+    return [*tables, pivot("Cost on held-out rows", costs, by, columns)]
 
 
 def is_certified(rows: Sequence[Row]) -> bool:
@@ -237,9 +237,13 @@ def certificate_tables(rows: Sequence[Row]) -> list[Table]:
     for concept in dict.fromkeys(row.details["concept"] for row in attacks):
         for stage, where in _CERTIFICATES.items():
             of = (concept, stage)
-            some = [one for one in attacks if (one.details["concept"], one.details["stage"]) == of]
-            if some:
-                title, about = f"Certificate: {concept}, {where}", some[0].details
+            matching = [
+                attack
+                for attack in attacks
+                if (attack.details["concept"], attack.details["stage"]) == of
+            ]
+            if matching:
+                title, about = f"Certificate: {concept}, {where}", matching[0].details
                 note = (
                     f"{about['n']:,} rows, each mapped by a method that was not fitted on it. "
                     "Balanced accuracy of probes that are tuned, trained and tested on folds of "
@@ -247,7 +251,7 @@ def certificate_tables(rows: Sequence[Row]) -> list[Table]:
                     f"values with {about['chance_draws']} permutations of the labels, up to the "
                     "largest of all probes. p: how often the largest there is as large."
                 )
-                tables.append(pivot(title, some, {"read by": _titled}, columns, note))
+                tables.append(pivot(title, matching, {"read by": _titled}, columns, note))
     return tables
 
 

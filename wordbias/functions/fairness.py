@@ -167,8 +167,8 @@ def fairness(
         classes, of = training.cells.values()
         path = path_of(train)
         source = f"the training data {'given' if path is None else path}"
-        found = shares_of(classes, of, *confusion.groups[:2])
-        known, _ = shares_for(confusion.classes, found, "--train" if path is None else path)
+        train_shares = shares_of(classes, of, *confusion.groups[:2])
+        known, _ = shares_for(confusion.classes, train_shares, "--train" if path is None else path)
         inputs["train"] = _facts(train, training)
     if shares is not None:
         path = path_of(shares)
@@ -229,10 +229,10 @@ def columns_of(
         columns = [column for column in named.values() if isinstance(column, str)]
         if len(columns) < len(named):
             raise UsageError(f"{' and '.join([*named][1:])} name columns of the file or frame")
-        for (one, column), (other, same) in combinations(named.items(), 2):
+        for (option, column), (other, same) in combinations(named.items(), 2):
             if column == same:
                 raise UsageError(
-                    f"{one} and {other} both name the column {column!r}; they are two columns"
+                    f"{option} and {other} both name the column {column!r}; they are two columns"
                 )
         return columns, predictions
     if any(isinstance(given, str) for given in (predicted, group, unit)):
@@ -271,14 +271,19 @@ def _facts(table: object, columns: Columns) -> dict[str, object]:
     return {**about, "rows": len(columns), "dropped": columns.dropped}
 
 
-def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
+def sums_table(rows_by_set: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
     """Return the table of sums and correlations, as Orgad et al. (2022), Table 3."""
     measures, parts = (*GAPS, *DIVERGENCES), (SUM, CORRELATION)
-    rows = [found[one, part] for one in measures for part in parts if (one, part) in found]
+    rows = [
+        rows_by_set[measure, part]
+        for measure in measures
+        for part in parts
+        if (measure, part) in rows_by_set
+    ]
     columns = values("S", "95 %", ("alike", cells.detail("chance")), "p", set=SUM)
     columns += values("P", "95 %", "p", set=CORRELATION)
     undefined: dict[tuple[str, Any], list[str]] = {}
-    for (_, part), row in found.items():
+    for (_, part), row in rows_by_set.items():
         if row.value is None and part in (SUM, CORRELATION):
             sign = "P" if part == CORRELATION else "S"
             named = undefined.setdefault((sign, row.details["reason"]), [])
@@ -295,20 +300,20 @@ def _titled(row: Row) -> str:
     return column_title(row.measure)
 
 
-def accuracy_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
+def accuracy_table(rows_by_set: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
     """Return the table of accuracies, over all and by group."""
-    rows = [found[ACCURACY, part] for part in (ALL, *groups)]
+    rows = [rows_by_set[ACCURACY, part] for part in (ALL, *groups)]
     return pivot("Accuracy", rows, "set", values("value", "95 %", "n"))
 
 
-def _classes_table(found: Mapping[tuple[str, str], Row], confusion: Confusion) -> Table:
+def _classes_table(rows_by_set: Mapping[tuple[str, str], Row], confusion: Confusion) -> Table:
     measures = (*GAPS, *DIVERGENCES[1:])
-    rows = [found[one, name] for name in confusion.classes for one in measures]
+    rows = [rows_by_set[gap, name] for name in confusion.classes for gap in measures]
     columns = []
     for group in confusion.groups:
         columns += values((group, partial(_size, group)), measure=GAPS[0])
-    for one in measures:
-        columns += values(column_title(one).removesuffix(" gap"), measure=one)
+    for measure in measures:
+        columns += values(column_title(measure).removesuffix(" gap"), measure=measure)
     note = "Gaps of each class, with the number of examples in each group; – is undefined."
     return pivot("Classes", rows, {"class": "set"}, columns, note)
 

@@ -100,7 +100,7 @@ def fetch(
         places = [located(resource.name) for resource in chosen]
         return _written(places, _report(chosen, heading=places))
     if about:
-        heading = [line for one in chosen for line in (*_facts(one), "")][:-1]
+        heading = [line for resource in chosen for line in (*_facts(resource), "")][:-1]
         return _report(chosen, heading=heading)
     if not names:
         chosen = list(resources.catalogue().values())
@@ -113,10 +113,12 @@ def fetch(
     return _written([str(place(resource)) for resource in chosen], report)
 
 
-def _note_sizes(chosen: Sequence[Resource], again: bool) -> None:
+def _note_sizes(chosen: Sequence[Resource], refetch: bool) -> None:
     """Say how large each large download is, and how long it takes, before it begins."""
-    for group, size in {one.group: one.size or 0 for one in chosen}.items():
-        missing = again or any(available(one) is None for one in chosen if one.group == group)
+    for group, size in {resource.group: resource.size or 0 for resource in chosen}.items():
+        missing = refetch or any(
+            available(resource) is None for resource in chosen if resource.group == group
+        )
         if size >= _LARGE and missing:
             time = how_many(max(1, round(size / _RATE / 60)), "minute")
             note(f"{group}: takes {_size(size)}, about {time} at 10 MB/s", reported=True)
@@ -135,13 +137,16 @@ def _written(paths: Sequence[str], report: Report) -> Written | SeveralWritten:
     return files[0] if len(files) == 1 else SeveralWritten(files, report)
 
 
-def _report(chosen: Sequence[Resource], **shown: Any) -> Report:
+def _report(chosen: Sequence[Resource], **fields: Any) -> Report:
     """Return a report with the size of each download, and what is known about each resource now."""
     unknown = {"reason": "the size is not known before the download"}
     rows = [
-        Row(one.name, "download-bytes", one.size, {} if one.size else unknown) for one in chosen
+        Row(resource.name, "download-bytes", resource.size, {} if resource.size else unknown)
+        for resource in chosen
     ]
-    return Report(inputs={one.name: _known(one) for one in chosen}, rows=rows, **shown)
+    return Report(
+        inputs={resource.name: _known(resource) for resource in chosen}, rows=rows, **fields
+    )
 
 
 def _known(resource: Resource) -> dict[str, Any]:
@@ -167,15 +172,22 @@ def _facts(resource: Resource) -> list[str]:
     facts = [f"{resource.name}: {resource.title}", f"size: {_size(resource.size)}"]
     for key, value in list(known.items())[1:]:
         values = value if isinstance(value, list) else [value] * (value is not None)
-        facts += [f"{key}: {one}" for one in values]
+        facts += [f"{key}: {fact}" for fact in values]
     return facts
 
 
 def _catalogue_table(chosen: Sequence[Resource]) -> Table:
     """Show the catalogue, and what of it has been fetched."""
     cells = [
-        [one.name, one.title, _size(one.size), _hash(one), _short(one.licence), _there(one)]
-        for one in chosen
+        [
+            resource.name,
+            resource.title,
+            _size(resource.size),
+            _hash(resource),
+            _short(resource.licence),
+            _there(resource),
+        ]
+        for resource in chosen
     ]
     return Table(
         f"Available data, to be fetched into {folder()}",
@@ -191,13 +203,13 @@ def _fetched_table(done: Sequence[Fetched]) -> Table:
     """Show what this call fetched, and what was already there."""
     cells = [
         [
-            found.resource.name,
-            "fetched" if found.new else "already there",
-            _size(sum(found.record.files.values())),
-            found.record.sha256[0][:12] + "…",
-            _short(found.resource.licence),
+            fetched.resource.name,
+            "fetched" if fetched.new else "already there",
+            _size(sum(fetched.record.files.values())),
+            fetched.record.sha256[0][:12] + "…",
+            _short(fetched.resource.licence),
         ]
-        for found in done
+        for fetched in done
     ]
     return Table(
         f"In {folder()}",

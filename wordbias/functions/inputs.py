@@ -208,11 +208,11 @@ class Subject:
                 self._write_static(chain.apply, chain)
             elif self.output is not None:
                 done.save(self.output, self.kind)
-            found = chain.reach(self.embedding.words)
+            reached = chain.reach(self.embedding.words)
         else:
-            found = self._stream_words(chain, finish)
+            reached = self._stream_words(chain, finish)
         remove_checkpoints(chain.parts)
-        return found
+        return reached
 
     def _write_static(self, change: Change, transform: Transform) -> None:
         """Write the folder of a static model like the one that was read, with all its tokens."""
@@ -284,9 +284,9 @@ class NamedPath(str):
 
     def __new__(cls, path: str, name: str) -> NamedPath:
         """Make a path with a name."""
-        made = super().__new__(cls, path)
-        made.name = name
-        return made
+        named_path = super().__new__(cls, path)
+        named_path.name = name
+        return named_path
 
     name: str
 
@@ -375,11 +375,11 @@ def open_subjects(
 
 def each_once(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
     """Return one embedding or several as a list, each once; None is the sample."""
-    found: list[EmbeddingLike | None] = []
+    distinct: list[EmbeddingLike | None] = []
     for source in as_list(sources):
-        if not any(source is one or _equal_paths(source, one) for one in found):
-            found.append(source)
-    return found
+        if not any(source is earlier or _equal_paths(source, earlier) for earlier in distinct):
+            distinct.append(source)
+    return distinct
 
 
 def as_list(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
@@ -394,10 +394,10 @@ def as_list(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
         return [None]
     if isinstance(sources, Mapping) and _holds_embeddings(sources):
         return [
-            as_embedding(one).renamed(name)
-            if (path := path_of(one)) is None
+            as_embedding(source).renamed(name)
+            if (path := path_of(source)) is None
             else NamedPath(path, name)
-            for name, one in sources.items()
+            for name, source in sources.items()
         ]
     return [cast("EmbeddingLike", sources)]
 
@@ -406,8 +406,8 @@ def _holds_embeddings(given: Mapping[str, Any]) -> TypeGuard[Mapping[str, Embedd
     """Return whether a mapping has embeddings by name, rather than vectors by word."""
     kinds = (str, os.PathLike, Embedding)
     return bool(given) and all(
-        isinstance(one, kinds) or hasattr(getattr(one, "wv", one), "index_to_key")
-        for one in given.values()
+        isinstance(embedding, kinds) or hasattr(getattr(embedding, "wv", embedding), "index_to_key")
+        for embedding in given.values()
     )
 
 
@@ -418,31 +418,35 @@ def names_of(given: str | Sequence[str] | None) -> list[str]:
 
 
 def _equal_paths(a: object, b: object) -> bool:
-    one, other = path_of(a), path_of(b)
-    return one is not None and other is not None and Path(one) == Path(other)
+    path, other = path_of(a), path_of(b)
+    return path is not None and other is not None and Path(path) == Path(other)
 
 
 def input_facts(subjects: Sequence[Subject], original: Subject | None = None) -> dict[str, Facts]:
     """Return the inputs of a report by name, each with its source and size."""
-    found = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
+    facts = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
     if original is not None:
-        found[f"original: {original.embedding.name}"] = original.info.to_dict()
-    return found
+        facts[f"original: {original.embedding.name}"] = original.info.to_dict()
+    return facts
 
 
 def by_name(subjects: Sequence[Subject]) -> dict[str, Subject]:
     """Return subjects by their names in results: a path, or a number, if two share a name."""
     names = [subject.embedding.name for subject in subjects]
-    found: dict[str, Subject] = {}
+    named: dict[str, Subject] = {}
     for name, subject in zip(names, subjects, strict=True):
-        found[unused(name if names.count(name) == 1 else str(subject.info.path), found)] = subject
-    return found
+        named[unused(name if names.count(name) == 1 else str(subject.info.path), named)] = subject
+    return named
 
 
 def unused(name: str, known: Collection[str]) -> str:
     """Return a name, with a number after it if it is known already."""
     others = (f"{name} ({i})" for i in count(2))
-    return name if name not in known else next(one for one in others if one not in known)
+    return (
+        name
+        if name not in known
+        else next(candidate for candidate in others if candidate not in known)
+    )
 
 
 def distinctly_named(subjects: Sequence[Subject]) -> list[Subject]:

@@ -61,8 +61,8 @@ def several_of(vectors: ManyVectorsLike) -> list[tuple[str | None, VectorsLike |
     """Return one or several inputs as a list, each once, with its name if it has one."""
     if isinstance(vectors, Mapping) and not _is_embedding(vectors):
         named = cast("Mapping[str, VectorsLike]", vectors)
-        return [(str(name), one) for name, one in named.items()]
-    return [(None, one) for one in each_once(cast("EmbeddingsLike", vectors))]
+        return [(str(name), source) for name, source in named.items()]
+    return [(None, source) for source in each_once(cast("EmbeddingsLike", vectors))]
 
 
 def _is_embedding(given: Mapping[str, object]) -> bool:
@@ -93,39 +93,39 @@ def open_labelled(
         if embedding is not None and path is None:
             embedding = as_embedding(embedding)
         return _open_words(embedding, name, read_options, labels, names)
-    found, columns = opened
-    what = path or found.name
+    encoded, columns = opened
+    what = path or encoded.name
     if names:
         raise UsageError(f"--first-names is for embeddings; {what} holds no words")
-    columns = found.columns or columns
+    columns = encoded.columns or columns
     if path is None and array is not None and not is_table(source):
         raise UsageError(f"--array is for files that hold several; {what} is none")
-    chosen = which_layers(layers, found.layers)
-    places = [found.place(layer) for layer in chosen]
+    chosen = which_layers(layers, encoded.layers)
+    places = [encoded.place(layer) for layer in chosen]
     in_order = places == list(range(places[0], places[-1] + 1))  # then they are a view
-    vectors = found.vectors[places[0] : places[-1] + 1] if in_order else found.vectors[places]
-    kind = "text" if found.columns else "row"
+    vectors = encoded.vectors[places[0] : places[-1] + 1] if in_order else encoded.vectors[places]
+    kind = "text" if encoded.columns else "row"
     labelled = Labelled.of(vectors, name=what, layers=chosen, columns=columns, kind=kind)
     if labels is None:
         raise WordbiasError(labelled.none_named())
     label, remedy = path_of(labels) or "label", "leave them out"
-    if label in found.columns:
+    if label in encoded.columns:
         remedy = f"encode only those that have one, with: wordbias encode --where {label}=VALUE"
     column = labelled.column("--labels", labels)
     labelled = labelled.with_labels({label: column}, remedy=remedy)
     info: dict[str, Any] = {}
     if path is not None:
         info = {"path": path, **({} if Path(path).is_dir() else {"sha256": sha256_of(path)})}
-    info |= {"n": len(labelled), "dim": found.dim}
-    info |= {"layers": list(chosen)} if len(chosen) > 1 or found.about else {}
-    info |= {"about": dict(found.about)} if found.about else {}
-    shape = f"{len(labelled):,} vectors × {found.dim}"
+    info |= {"n": len(labelled), "dim": encoded.dim}
+    info |= {"layers": list(chosen)} if len(chosen) > 1 or encoded.about else {}
+    info |= {"about": dict(encoded.about)} if encoded.about else {}
+    shape = f"{len(labelled):,} vectors × {encoded.dim}"
     many = f", {len(chosen)} layers" if len(chosen) > 1 else ""
     where = "" if path is None else f"{path}: "
-    template = found.about.get("template")
+    template = encoded.about.get("template")
     around = f", each text in the template {template!r}" if template else ""
     described = f"{where}{shape}{many}{around}"
-    return replace(labelled, name=name or found.name, described=described, info=info)
+    return replace(labelled, name=name or encoded.name, described=described, info=info)
 
 
 def _open_rows(
@@ -141,16 +141,16 @@ def _open_rows(
     if path is None or is_static_model(path):
         return None
     if not Path(path).is_dir() and is_arrays(path):
-        found = load_vectors(path, array)
-        return found, found.columns or other_arrays(path, len(found))
+        encoded = load_vectors(path, array)
+        return encoded, encoded.columns or other_arrays(path, len(encoded))
     if not is_rows(path):
         return None
     return _of_rows(open_rows(path, array=array))
 
 
 def _of_rows(rows: Rows) -> tuple[Representations, Mapping[str, Column]]:
-    found = of_array(rows.vectors(), rows.name, rows.path)
-    return found, LazyColumns.of(rows)
+    encoded = of_array(rows.vectors(), rows.name, rows.path)
+    return encoded, LazyColumns.of(rows)
 
 
 def _open_words(
@@ -205,11 +205,11 @@ def _open_words(
 
 def with_names(inputs: Sequence[Labelled]) -> list[Labelled]:
     """Name inputs: those of equal names by their paths, or by numbers if they have none."""
-    names = [one.name for one in inputs]
-    found = []
-    for i, one in enumerate(inputs, 1):
-        name = one.name
+    names = [vectors.name for vectors in inputs]
+    renamed = []
+    for i, labelled in enumerate(inputs, 1):
+        name = labelled.name
         if names.count(name) > 1:
-            name = str(one.info["path"]) if one.info.get("path") else f"{name} {i}"
-        found.append(replace(one, name=name))
-    return found
+            name = str(labelled.info["path"]) if labelled.info.get("path") else f"{name} {i}"
+        renamed.append(replace(labelled, name=name))
+    return renamed

@@ -166,24 +166,24 @@ def likelihood(
         check_number("--max-length", max_length, 2)
     target = path_of(output)
     read = {"--pairs": pairs, "--perplexity": perplexity, "--adapter": adapter}
-    for one in [None, *given]:
-        check_outputs({"-o": target}, {**read, "--data": one})
+    for source in [None, *given]:
+        check_outputs({"-o": target}, {**read, "--data": source})
     check_records(target)
     opened = open_adapter(adapter, setting, force=force)
     settings = Settings(top, rounding, absolute, as_published, seed, repair=True)
-    sets = [load_text_set(one, as_published=as_published) for one in given]
+    sets = [load_text_set(given_set, as_published=as_published) for given_set in given]
     own = None if pairs is None else sentence_pairs(pairs)
     text = None if perplexity is None else read_text(located(os.fspath(perplexity)))
     name = name_of(model)
     if not is_causal(model):
         refuse_given(_OF_DECODERS, f"is for a model that is a decoder, and {name} is an encoder")
-        sets = [for_model(one, name, causal=False) for one in sets]
+        sets = [for_model(text_set, name, causal=False) for text_set in sets]
         return measure_encoder(
             model, sets, settings, opened,
             next_label=next_label, device=how.device, target=target,
         )  # fmt: skip
     refuse_given(_OF_ENCODERS, f"is for a model that is an encoder, and {name} is a decoder")
-    sets = [for_model(one, name, causal=True) for one in sets]
+    sets = [for_model(text_set, name, causal=True) for text_set in sets]
     items = Items(sets, own, text, settings, max_length or LENGTH)
     decoder = CausalModel.load(
         model,

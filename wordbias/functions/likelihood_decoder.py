@@ -30,10 +30,10 @@ from wordbias.text_files import Source
 from wordbias.verdicts import change, change_ends
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
-_TESTS = {one.task or one.title: one for one in (*TESTS, OWN)}
+_TESTS = {test.task or test.title: test for test in (*TESTS, OWN)}
 """The tests by the name of their data in rows."""
-_BIASES = {name for one in _TESTS.values() for name in one.bias}
-_COSTS = {"perplexity", *(name for one in _TESTS.values() for name in one.cost)}
+_BIASES = {name for test in _TESTS.values() for name in test.bias}
+_COSTS = {"perplexity", *(name for test in _TESTS.values() for name in test.cost)}
 _NONE = "none"
 """Name of the setting of records before any removal."""
 
@@ -52,12 +52,16 @@ class Items:
     def measure(self, model: CausalModel) -> Found:
         """Measure a decoder on everything."""
         name, settings = model.name, self.settings
-        measured: list[tuple[StereotypeTest, Any]] = [(entry_of(one), one) for one in self.sets]
+        measured: list[tuple[StereotypeTest, Any]] = [
+            (entry_of(text_set), text_set) for text_set in self.sets
+        ]
         if self.pairs is not None:
             measured.append((OWN, self.pairs))
         parts = [
-            test.scores[CausalModel](model, one, name, settings).of_items(one, settings.seed)
-            for test, one in measured
+            test.scores[CausalModel](model, text_set, name, settings).of_items(
+                text_set, settings.seed
+            )
+            for test, text_set in measured
         ]
         if self.text is not None:
             given = {"length": self.length, "seed": settings.seed}
@@ -66,18 +70,18 @@ class Items:
 
     def described(self) -> str:
         """Name the data for people."""
-        names = [entry_of(one).title for one in self.sets]
+        names = [entry_of(text_set).title for text_set in self.sets]
         own = [OWN.title] * (self.pairs is not None)
         return ", ".join([*names, *own, *["a text"] * (self.text is not None)])
 
     def about(self, pairs: str) -> dict[str, dict[str, object]]:
         """Return the data as inputs of a report, the pairs by their name."""
-        found = {f"data {i}": dict(facts(one)) for i, one in enumerate(self.sets, 1)}
+        inputs = {f"data {i}": dict(facts(text_set)) for i, text_set in enumerate(self.sets, 1)}
         if self.pairs is not None:
-            found["pairs"] = {"path": pairs, "pairs": len(self.pairs)}
+            inputs["pairs"] = {"path": pairs, "pairs": len(self.pairs)}
         if self.text is not None:
-            found["perplexity"] = {"path": self.text.path, "sha256": self.text.sha256}
-        return found
+            inputs["perplexity"] = {"path": self.text.path, "sha256": self.text.sha256}
+        return inputs
 
 
 def measure_decoder(
@@ -92,19 +96,19 @@ def measure_decoder(
     removals: dict[str, Sequence[Intervention]] = {}
     if opened.adapter is not None:
         removals = {name: opened.adapter.interventions(name) for name in opened.settings}
-    with resuming(target, {} if target is None else _identity(decoder, removals)) as kept:
-        decoder = replace(decoder, kept=kept)
+    with resuming(target, {} if target is None else _identity(decoder, removals)) as store:
+        decoder = replace(decoder, kept=store)
         before = items.measure(decoder)
         after = {name: _after(decoder, items, before, name, of) for name, of in removals.items()}
         written = write_records(target, _records(before, after))
-    changed = {name: found.rows for name, found in after.items()}
-    said = [line for name, rows in changed.items() for line in _said(name, before.rows, rows)]
+    changed = {name: measured.rows for name, measured in after.items()}
+    sentences = [line for name, rows in changed.items() for line in _said(name, before.rows, rows)]
     return Report(
         inputs=inputs,
         rows=[*before.rows, *(row for rows in changed.values() for row in rows)],
         tables=[*_tables(before.rows), *_change_tables(before.rows, changed)],
         heading=[f"{decoder.name} on {items.described()}."],
-        closing=[*said, *written],
+        closing=[*sentences, *written],
         seed=items.settings.seed,
         notes=_notes(decoder, before),
     )
@@ -119,18 +123,18 @@ def _after(
 ) -> Found:
     """Measure a decoder on the same items while a setting of an adapter is removed."""
     with applied(decoder.model, removals, setting):
-        found = items.measure(replace(decoder, name=f"{decoder.name} {setting}"))
-    values = [row.value for row in found.rows]
-    if found.records == before.records and values == [row.value for row in before.rows]:
+        measured = items.measure(replace(decoder, name=f"{decoder.name} {setting}"))
+    values = [row.value for row in measured.rows]
+    if measured.records == before.records and values == [row.value for row in before.rows]:
         raise WordbiasError(
             f"{decoder.name}: the setting {setting} changes no likelihood; choose sites such as "
             "tokens@L and attention-output@L"
         )
     rows = [  # a paired bootstrap: each draw has the same items before and after
         with_change(was, now, stage=setting, seed=items.settings.seed)
-        for was, now in zip(before.rows, found.rows, strict=True)
+        for was, now in zip(before.rows, measured.rows, strict=True)
     ]
-    return replace(found, rows=rows)
+    return replace(measured, rows=rows)
 
 
 def _identity(
@@ -142,7 +146,8 @@ def _identity(
         "device": decoder.device,
         "precision": decoder.precision,
         "removals": {
-            name: sha256_of(steps, [str(one) for one in steps]) for name, steps in removals.items()
+            name: sha256_of(steps, [str(step) for step in steps])
+            for name, steps in removals.items()
         },
     }
 
@@ -152,7 +157,7 @@ def _records(before: Found, after: Mapping[str, Found]) -> list[Record]:
     if not after:
         return before.records
     every = {_NONE: before, **after}
-    return [{"setting": name, **one} for name, found in every.items() for one in found.records]
+    return [{"setting": name, **record} for name, run in every.items() for record in run.records]
 
 
 def about_decoder(decoder: CausalModel) -> dict[str, object]:
@@ -166,18 +171,18 @@ def about_decoder(decoder: CausalModel) -> dict[str, object]:
         "precision": decoder.precision,
         "tokens": decoder.limit,
         "before a text": start,
-        "before a context": [tokenizer.convert_ids_to_tokens(one) for one in decoder.front],
+        "before a context": [tokenizer.convert_ids_to_tokens(token) for token in decoder.front],
     }
 
 
-def _notes(decoder: CausalModel, found: Found) -> list[str]:
-    notes = list(found.notes)
+def _notes(decoder: CausalModel, measured: Found) -> list[str]:
+    notes = list(measured.notes)
     if decoder.bos and decoder.tokenizer.bos_token_id is None:
         token = decoder.tokenizer.convert_ids_to_tokens(decoder.start)
         notes.append(f"the tokenizer has no BOS token: texts follow its EOS token, {token}")
-    if found.cut:
+    if measured.cut:
         notes.append(
-            f"{how_many(found.cut, 'text')} had a context longer than {decoder.limit} tokens, "
+            f"{how_many(measured.cut, 'text')} had a context longer than {decoder.limit} tokens, "
             "which was cut at its beginning"
         )
     return notes
@@ -189,18 +194,18 @@ def _notes(decoder: CausalModel, found: Found) -> list[str]:
 def _tables(rows: Sequence[Row]) -> list[Table]:
     """Return a table for each data set: one line a part of it, one column a measure and score."""
     tasks = list(dict.fromkeys(str(row.details.get("task", "")) for row in rows))
-    made = []
+    tables = []
     for task in tasks:
         of = [row for row in rows if row.details.get("task", "") == task]
-        made.append(_perplexity_table(of) if not task else _task_table(task, of))
-    return made
+        tables.append(_perplexity_table(of) if not task else _task_table(task, of))
+    return tables
 
 
 def _task_table(task: str, rows: Sequence[Row]) -> Table:
     test = _TESTS[task]
     columns = values("n")
-    for one in dict.fromkeys(row.measure for row in rows):
-        columns += values((column_title(one), cells.with_interval), measure=one)
+    for measure in dict.fromkeys(row.measure for row in rows):
+        columns += values((column_title(measure), cells.with_interval), measure=measure)
     title = f"{test.title}, {test.part}" if test.part else task
     by = {"part": _part, "score": "score", "answers": "answers"}
     return pivot(title, rows, by, columns, f"{test.note} In brackets: 95 % intervals.")
@@ -213,7 +218,7 @@ def _part(row: Row) -> str:
         _CONDITIONS.get(str(about.get("condition", "")), ""),
         "" if about.get("setting") in (None, "all") else str(about["setting"]),
     ]
-    return ", ".join(one for one in parts if one)
+    return ", ".join(part for part in parts if part)
 
 
 # Before and after
@@ -248,26 +253,26 @@ def _change(row: Row) -> str:
     about = row.details
     if "change" not in about:
         return "–"
-    found = change_ends(about)
-    ends = "" if found is None else f" [{', '.join(map(_signed, found))}]"
+    interval = change_ends(about)
+    ends = "" if interval is None else f" [{', '.join(map(_signed, interval))}]"
     return f"{_signed(about['change'])}{ends}"
 
 
 def _signed(value: float) -> str:
-    shown = number(value, 3)
-    return f"+{shown}" if value > 0 and shown.strip("0.") else shown
+    digits = number(value, 3)
+    return f"+{digits}" if value > 0 and digits.strip("0.") else digits
 
 
 def _said(setting: str, before: Sequence[Row], after: Sequence[Row]) -> list[str]:
     """Say what a setting changed, and at what cost: of each data set all items, by their sums."""
-    found: dict[tuple[object, ...], tuple[Row, Row]] = {}
+    pairs: dict[tuple[object, ...], tuple[Row, Row]] = {}
     for was, now in zip(before, after, strict=True):
         about = was.details
         key = was.measure, about.get("task"), about.get("condition")
         if was.value is not None and now.value is not None:
-            found.setdefault(key, (was, now))
-    bias = [_sentence(*pair) for pair in found.values() if pair[0].measure in _BIASES]
-    cost = [_sentence(*pair) for pair in found.values() if pair[0].measure in _COSTS]
+            pairs.setdefault(key, (was, now))
+    bias = [_sentence(*pair) for pair in pairs.values() if pair[0].measure in _BIASES]
+    cost = [_sentence(*pair) for pair in pairs.values() if pair[0].measure in _COSTS]
     if not any(row.measure == "perplexity" for row in before):
         cost.append("perplexity not measured, which --perplexity TEXT does")
     return [
@@ -285,8 +290,8 @@ def _sentence(was: Row, now: Row) -> str:
     title = column_title(was.measure)
     values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
     values += "" if neutral is None else f", {neutral:g} without bias"
-    said = f"{values} ({change(was.to_dict(), now.to_dict())}, {_change(now)})"
-    return f"{what}: {said}" if what else said
+    sentence = f"{values} ({change(was.to_dict(), now.to_dict())}, {_change(now)})"
+    return f"{what}: {sentence}" if what else sentence
 
 
 def _perplexity_table(rows: Sequence[Row]) -> Table:

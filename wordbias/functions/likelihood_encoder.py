@@ -37,23 +37,23 @@ def measure_encoder(
     inputs, heads, notes = dict[str, Mapping[str, object]](), list[str](), list[str]()
     for i, data in enumerate(sets, 1):
         scorer = Scorer.load(model, data, next_label=next_label, device=device)
-        found = _measured(scorer, data, settings, opened)
-        done.append(found)
+        measured = _measured(scorer, data, settings, opened)
+        done.append(measured)
         table = entry_of(data).table
         assert table is not None
-        for subject in dict.fromkeys(row.subject for row in found.rows):
-            rows = [row for row in found.rows if row.subject == subject]
+        for subject in dict.fromkeys(row.subject for row in measured.rows):
+            rows = [row for row in measured.rows if row.subject == subject]
             tables.append(table(rows, settings))
         heading.append(f"{scorer.name} on {described(data)}.")
-        heads += [type(one.model).__name__ for one in scorer.heads.values()]
+        heads += [type(head.model).__name__ for head in scorer.heads.values()]
         inputs["model"] = {**_about(scorer), "heads": list(dict.fromkeys(heads)), **about}
-        inputs[f"data {i}"] = {**source_of(data), **found.about}
-        notes += [*scorer.missing, *found.notes]
-    found = Found.joined(done)
-    written = write_records(target, found.records)
+        inputs[f"data {i}"] = {**source_of(data), **measured.about}
+        notes += [*scorer.missing, *measured.notes]
+    measured = Found.joined(done)
+    written = write_records(target, measured.records)
     return Report(
         inputs=inputs,
-        rows=found.rows,
+        rows=measured.rows,
         tables=tables,
         heading=heading,
         closing=written,
@@ -74,17 +74,17 @@ def _measured(scorer: Scorer, data: TextSet, settings: Settings, opened: OpenAda
         subject = f"{scorer.name} {name}" if name else scorer.name
         reachable = scorer.with_sites(interventions)
         with reachable.applied(interventions):
-            found = reachable.measure(data, subject, settings)
-        if name and all(record in before for record in found.records):
+            measured = reachable.measure(data, subject, settings)
+        if name and all(record in before for record in measured.records):
             raise WordbiasError(
                 f"{scorer.name}: the setting {name} changes no score: no score is computed from "
                 "what it changes, such as the last layer's CLS token; choose other sites, such as "
                 "tokens@L, attention@L and, below the last layer, cls@L"
             )
-        before = before or found.records
-        found.records = [{"model": subject, **record} for record in found.records]
-        found.notes.extend(f"{name}: {reason}" for reason in reachable.missing)
-        done.append(found)
+        before = before or measured.records
+        measured.records = [{"model": subject, **record} for record in measured.records]
+        measured.notes.extend(f"{name}: {reason}" for reason in reachable.missing)
+        done.append(measured)
     return Found.joined(done)
 
 

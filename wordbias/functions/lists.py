@@ -81,18 +81,18 @@ def lists(
         return _explained(measures)
     attribute = load_attribute(groups)
     templates = templates_of(lists)
-    found = [*_attribute_rows(attribute), *_template_rows(templates)]
+    list_rows = [*_attribute_rows(attribute), *_template_rows(templates)]
     sizes = [
         Row("templates", f"size-{name}", count, {"set": name})
         for name, count in templates.sizes().items()
     ]
     return Report(
-        rows=[*found, *sizes],
+        rows=[*list_rows, *sizes],
         tables=[
             Table(
                 f"Word lists; attribute {attribute.name}: {attribute.source}",
                 ["list", "entries", "first entries"],
-                [[row.measure, str(row.value), str(row.details["first"])] for row in found],
+                [[row.measure, str(row.value), str(row.details["first"])] for row in list_rows],
             ),
             Table(
                 "Test sets made from these lists",
@@ -121,7 +121,7 @@ def _explained(names: Sequence[str]) -> Report:
     rows, tables = [], []
     for family in FAMILIES:
         whole = not {_ALL, family.key}.isdisjoint(names)
-        chosen = [one for one in family.measures if whole or one.name in names]
+        chosen = [measure for measure in family.measures if whole or measure.name in names]
         if not chosen:
             continue
         about = {
@@ -132,20 +132,28 @@ def _explained(names: Sequence[str]) -> Report:
             "source": family.source,
         }
         rows += [
-            Row(family.key, one.name, None, {**_about_measure(one), **about}) for one in chosen
+            Row(family.key, measure.name, None, {**_about_measure(measure), **about})
+            for measure in chosen
         ]
         cells = [
-            [one.name, one.title, one.question, one.scale, one.neutral_text, one.better_text]
-            for one in chosen
+            [
+                measure.name,
+                measure.title,
+                measure.question,
+                measure.scale,
+                measure.neutral_text,
+                measure.better_text,
+            ]
+            for measure in chosen
         ]
         note = f"{family.question} {family.description} Limits: {family.limits}"
         tables.append(Table(f"{family.area}. {family.title}", columns, cells, note))
     return Report(rows=rows, tables=tables)
 
 
-def _about_measure(one: Measure) -> dict[str, object]:
+def _about_measure(measure: Measure) -> dict[str, object]:
     names = ("title", "question", "scale", "neutral", "better", "caution")
-    return {name: getattr(one, name) for name in names}
+    return {name: getattr(measure, name) for name in names}
 
 
 def sembias_of(place: str | os.PathLike[str] | None) -> SemBias | None:
@@ -187,12 +195,12 @@ def _attribute_rows(attribute: Attribute | WordGroups) -> list[Row]:
             "wider sets": attribute.wider,
         }
     members = zip(attribute.groups, attribute.members, strict=True)
-    found = [_row(attribute.name, f"group {group}", words) for group, words in members]
+    rows = [_row(attribute.name, f"group {group}", words) for group, words in members]
     for label, listed in sets.items():
-        found.append(_row(attribute.name, label, ["/".join(words) for words in listed]))
-    found.append(_row(attribute.name, "specific words", sorted(attribute.specific)))
+        rows.append(_row(attribute.name, label, ["/".join(words) for words in listed]))
+    rows.append(_row(attribute.name, "specific words", sorted(attribute.specific)))
     # subjects of sentences, by kind of word
-    return found + [
+    return rows + [
         _row(attribute.name, f"{kind} for sentences: {group}", words)
         for kind, by_group in attribute.subjects.items()
         for group, words in zip(attribute.groups, by_group, strict=True)
@@ -200,10 +208,10 @@ def _attribute_rows(attribute: Attribute | WordGroups) -> list[Row]:
 
 
 def _template_rows(templates: Templates) -> list[Row]:
-    found = {f"verbs: {group}": words for group, words in templates.verbs.items()}
-    found |= {f"objects: {group}": words for group, words in templates.objects.items()}
-    found |= {"people": templates.people, "occupations": templates.occupations}
-    rows = [_row("templates", label, words) for label, words in found.items()]
+    words_by_label = {f"verbs: {group}": words for group, words in templates.verbs.items()}
+    words_by_label |= {f"objects: {group}": words for group, words in templates.objects.items()}
+    words_by_label |= {"people": templates.people, "occupations": templates.occupations}
+    rows = [_row("templates", label, words) for label, words in words_by_label.items()]
     return [*rows, _row("names", "names with share of women", list(names()))]
 
 

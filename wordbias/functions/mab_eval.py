@@ -217,24 +217,26 @@ def mab_eval(
     _refuse_by_set(chosen, measured=write is None)
     _refuse_by_model(own, given=predictions is not None)
     tests = [
-        build(one, templates, attribute=attribute, as_published=as_published) for one in chosen
+        build(name, templates, attribute=attribute, as_published=as_published) for name in chosen
     ]
     if write is not None:
         return _written(tests, write, named=attribute is not None)
     opened = open_adapter(adapter, setting, force=force)
     labelled = open_labelled(snli, own=own)
     if predictions is not None:
-        found = given_predictions(predictions, tests)
+        predicted = given_predictions(predictions, tests)
     elif own:
         given = cast("File | Model | None", model)
-        found = predict_with_own(given, embedding, reading(), tests)
+        predicted = predict_with_own(given, embedding, reading(), tests)
     else:
-        found = predict_with_hugging_face(cast("ModelLike", model), label_order, how.device, tests)
+        predicted = predict_with_hugging_face(
+            cast("ModelLike", model), label_order, how.device, tests
+        )
     if chosen == (PARITY,):
-        return parity_report(found, parity, snli, labelled, opened, output=output, seed=seed)
-    others = [one for one in known if one not in chosen]
+        return parity_report(predicted, parity, snli, labelled, opened, output=output, seed=seed)
+    others = [name for name in known if name not in chosen]
     return _marked_report(
-        found, Settings(draws, as_published, seed, seed_lists or 0), by_word, others
+        predicted, Settings(draws, as_published, seed, seed_lists or 0), by_word, others
     )
 
 
@@ -287,24 +289,24 @@ def _written(tests: Sequence[TestSet], write: File, *, named: bool) -> Report:
 
 
 def _marked_report(
-    found: Predicted, settings: Settings, words: bool, others: Sequence[str]
+    predicted: Predicted, settings: Settings, words: bool, others: Sequence[str]
 ) -> Report:
     """Measure marked attribute bias; name the `others` of the marked sets."""
-    scored = list(zip(found.tests, found.probabilities, strict=True))
-    rows = [row for test, p in scored for row in mab_rows(test, p, found.subject, settings)]
-    single = [row for test, p in scored if words for row in word_rows(test, p, found.subject)]
+    scored = list(zip(predicted.tests, predicted.probabilities, strict=True))
+    rows = [row for test, p in scored for row in mab_rows(test, p, predicted.subject, settings)]
+    single = [row for test, p in scored if words for row in word_rows(test, p, predicted.subject)]
     return Report(
-        inputs=found.inputs,
+        inputs=predicted.inputs,
         rows=[*rows, *single],
         tables=[
-            _marked_table(rows, found.tests[0].unmarked),
+            _marked_table(rows, predicted.tests[0].unmarked),
             _bias_table(rows),
             *_words_tables(single),
         ],
-        heading=[f"Marked attribute bias of {found.described}."],
+        heading=[f"Marked attribute bias of {predicted.described}."],
         closing=[f"--set {ALL} measures {' and '.join(others)} too."] if others else [],
         seed=settings.seed,
-        notes=found.notes,
+        notes=predicted.notes,
     )
 
 
@@ -316,9 +318,9 @@ def _marked_table(rows: Sequence[Row], unmarked: Sequence[str]) -> Table:
     of = {"1, 0, 0": [name for name in groups if name not in unmarked]}
     of["0, 1, 0"] = [name for name in groups if name in unmarked]
     both = [
-        answer if len(some) == 2 else f"{answer} for {some[0]}"
-        for answer, some in of.items()
-        if some
+        answer if len(names) == 2 else f"{answer} for {names[0]}"
+        for answer, names in of.items()
+        if names
     ]
     right = f"The right answer is {' and '.join(both)}."
     note = (

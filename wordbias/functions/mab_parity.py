@@ -51,7 +51,7 @@ def open_labelled(snli: PairsLike | None, *, own: bool) -> Labelled | None:
 
 
 def parity_report(
-    found: Predicted,
+    predicted: Predicted,
     parity: Parity,
     snli: PairsLike | None,
     labelled: Labelled | None,
@@ -61,53 +61,54 @@ def parity_report(
     seed: int,
 ) -> Report:
     """Measure predictions for the set parity, and the model with each setting of an adapter."""
-    (test,) = found.tests
+    (test,) = predicted.tests
     rows: list[Row] = []
     records: list[dict[str, object]] = []
     base: float | None = None
-    for setting, probabilities in _runs(found, opened):
+    for setting, probabilities in _runs(predicted, opened):
         rows += fairness_rows(
-            test, probabilities, found.subject, parity=parity, setting=setting, seed=seed
+            test, probabilities, predicted.subject, parity=parity, setting=setting, seed=seed
         )
-        one = occupation_records(test, probabilities)
-        records += [{"setting": setting, **record} for record in one]
+        by_occupation = occupation_records(test, probabilities)
+        records += [{"setting": setting, **record} for record in by_occupation]
         if labelled is not None:
-            right = _accuracy(found, labelled)
-            about = (right, len(labelled), found.subject)
+            right = _accuracy(predicted, labelled)
+            about = (right, len(labelled), predicted.subject)
             rows.append(snli_row(*about, setting=setting, viability=Viability(base)))
             base = right if base is None else base
     written = write_records(output, records)
     words = " and ".join(filler.word for filler in test.hypotheses)
     return Report(
-        inputs={**found.inputs, **_about(snli, labelled)},
+        inputs={**predicted.inputs, **_about(snli, labelled)},
         rows=rows,
         tables=[_table(rows, parity)],
         heading=[
-            f"NLI fairness of {found.described}: {len(test):,} pairs about {words}, all neutral."
+            f"NLI fairness of {predicted.described}: {len(test):,} pairs about {words}, all "
+            "neutral."
         ],
         closing=written,
         seed=seed,
-        notes=found.notes,
+        notes=predicted.notes,
     )
 
 
-def _runs(found: Predicted, opened: OpenAdapter) -> Iterator[tuple[str, NDArray[np.float32]]]:
+def _runs(predicted: Predicted, opened: OpenAdapter) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Yield the predictions as they are, and with each setting; it is applied until the next."""
-    yield "", found.probabilities[0]
-    if opened.adapter is None or not isinstance(found.system, Classifier):
+    yield "", predicted.probabilities[0]
+    if opened.adapter is None or not isinstance(predicted.system, Classifier):
         return
     from wordbias.models.hooks import applied
 
-    model = found.system.model
+    model = predicted.system.model
     opened.check(model, inside=False)
     for setting in opened.settings:
         with applied(model, opened.adapter.interventions(setting)):
-            yield setting, found.system.score_set(found.tests[0])
+            yield setting, predicted.system.score_set(predicted.tests[0])
 
 
-def _accuracy(found: Predicted, labelled: Labelled) -> float:
+def _accuracy(predicted: Predicted, labelled: Labelled) -> float:
     """Return the accuracy of the model, as it is at the moment, on labelled pairs."""
-    system = found.system
+    system = predicted.system
     if isinstance(system, NLIModel) and isinstance(labelled, Pairs):
         return accuracy(system.model, system.embedding, labelled)
     assert isinstance(system, Classifier)
@@ -129,8 +130,8 @@ def _table(rows: Sequence[Row], parity: str) -> Table:
     """Return the table with one line a setting."""
     correct, agrees, fair = MEASURES
     columns = values(("accuracy", cells.with_interval), measure=correct)
-    for one in PARITIES:
-        columns += values((f"parity, {one}", cells.with_interval), measure=agrees, parity=one)
+    for kind in PARITIES:
+        columns += values((f"parity, {kind}", cells.with_interval), measure=agrees, parity=kind)
     columns += values(("fairness η", cells.with_interval), measure=fair)
     columns += values(("SNLI", _viable), measure=_SNLI)
     note = (

@@ -371,42 +371,44 @@ def _check_draws(option: str, draws: int, seeds: Sequence[int]) -> None:
 
 
 def _heading(plan: Plan) -> str:
-    made = [name for name in (plan.null, plan.redraws) if name]
-    given = [name for name in plan.arms if name not in made]
+    random_arms = [name for name in (plan.null, plan.redraws) if name]
+    given = [name for name in plan.arms if name not in random_arms]
     anew = [name for name in given if not is_one(name, plan.arms[name])]
-    said = f"Embeddings: {len(given)}. Models of each: {len(plan.seeds)}."
+    heading = f"Embeddings: {len(given)}. Models of each: {len(plan.seeds)}."
     if anew:
-        said += (
+        heading += (
             f" {', '.join(anew)}: vectors of each seed; differences vary over the training of "
             "vectors and of models."
         )
     if plan.null:
         drawn = how_many(_draws(plan, plan.null), "random removal")
-        said += f" {plan.null}: {drawn} with the weights of MISP, together one arm."
+        heading += f" {plan.null}: {drawn} with the weights of MISP, together one arm."
     if plan.redraws:
         drawn = how_many(_draws(plan, plan.redraws), "redraw")
-        said += f" {plan.redraws}: MISP fitted to {drawn} of the names, together one arm."
-    return said
+        heading += f" {plan.redraws}: MISP fitted to {drawn} of the names, together one arm."
+    return heading
 
 
 def _draws(plan: Plan, arm: str) -> int:
     """Return the number of removals of an arm, which the embeddings of several seeds share."""
-    return len({one.name.rpartition("-")[2] for one in different(plan.arms[arm])})
+    return len({embedding.name.rpartition("-")[2] for embedding in different(plan.arms[arm])})
 
 
 def _outcome_tables(rows: Sequence[Row]) -> list[Table]:
     """Tabulate what the outcome says of each arm; nothing without one, or with a single seed."""
-    found = [row for row in rows if row.details.get("outcome") and "p" in row.details]
-    if not found:
+    outcomes = [row for row in rows if row.details.get("outcome") and "p" in row.details]
+    if not outcomes:
         return []
-    about = found[0].details
+    about = outcomes[0].details
     first, setting = str(about["original"]), str(about["setting"])
     averaged = [row for row in rows if "seeds" in row.details and row.subject == first]
     error = _find(averaged, "mab-error", str(about["set"]), setting)
     before = 0.0 if error is None else error.value or 0.0
-    read = readings(found, before)
-    null = next((str(one.against.details["original"]) for one in read if one.against), "")
-    of_arm = {change.subject: (against, said) for change, against, said in read}
+    read = readings(outcomes, before)
+    null = next(
+        (str(judgement.against.details["original"]) for judgement in read if judgement.against), ""
+    )
+    of_arm = {change.subject: (against, verdict) for change, against, verdict in read}
 
     def beside(cell: cells.Cell, row: Row) -> str:
         against = of_arm[row.subject][0]
@@ -433,8 +435,8 @@ def _errors_table(rows: Sequence[Row]) -> Table:
     averaged = [row for row in rows if "seeds" in row.details]
     name, setting = settings(averaged)[0]
     columns = []
-    for one in ("dev", "test"):
-        columns += values((one, cells.with_spread), measure="snli-accuracy", set=one)
+    for split in ("dev", "test"):
+        columns += values((split, cells.with_spread), measure="snli-accuracy", set=split)
     for head, measure in {"E": "mab-error", "d": "mab-distance"}.items():
         columns += values((head, cells.with_spread), measure=measure, set=name, setting=setting)
     title = f"Accuracy, and marked attribute bias of the {setting} (± spread over seeds)"
@@ -502,9 +504,9 @@ def _trusted(rows: Sequence[Row]) -> list[str]:
     }
     if not models:
         return []
-    said = f"{how_many(len(models), 'model')} read vectors with other values than those given"
-    note(f"{said}: the rows are taken", reported=True)
-    return [f"{said}; the rows were taken as they are."]
+    caution = f"{how_many(len(models), 'model')} read vectors with other values than those given"
+    note(f"{caution}: the rows are taken", reported=True)
+    return [f"{caution}; the rows were taken as they are."]
 
 
 def _about_seeds(rows: Sequence[Row], embeddings: int, seeds: int) -> list[str]:
@@ -532,9 +534,9 @@ def _find(
 ) -> Row | None:
     """Return the row of a measure on the set `name`, for one kind of words and one group."""
     wanted = {"set": name, "setting": setting, "group": group}
-    found = (
+    matches = (
         row
         for row in rows
         if row.measure == measure and all(row.details.get(k) == v for k, v in wanted.items())
     )
-    return next(found, None)
+    return next(matches, None)

@@ -168,7 +168,7 @@ def measure(
     given, specific = vocabulary_of(vocab, attribute)
     questions = sembias_of(sembias)
     read_options = reading()
-    subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
+    subjects = [open_subject(embedding, read_options) for embedding in as_list(embeddings)]
     before = None if original is None else open_subject(original, read_options)
     panels = make_panels(
         [subject.embedding for subject in subjects],
@@ -248,10 +248,10 @@ def _check_numbers(clustered: Sequence[int], thetas: Sequence[float]) -> None:
             "--clustered: expected different even numbers of words from 2 on, half of each side, "
             f"got {', '.join(map(str, clustered)) or 'none'}"
         )
-    if len(set(thetas)) < max(1, len(thetas)) or not all(0 < one < 1 for one in thetas):
+    if len(set(thetas)) < max(1, len(thetas)) or not all(0 < theta < 1 for theta in thetas):
         raise UsageError(
             "--theta: expected different thresholds above 0 and below 1, got "
-            f"{', '.join(f'{one:g}' for one in thetas) or 'none'}"
+            f"{', '.join(f'{theta:g}' for theta in thetas) or 'none'}"
         )
 
 
@@ -259,10 +259,10 @@ def _word_rows(panel: Panel, words: Sequence[str] | None, extremes: int | None) 
     """Measure single words: those that are named, and those that lean most."""
     chosen: list[str] = []
     if words is not None:
-        found = resolve(list(words), panel.embedding, f"{panel.embedding.name}: --words")
-        chosen += found.at_least(1, "give words that it has").found
-        if found.missing:
-            note(f"{panel.embedding.name} does not have: {', '.join(found.missing)}")
+        resolved = resolve(list(words), panel.embedding, f"{panel.embedding.name}: --words")
+        chosen += resolved.at_least(1, "give words that it has").found
+        if resolved.missing:
+            note(f"{panel.embedding.name} does not have: {', '.join(resolved.missing)}")
     if extremes is not None:
         chosen += leaning_words(panel, extremes)
     return word_rows(panel, list(dict.fromkeys(chosen)))

@@ -160,7 +160,7 @@ def misp(
     if chance:
         levels = chance_levels(before, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     subject.keep([*vocabulary, *sorted(listed_words(attribute))])
-    found = study(
+    findings = study(
         subject.embedding,
         vocabulary,
         attribute,
@@ -173,40 +173,42 @@ def misp(
         null=null or 0,
         lists=seed_lists or 0,
     )
-    subject.write(found.projection)
+    subject.write(findings.projection)
     report = Report(
         inputs={before.name: subject.info.to_dict()},
-        rows=found.rows,
+        rows=findings.rows,
         tables=[
             *(
                 [
-                    components_table(found, attribute),
-                    effect_table(found.measured, attribute),
+                    components_table(findings, attribute),
+                    effect_table(findings.measured, attribute),
                 ]
                 if details
-                else [summary_table(found, attribute)]
+                else [summary_table(findings, attribute)]
             ),
-            *([null_table(found.rows, attribute)] if null else []),
-            *effect_lists_tables(found, attribute),
+            *([null_table(findings.rows, attribute)] if null else []),
+            *effect_lists_tables(findings, attribute),
         ],
-        heading=_heading(subject, attribute, found, given, specific),
+        heading=_heading(subject, attribute, findings, given, specific),
         closing=[
-            moved_line(found.measured) if details else "--details has all measures and components.",
+            moved_line(findings.measured)
+            if details
+            else "--details has all measures and components.",
             subject.output_line(),
         ],
         seed=seed,
         notes=[
             *notes_on_language(attribute),
-            *found.diagnosis.cautions(signs=details),
-            *_without_fit(found, seed_lists or 0, dims),
+            *findings.diagnosis.cautions(signs=details),
+            *_without_fit(findings, seed_lists or 0, dims),
         ],
     )
-    return subject.result(found.projection, report)
+    return subject.result(findings.projection, report)
 
 
-def _without_fit(found: Study, draws: int, dims: int) -> list[str]:
+def _without_fit(findings: Study, draws: int, dims: int) -> list[str]:
     """Say how many redraws of the word lists have no subspace, and so no values."""
-    fitted = max((row.details.get("lists_draws", 0) for row in found.measured.rows), default=0)
+    fitted = max((row.details.get("lists_draws", 0) for row in findings.measured.rows), default=0)
     if fitted == draws:
         return []
     return [
@@ -218,22 +220,22 @@ def _without_fit(found: Study, draws: int, dims: int) -> list[str]:
 def _heading(
     subject: Subject,
     attribute: Attribute,
-    found: Study,
+    findings: Study,
     given: Sequence[str] | None,
     specific: Collection[str] | None,
 ) -> list[str]:
-    method = "MHD (hard projection)" if found.projection.hard else "MISP"
+    method = "MHD (hard projection)" if findings.projection.hard else "MISP"
     counts = " + ".join(
         f"{len(group.found)} of {len(group.listed)} {name}"
-        for name, group in zip(attribute.groups, found.diagnosis.groups, strict=True)
+        for name, group in zip(attribute.groups, findings.diagnosis.groups, strict=True)
     )
-    over = f"{len(found.vocabulary):,} neutral words"
+    over = f"{len(findings.vocabulary):,} neutral words"
     if given is not None:
-        over = f"{len(found.vocabulary):,} of {len(given):,} words given"
+        over = f"{len(findings.vocabulary):,} of {len(given):,} words given"
     if specific is not None:
         over += f", all but {len(specific):,} published gendered ones"
     return [
-        *found.summary,
+        *findings.summary,
         "",
         f"{method} on {subject.description()}",
         f"Attribute {attribute.name}: {counts} words found. Averages over {over}.",

@@ -128,7 +128,7 @@ def predict_with_own(
         ours.description(),
         {read.name: ours.subject.info.to_dict(), "model": about},
         reduced,
-        [one.probabilities for one in scored],
+        [score.probabilities for score in scored],
         [*left_out, *notes_on_vectors(model, read), *notes_on_missing_words(scored, read)],
         ours,
     )

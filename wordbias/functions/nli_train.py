@@ -147,15 +147,15 @@ def nli_train(
         patience=patience,
     )
     half = is_half(how.precision)
-    read: dict[str, object] = {f"EMBEDDING {path_of(one)}": one for one in sources}
-    refuse_same({"-o": target}, read | {f"--{name}": one for name, one in given.items()})
+    read: dict[str, object] = {f"EMBEDDING {path_of(source)}": source for source in sources}
+    refuse_same({"-o": target}, read | {f"--{name}": pairs for name, pairs in given.items()})
     folder, file = _outputs(target, len(sources) * len(order))
     need("torch", extra="torch", purpose="Training an NLI model")
     from wordbias.nli.jobs import Data, accuracy_rows, plan_jobs
     from wordbias.nli.train import train_all
 
     find_device(how.device)
-    data = Data.of({key: read_named(load_pairs, f"--{key}", one) for key, one in given.items()})
+    data = Data.of({key: read_named(load_pairs, f"--{key}", pairs) for key, pairs in given.items()})
     inputs: dict[str, dict[str, Any]] = {}
     opened = _open_each(sources, reading(), inputs)
     planned = plan_jobs(opened, order, data, chosen, folder, half=half, raw=raw)
@@ -175,11 +175,11 @@ def nli_train(
     about = {
         f"pairs: {name}": {
             "path": pairs_name(given[name]),
-            "pairs": len(found),
-            "dropped": found.dropped,
-            "sha256": found.sha256,
+            "pairs": len(pairs),
+            "dropped": pairs.dropped,
+            "sha256": pairs.sha256,
         }
-        for name, found in data.pairs.items()
+        for name, pairs in data.pairs.items()
     }
     report = Report(
         inputs={**inputs, **about},

@@ -263,19 +263,28 @@ def probe(
             device=how.device,
         )
         inputs = [before, random_like(before, order[0])] if random else [before]
-    uneven = [] if scale else [*(line for one in inputs for line in _uneven(one)), *_apart(inputs)]
-    once = [line for one in inputs if "random" not in one.info for line in one.once()]
+    uneven = (
+        []
+        if scale
+        else [*(line for labelled in inputs for line in _uneven(labelled)), *_apart(inputs)]
+    )
+    once = [
+        line for labelled in inputs if "random" not in labelled.info for line in labelled.once()
+    ]
     for line in dict.fromkeys([*once, *uneven]):
         note(line)
 
-    def measured(one: Labelled, like: Labelled | None = None) -> list[Row]:
-        examples, of_one = one, {"one_layer": len(one.layers) == 1 and "layers" not in one.info}
+    def measured(labelled: Labelled, like: Labelled | None = None) -> list[Row]:
+        examples, of_one = (
+            labelled,
+            {"one_layer": len(labelled.layers) == 1 and "layers" not in labelled.info},
+        )
         if scale:
-            sizes, centres = (like or one).spread()
-            known = (like or one).layers
-            places = [known.index(layer) for layer in one.layers]
-            examples = one.scaled([sizes[i] for i in places], centres[places])
-        of_types = _codes(None if types is None else one.column("--types", types))
+            sizes, centres = (like or labelled).spread()
+            known = (like or labelled).layers
+            places = [known.index(layer) for layer in labelled.layers]
+            examples = labelled.scaled([sizes[i] for i in places], centres[places])
+        of_types = _codes(None if types is None else labelled.column("--types", types))
         if mdl:
             codes = online_codes_in_processes(
                 examples,
@@ -283,8 +292,8 @@ def probe(
                 seeds=order,
                 recipe=recipe,
                 fractions=shares,
-                groups=_codes(one.units(unit)),
-                dev=None if dev is None else one.places("--dev", dev),
+                groups=_codes(labelled.units(unit)),
+                dev=None if dev is None else labelled.places("--dev", dev),
                 types=of_types,
                 control=control,
                 device=how.device,
@@ -294,26 +303,26 @@ def probe(
             examples,
             seeds=order,
             recipe=recipe,
-            split=None if split is None else one.column("--split", split),
+            split=None if split is None else labelled.column("--split", split),
             types=of_types,
             control=control,
             device=how.device,
         )
         return accuracy_rows(examples, probed, **of_one)
 
-    rows = [row for one in inputs for row in measured(one)]
+    rows = [row for labelled in inputs for row in measured(labelled)]
     of_first = [row for row in rows if row.subject == inputs[0].name]
-    for found in after:
-        rows += found.with_unchanged(of_first, measured(found.labelled, inputs[0]))
-    said, beside, judged = _compared(rows, inputs[0], after, labels, unit, order[0])
-    inputs += [found.labelled for found in after]
+    for stage in after:
+        rows += stage.with_unchanged(of_first, measured(stage.labelled, inputs[0]))
+    answers, beside, judged = _compared(rows, inputs[0], after, labels, unit, order[0])
+    inputs += [changed.labelled for changed in after]
     closing = _code_closing(rows, dev is not None, as_published) if mdl else [_ACCURACY_CLOSING]
     return Report(
-        inputs={one.name: one.info for one in inputs},
+        inputs={labelled.name: labelled.info for labelled in inputs},
         rows=[*rows, *judged],
         tables=[*beside, _code_table(rows) if mdl else _accuracy_table(rows)],
         heading=_heading(inputs, probe, scale),
-        closing=[*said, *closing],
+        closing=[*answers, *closing],
         seed=order[0],
         picture=plot_codes if mdl else None,
     )
@@ -321,8 +330,8 @@ def probe(
 
 def _refuse_models(vectors: object) -> None:
     """Refuse the folder of a model, which needs texts."""
-    for one in vectors if isinstance(vectors, (list, tuple)) else [vectors]:
-        path = path_of(one)
+    for source in vectors if isinstance(vectors, (list, tuple)) else [vectors]:
+        path = path_of(source)
         if path is None or is_static_model(path):  # words, whose names are probed
             continue
         if os.path.isfile(os.path.join(path, "config.json")):
@@ -343,15 +352,15 @@ def _opened(
 ) -> list[Labelled]:
     """Open one input or several, each with random vectors of its shape if those are probed too."""
     several = several_of(vectors)
-    found = with_names(
+    opened = with_names(
         [
-            open_labelled(one, name, read_options, labels, names, layers, array)
-            for name, one in several
+            open_labelled(source, name, read_options, labels, names, layers, array)
+            for name, source in several
         ]
     )
-    if random or (random is None and all(one is None for _, one in several)):
-        return [both for one in found for both in (one, random_like(one, seed))]
-    return found
+    if random or (random is None and all(source is None for _, source in several)):
+        return [both for labelled in opened for both in (labelled, random_like(labelled, seed))]
+    return opened
 
 
 def _codes(column: Column | None) -> NDArray[np.intp] | None:
@@ -360,7 +369,9 @@ def _codes(column: Column | None) -> NDArray[np.intp] | None:
 
 def _one_model(vectors: object) -> EncoderLike:
     """Return the model among the vectors; refuse none or several."""
-    if isinstance(vectors, (list, tuple)) and all(path_of(one) is not None for one in vectors):
+    if isinstance(vectors, (list, tuple)) and all(
+        path_of(source) is not None for source in vectors
+    ):
         if len(vectors) != 1:
             raise UsageError(f"--texts is for one model; {len(vectors)} were given")
         vectors = vectors[0]
@@ -373,8 +384,8 @@ def _shares(fractions: str | Sequence[float] | None) -> str | Sequence[float]:
     """Return the ends of blocks as a name or as shares, which may be given as percentages."""
     if fractions is None or isinstance(fractions, str):
         return fractions or "published"
-    found = [float(one) for one in fractions]
-    return [one / 100 for one in found] if found and found[-1] > 1 else found
+    ends = [float(fraction) for fraction in fractions]
+    return [end / 100 for end in ends] if ends and ends[-1] > 1 else ends
 
 
 def _compared(
@@ -486,15 +497,15 @@ def _neutral(rows: Sequence[Row], measure: str) -> str:
     return " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values))))
 
 
-def _uneven(one: Labelled) -> list[str]:
+def _uneven(labelled: Labelled) -> list[str]:
     """Note that layers differ much in the size of their vectors, which one learning rate meets."""
-    sizes = dict(zip(one.layers, one.sizes(), strict=True))
+    sizes = dict(zip(labelled.layers, labelled.sizes(), strict=True))
     least, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
     ratio = sizes[most] / sizes[least]
     if ratio < _UNEVEN:
         return []
     return [
-        f"{one.name}: the vectors of layer {most} are {ratio:,.0f} times as large as those of "
+        f"{labelled.name}: the vectors of layer {most} are {ratio:,.0f} times as large as those of "
         f"layer {least}. A probe learns both with one learning rate; scaled, the layers are "
         "comparable"
     ]
@@ -502,16 +513,19 @@ def _uneven(one: Labelled) -> list[str]:
 
 def _apart(inputs: Sequence[Labelled]) -> list[str]:
     """Note that inputs differ much in how far vectors of one layer are from their mean."""
-    given = [one for one in inputs if "random" not in one.info]
+    given = [labelled for labelled in inputs if "random" not in labelled.info]
     if len(given) < 2:
         return []
-    known = {one.name: dict(zip(one.layers, one.deviations(), strict=True)) for one in given}
-    found = [
+    known = {
+        labelled.name: dict(zip(labelled.layers, labelled.deviations(), strict=True))
+        for labelled in given
+    }
+    ratios = [
         (known[more][layer] / known[less][layer], more, less, layer)
         for more, less in permutations(known, 2)
         for layer in known[more].keys() & known[less].keys()
     ]
-    ratio, more, less, layer = max(found, default=(0, "", "", 0))
+    ratio, more, less, layer = max(ratios, default=(0, "", "", 0))
     if ratio < _APART:
         return []
     return [
@@ -524,8 +538,8 @@ def _apart(inputs: Sequence[Labelled]) -> list[str]:
 def _heading(inputs: Sequence[Labelled], probe: str, scale: bool) -> list[str]:
     """Return a line on each input, and on the classes and the probe."""
     of_size = ", of vectors with mean square 1 in each layer" if scale else ""
-    lines = [f"{one.name}: {one.described}." for one in inputs]
-    for found in dict.fromkeys(one.label.classes for one in inputs):
-        shown = ", ".join(f"{name:.40}" for name in found[:_SHOWN])
-        lines.append(f"Classes: {shown}{' …' * (len(found) > _SHOWN)}. Probe: {probe}{of_size}.")
+    lines = [f"{labelled.name}: {labelled.described}." for labelled in inputs]
+    for classes in dict.fromkeys(labelled.label.classes for labelled in inputs):
+        names = ", ".join(f"{name:.40}" for name in classes[:_SHOWN])
+        lines.append(f"Classes: {names}{' …' * (len(classes) > _SHOWN)}. Probe: {probe}{of_size}.")
     return lines

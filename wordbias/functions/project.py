@@ -289,15 +289,15 @@ def project(
         paired = sentence_pairs(pairs)
         lists = [paired, *redrawn_pairs(paired, len(redraws), seed)]
         fitted = [
-            fit_embedding(one, vectors, drawn, recipe)
-            for one, drawn in zip(fitted, lists, strict=True)
+            fit_embedding(fit, vectors, drawn, recipe)
+            for fit, drawn in zip(fitted, lists, strict=True)
         ]
     if chosen is not None:
         method = {"method": name, **({"settings": dict(settings)} if settings else {})}
-        fitted = [replace(one, facts={**one.facts, **method}) for one in fitted]
-    adapter, *redrawn = (one if setting is None else one.setting(setting) for one in fitted)
-    for one, path in zip(redrawn, redraws, strict=True):
-        one.save(path)
+        fitted = [replace(fit, facts={**fit.facts, **method}) for fit in fitted]
+    adapter, *redrawn = (fit if setting is None else fit.setting(setting) for fit in fitted)
+    for redraw, path in zip(redrawn, redraws, strict=True):
+        redraw.save(path)
     subject = Path(target.name).name
     rows = adapter_rows(adapter, subject)
     report = Report(

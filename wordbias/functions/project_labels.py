@@ -59,10 +59,10 @@ def sentences_of(groups: GroupsLike, method: str | None) -> Texts:
             f"--methods={method}: is fitted to pairs of sentences, and those of --groups are "
             f"labelled; choose {', '.join(OF_MOMENTS)}"
         )
-    found = AuditTexts.load(groups)
-    labels = {found.attribute: Column.of(one.group for one in found.fit)}
-    texts = load_texts([one.text for one in found.fit])
-    return replace(texts, name=f"sentences of wordbias audit, {found.attribute}", columns=labels)
+    audit = AuditTexts.load(groups)
+    labels = {audit.attribute: Column.of(sentence.group for sentence in audit.fit)}
+    texts = load_texts([sentence.text for sentence in audit.fit])
+    return replace(texts, name=f"sentences of wordbias audit, {audit.attribute}", columns=labels)
 
 
 def load_labelled(
@@ -79,13 +79,13 @@ def load_labelled(
         return None
     name = path_of(labels) or ""
     choice = Choice(text_column, None, kept_values(where), limit, None, None, skip_bad)
-    found = load_texts(texts, choice)
-    rows = rows_of_texts(found)
+    read_texts = load_texts(texts, choice)
+    rows = rows_of_texts(read_texts)
     column = rows.column("--labels", labels)
     remedy = "mend it, or drop such rows with --skip-bad"
     labelled = rows.with_labels({name or "label": column}, MISSING[skip_bad], remedy)
     without = dict.fromkeys(np.flatnonzero(~labelled.there).tolist(), f"has no {name or 'label'}")
-    return replace(found, columns={name: column}).without(without, skip_bad)
+    return replace(read_texts, columns={name: column}).without(without, skip_bad)
 
 
 def readable(texts: Texts, tokenizer: Any, skip_bad: bool) -> Texts:
@@ -99,7 +99,7 @@ def decoder_caution(model: Any, adapter: Adapter, method: str, tokens: str) -> l
     """Return a note on removals that can cost a decoder its language."""
     # Attention rests on the first token, whose vector is many times longer than others: only LEACE
     # on all tokens takes account of it. Behind the last layer no attention reads the vectors.
-    places = {one.site for one in adapter.interventions()} - {Site("tokens", layer_count(model))}
+    places = {step.site for step in adapter.interventions()} - {Site("tokens", layer_count(model))}
     if not is_decoder(model) or not places or (method, tokens) == ("leace", "all"):
         return []
     return [
@@ -264,8 +264,8 @@ def _notes(target: Target, adapter: Adapter, given: Texts | None) -> list[str]:
             f"about {100 * explained_by_chance(n, dim):.0f} % of random labels too. What is "
             f"removed is partly chance; fit to {FEW * dim:,} or more, with {more}"
         )
-    if said := part_of_sequence(adapter):
-        notes.append(said)
+    if remark := part_of_sequence(adapter):
+        notes.append(remark)
     method = Configured(facts["method"], facts.get("settings", {})).text
     notes += decoder_caution(target.model, adapter, method, facts["tokens"])
     return notes

@@ -169,13 +169,13 @@ def _results(given: object) -> tuple[list[Found], list[str]]:
     if isinstance(given, Report):
         documents = [given.to_dict()]
     elif (path := path_of(given)) is not None:
-        documents = [one.to_dict() for one in read_documents(path)]
+        documents = [document.to_dict() for document in read_documents(path)]
     elif given is None:
         return [], []
     else:
         raise WordbiasError(f"--report: expected a report or a file, got {type(given).__name__}")
-    rows = [row for one in documents for row in one["rows"]]
-    inputs = [about for one in documents for about in one.get("inputs", {}).values()]
+    rows = [row for document in documents for row in document["rows"]]
+    inputs = [about for document in documents for about in document.get("inputs", {}).values()]
     return rows, [str(about["path"]) for about in inputs if about.get("path")]
 
 
@@ -208,15 +208,15 @@ class Card:
         """Return the card, with the header that the hub reads, and rows before and after."""
         hub = library("A card")
         names = [self.base, *inputs] if self.of_model else []
-        found = next((one for name in names if name and (one := model_on_hub(name))), None)
+        base_model = next((model for name in names if name and (model := model_on_hub(name))), None)
         make = hub.DatasetCardData if place.kind == "dataset" else hub.ModelCardData
         about: dict[str, Any] = {"tags": ["wordbias", "fairness", "debiasing", *self.tags]}
         if place.kind == "model":
             about["library_name"] = self.library
-            if found is not None:
-                about["base_model"] = found[0]
-        if found is not None and self.derived and found[1] is not None:
-            about["license"] = found[1]
+            if base_model is not None:
+                about["base_model"] = base_model[0]
+        if base_model is not None and self.derived and base_model[1] is not None:
+            about["license"] = base_model[1]
         python = [_filled(line, place, self.file) for line in self.python]
         parts = [
             f"---\n{make(**about).to_yaml()}\n---",
@@ -237,22 +237,24 @@ def _filled(line: str, place: Address, file: str) -> str:
     return line.replace("ADDRESS", place.to(below)).replace("REPO", place.repo)
 
 
-def before_and_after(found: Sequence[Found]) -> Table | None:
+def before_and_after(row_dicts: Sequence[Found]) -> Table | None:
     """Show each measure that has a value before and one after; None if there is none."""
-    lines = [line for line in make_lines(found) if line.first is not None and line.last is not None]
+    lines = [
+        line for line in make_lines(row_dicts) if line.first is not None and line.last is not None
+    ]
     several = len({line.subject for line in lines}) > 1
 
     def name(row: Row) -> str:
         about = row.to_dict()
-        told = (str(about[key]) for key in _TOLD_APART if given(about, key))
+        distinctions = (str(about[key]) for key in _TOLD_APART if given(about, key))
         whose = [row.subject] if several else []
-        return " ".join([*whose, row.measure, *told, variant(about)]).strip()
+        return " ".join([*whose, row.measure, *distinctions, variant(about)]).strip()
 
     rows = [
-        Row.from_dict({**found, "stage": stage})
+        Row.from_dict({**row, "stage": stage})
         for line in lines
-        for stage, found in (("before", line.first), ("after", line.last))
-        if found is not None
+        for stage, row in (("before", line.first), ("after", line.last))
+        if row is not None
     ]
     columns = values(("before", cells.with_interval), stage="before")
     columns += values(("after", cells.with_interval), stage="after")
@@ -291,7 +293,7 @@ def _saved(source: Any, folder: Path) -> str:
         steps = [step for _, step in getattr(source, "steps", [("", source)])]
         fitted = [getattr(step, "fitted_", None) for step in steps]
         origin = getattr(steps[0], "origin_", None) if steps else None
-        if not all(isinstance(one, Fitted) for one in fitted) or not isinstance(origin, Origin):
+        if not all(isinstance(part, Fitted) for part in fitted) or not isinstance(origin, Origin):
             how = "; call its fit() first" if hasattr(source, "fit") else ""
             raise WordbiasError(
                 "source: expected a file, a folder, a fitted method, an Adapter or an Embedding, "
@@ -301,7 +303,7 @@ def _saved(source: Any, folder: Path) -> str:
         if len(steps) == 1:
             steps[0].save(path)
         else:
-            save_chain(path, Chain(tuple(one for one in fitted if one is not None)), origin)
+            save_chain(path, Chain(tuple(part for part in fitted if part is not None)), origin)
     return str(path)
 
 
@@ -313,8 +315,8 @@ def _files_of(folder: Path) -> dict[str, Path]:
         raise WordbiasError(f"{folder}: is an empty folder; give one with files to publish")
     if files.keys() & {"config.json", MODULES}:
         if others:
-            said = others_text(folder, others, "published")
-            note(f"{said}; upload what is needed with: hf upload")
+            others_note = others_text(folder, others, "published")
+            note(f"{others_note}; upload what is needed with: hf upload")
         return files
     if CARD not in files:
         raise WordbiasError(
@@ -375,8 +377,8 @@ def _method_card(path: Path) -> Card:
 
 
 def _settings(part: Fitted) -> str:
-    told = [f"{key} {value}" for key, value in part.settings.items() if value is not None]
-    listed = ", ".join(one for one in told if one != f"method {part.name}")
+    settings = [f"{key} {value}" for key, value in part.settings.items() if value is not None]
+    listed = ", ".join(setting for setting in settings if setting != f"method {part.name}")
     return f" ({listed})" if listed else ""
 
 
@@ -470,10 +472,10 @@ def _json_of(file: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        found = json.loads(file.read_text("utf-8"))
+        document = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise WordbiasError(f"{file}: cannot be read as JSON ({error}); write it again") from None
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _vectors_card(path: Path) -> Card:

@@ -120,7 +120,7 @@ def quality(
         name = unused(subject.info.path if name in inputs else name, inputs)
         inputs[name] = subject.info.to_dict()
         heading.append(_source(name, subject))
-        found = word_tasks.quality(
+        measures = word_tasks.quality(
             subject.embedding,
             tested,
             oov=oov,
@@ -130,16 +130,16 @@ def quality(
             name=name,
         )
         if first:
-            rows += [since_first(*pair, seed) for pair in zip(first, found, strict=True)]
+            rows += [since_first(*pair, seed) for pair in zip(first, measures, strict=True)]
         else:
-            first = found
-            rows += [one.row for one in found]
+            first = measures
+            rows += [measure.row for measure in measures]
     return Report(inputs=inputs, rows=rows, tables=quality_tables(rows), heading=heading, seed=seed)
 
 
 def places_of(sets: Places) -> list[str]:
     """Return the paths or names of test sets as a list."""
-    return [os.fspath(one) for one in ([sets] if isinstance(sets, (str, os.PathLike)) else sets)]
+    return [os.fspath(path) for path in ([sets] if isinstance(sets, (str, os.PathLike)) else sets)]
 
 
 def _source(name: str, subject: Subject) -> str:
@@ -178,7 +178,7 @@ def _items_of_change(row: Row) -> str:
 
 
 def _note(rows: Sequence[Row]) -> str:
-    kept = {"skip": "left out", "mean": "scored with the mean vector"}[rows[0].details["oov"]]
+    treatment = {"skip": "left out", "mean": "scored with the mean vector"}[rows[0].details["oov"]]
     setting = next((row.details["setting"] for row in rows if row.measure == "analogy"), "")
     answered = setting.replace("add", "3CosAdd").replace("mul", "3CosMul")
     reasons: dict[str, dict[str, None]] = {}
@@ -190,7 +190,7 @@ def _note(rows: Sequence[Row]) -> str:
             "Similarity: Spearman's ρ. Analogies: share answered right. Higher is better; in",
             "brackets the 95 % interval over pairs or questions. Coverage: pairs or questions with",
             "only known words; the others are",
-            f"{kept}{f'; analogies answered by {answered}' if setting else ''}.",
+            f"{treatment}{f'; analogies answered by {answered}' if setting else ''}.",
             *(f"{', '.join(sets)} {reason}." for reason, sets in reasons.items()),
         ]
     )

@@ -56,21 +56,21 @@ class Page(Report):
             for grid in section.grids
         ]
         picture = self.picture or (plot_trade_off if has_trade_off(rows) else None)
-        found = {
+        attributes = {
             "documents": documents,
             "heading": answers(rows, paths_of(documents), settings_of(documents)),
             "tables": tables,
             "picture": picture,
         }
-        for name, value in found.items():
+        for name, value in attributes.items():
             object.__setattr__(self, name, value)
         super().__post_init__()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the tables; infinities, which JSON cannot hold, are undefined."""
-        found = super().to_dict()
-        draws = {"row_draws": found["row_draws"]} if "row_draws" in found else {}
-        return {**Document.of(found).to_dict(), **draws}
+        document = super().to_dict()
+        draws = {"row_draws": document["row_draws"]} if "row_draws" in document else {}
+        return {**Document.of(document).to_dict(), **draws}
 
     def render(self, to: str, width: int | None = None) -> str:
         """Return the report in one of `wordbias.results.FORMATS`, ending in a line feed."""
@@ -124,21 +124,21 @@ def report(
     tables = [path for path in map(path_of, rows) if path is not None and is_table(path)]
     if tables:
         return _of_sweep(tables[0], output, to, alone=len(rows) == 1)
-    found: list[tuple[str, Document]] = []
-    for i, one in enumerate(rows, 1):
-        path = path_of(one)
-        if isinstance(given := report_of(one), Page):
-            found += [(f"report {i}", document) for document in given.documents]
+    named: list[tuple[str, Document]] = []
+    for i, source in enumerate(rows, 1):
+        path = path_of(source)
+        if isinstance(given := report_of(source), Page):
+            named += [(f"report {i}", document) for document in given.documents]
         elif given is not None:
-            found.append((f"report {i}", Document.of(given.to_dict())))
+            named.append((f"report {i}", Document.of(given.to_dict())))
         elif path is not None:
-            if path not in dict(found):
-                found += [(path, document) for document in read_documents(path)]
+            if path not in dict(named):
+                named += [(path, document) for document in read_documents(path)]
         else:
             raise WordbiasError(
-                f"report: expected reports and files of results, got {type(one).__name__}"
+                f"report: expected reports and files of results, got {type(source).__name__}"
             )
-    documents = with_distinct_subjects(found)
+    documents = with_distinct_subjects(named)
     page = Page(
         inputs={
             name: facts
@@ -147,7 +147,7 @@ def report(
             for name, facts in read.items()
         },
         rows=[Row.from_dict(row) for document in documents for row in document.rows],
-        notes=list(dict.fromkeys(note for one in documents for note in notes_of(one))),
+        notes=list(dict.fromkeys(note for document in documents for note in notes_of(document))),
         documents=documents,
     )
     if output is not None:
@@ -159,17 +159,17 @@ def _of_sweep(path: str, output: str | os.PathLike[str] | None, to: str, *, alon
     """Summarise the table of a sweep, and write that if a file or a page was asked for."""
     if not alone:
         raise UsageError(f"{path}: is the table of a sweep, which is summarised alone")
-    found = report_of_table(path)
+    summary = report_of_table(path)
     if output is not None and (is_given("output") or current().format == "html"):
-        found.write(output, to)
-        found = replace(found, closing=[*found.closing, f"Written: {os.fspath(output)}."])
-    return found
+        summary.write(output, to)
+        summary = replace(summary, closing=[*summary.closing, f"Written: {os.fspath(output)}."])
+    return summary
 
 
 def report_of(value: object) -> Report | None:
     """Return a report, or that of an object with a report; None for anything else."""
-    found = value if isinstance(value, Report) else getattr(value, "report", None)
-    return found if isinstance(found, Report) else None
+    candidate = value if isinstance(value, Report) else getattr(value, "report", None)
+    return candidate if isinstance(candidate, Report) else None
 
 
 def check_output(

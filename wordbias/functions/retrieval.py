@@ -232,7 +232,7 @@ def retrieval(
     given = {}
     if counterfactual is not None:
         both = {COUNTERFACTUAL: counterfactual, MEANINGLESS: meaningless}
-        given = {kind: one for kind, one in both.items() if one is not None}
+        given = {kind: source for kind, source in both.items() if source is not None}
     if model is None:
         refuse_given(_OF_TEXTS, "is for texts, and without --model these are vectors")
         opened = open_vectors(queries, documents, changed, given, top)
@@ -241,7 +241,7 @@ def retrieval(
             _encoder_of(model, given_adapter),
             {QUERIES: queries, DOCUMENTS: documents}, changed, given, groups,
             synonyms=None if given else cast("SentencePairsLike | None", meaningless), top=top,
-            columns=[one for one in (relevance,) if _is_column(one)],
+            columns=[column for column in (relevance,) if _is_column(column)],
             of_documents=[sensitive] if isinstance(sensitive, str) else [],
             text_column=text_column, draws=seed_lists, fit=methods is not None,
             adapter=given_adapter, seed=seed,
@@ -261,7 +261,7 @@ def retrieval(
         )
         rows += _after_removal(*removal, opened, ranked, rows, lists, measure, null, seed)
     rows = with_items(
-        with_holm(rows, _together), seed, vectors.n, *(one.tobytes() for one in versions.sets)
+        with_holm(rows, _together), seed, vectors.n, *(names.tobytes() for names in versions.sets)
     )
     answers = moved_answers([row.to_dict() for row in rows])
     report = Report(
@@ -270,7 +270,7 @@ def retrieval(
         tables=retrieval_tables(rows),
         heading=[
             _heading(changed, vectors.n, len(vectors.queries), versions, top),
-            *(line for one in answers for line in one.lines),
+            *(line for answer in answers for line in answer.lines),
         ],
         closing=_closing(versions, changed, methods, bool(seen.kinds)),
         seed=seed,
@@ -334,7 +334,7 @@ def _check_output(output: str | os.PathLike[str] | None, read: Mapping[str, obje
         return
     if Path(output).suffix.lower() not in SUFFIXES:
         raise WordbiasError(f"{output}: expected a name that ends in {', '.join(SUFFIXES)}")
-    check_outputs({"-o": output}, {name: path_of(one) for name, one in read.items()})
+    check_outputs({"-o": output}, {name: path_of(source) for name, source in read.items()})
 
 
 def _encoder_of(model: EncoderLike, adapter: OpenAdapter) -> TextEncoder:
@@ -403,7 +403,7 @@ def _adapter(adapter: OpenAdapter, opened: Opened) -> Removal:
     assert adapter.adapter is not None
     assert opened.after is not None
     assert opened.moved is not None
-    before, after = (one.astype(np.float64) for one in opened.moved)
+    before, after = (vectors.astype(np.float64) for vectors in opened.moved)
     bias = before.mean(axis=0) if adapter.adapter.steps else np.zeros(before.shape[1])
     moved, (setting,) = after - before, adapter.settings
     if (moved**2).sum() >= ((before - bias) ** 2).sum():
@@ -443,9 +443,9 @@ def _after_removal(
 def _moved(name: str, before: Sequence[Ranked], after: Sequence[Ranked], lists: Lists) -> Row:
     """Return how much of the lists as given is left after a removal."""
 
-    def listed_ids(one: Ranked) -> Integers:
-        order = np.argsort(one.ranks[GIVEN], axis=1, kind="stable")[:, : lists.depth]
-        return np.take_along_axis(one.ids, order, axis=1)
+    def listed_ids(ranked: Ranked) -> Integers:
+        order = np.argsort(ranked.ranks[GIVEN], axis=1, kind="stable")[:, : lists.depth]
+        return np.take_along_axis(ranked.ids, order, axis=1)
 
     values_of = []
     for a, b in zip(before, after, strict=True):
@@ -466,14 +466,14 @@ def _beside_random(
 
     start = {key(row): row for row in before}
     drawn_values = [{key(row): row.value for row in rows} for rows in random]
-    made = []
+    changed_rows = []
     for row in after:
         old = start.get(key(row))
         at = 1.0 if row.details.get("set") == BEFORE else None if old is None else old.value
         row = row if old is None else with_change(old, row)
-        others = [one[key(row)] for one in drawn_values if one.get(key(row)) is not None]
+        others = [by_key[key(row)] for by_key in drawn_values if by_key.get(key(row)) is not None]
         if row.value is not None and at is not None and others:
-            changes = np.array([cast("float", one) - at for one in others])
+            changes = np.array([cast("float", other) - at for other in others])
             details = {
                 **row.details,
                 "change": row.value - at,
@@ -481,8 +481,8 @@ def _beside_random(
             }
             draws = {**row.draws, **drawn(changes, "removals", kind="null_as_far")}
             row = replace(row, details=details, draws=draws)
-        made.append(row)
-    return made
+        changed_rows.append(row)
+    return changed_rows
 
 
 def _picture(ranked: Sequence[Ranked], lists: Lists, versions: Versions) -> Any:

@@ -61,12 +61,12 @@ _ROLES = {"queries": ("query",), "documents": ("document", "passage", "corpus")}
 
 def load_side(source: Any, side: str, text_column: str | None, needed: Sequence[str]) -> Texts:
     """Read the texts of the queries or documents, with the columns that are needed."""
-    found = load_texts(source, Choice(text_column, tuple(needed) or None))
-    found = found if path_of(source) else replace(found, name=side)
-    blank = next((i for i, text in enumerate(found.texts) if not text.strip()), None)
+    texts = load_texts(source, Choice(text_column, tuple(needed) or None))
+    texts = texts if path_of(source) else replace(texts, name=side)
+    blank = next((i for i, text in enumerate(texts.texts) if not text.strip()), None)
     if blank is not None:
-        raise WordbiasError(f"{where_of(found)(blank)}: is empty; write a text, or leave it out")
-    return found
+        raise WordbiasError(f"{where_of(texts)(blank)}: is empty; write a text, or leave it out")
+    return texts
 
 
 def where_of(texts: Texts) -> Callable[[int], str]:
@@ -78,7 +78,7 @@ def with_prompt(encoder: TextEncoder, side: str) -> tuple[TextEncoder, str]:
     """Return an encoder with the prompt that its folder has for queries or documents, and that."""
     sentence = encoder.encoder.sentence if isinstance(encoder, LayeredTexts) else None
     prompts = {} if sentence is None else sentence.prompts
-    name = next((one for one in _ROLES[side] if prompts.get(one)), None)
+    name = next((role for role in _ROLES[side] if prompts.get(role)), None)
     if name is None or sentence is None or not isinstance(encoder, LayeredTexts):
         return encoder, ""
     changed = replace(encoder.encoder, sentence=replace(sentence, prompt=prompts[name]))
@@ -122,26 +122,26 @@ class Vectors:
         def ready(vectors: Float32) -> Float32:
             return unit(vectors if remove is None else remove(vectors))
 
-        versions = [{kind: ready(one[kind]) for kind in kinds} for one in self.versions]
+        versions = [{kind: ready(version[kind]) for kind in kinds} for version in self.versions]
         if self.places is None:
-            every = np.concatenate([one[kind] for one in versions for kind in kinds])
-            found, _ = nearest(every, _mapped(self.documents, ready), depth)
-            parts = iter(np.split(found, len(versions) * len(kinds)))
+            every = np.concatenate([version[kind] for version in versions for kind in kinds])
+            neighbours, _ = nearest(every, _mapped(self.documents, ready), depth)
+            parts = iter(np.split(neighbours, len(versions) * len(kinds)))
             lists = [[next(parts) for _ in kinds] for _ in versions]
-            pooled = [pooled_ranks(one) for one in lists]
+            pooled = [pooled_ranks(draw_lists) for draw_lists in lists]
             return [Ranked(ids, dict(zip(kinds, ranks, strict=True))) for ids, ranks in pooled]
         queries = ready(self.queries)
         base = np.concatenate([ready(block) for block in self.documents()])
-        made = []
-        for one in versions:
+        ranked = []
+        for by_kind in versions:
             changed = {kind: base.copy() for kind in kinds}
             for kind, vectors in changed.items():
-                vectors[self.places] = one[kind]
+                vectors[self.places] = by_kind[kind]
             several = [nearest(queries, blocks_of(v), depth)[0] for v in changed.values()]
             ids, ranks = pooled_ranks(several)
             scores = {kind: _scores(queries, vectors, ids) for kind, vectors in changed.items()}
-            made.append(Ranked(ids, dict(zip(kinds, ranks, strict=True)), scores))
-        return made
+            ranked.append(Ranked(ids, dict(zip(kinds, ranks, strict=True)), scores))
+        return ranked
 
 
 def _mapped(documents: Blocks, ready: Map) -> Blocks:
@@ -150,11 +150,11 @@ def _mapped(documents: Blocks, ready: Map) -> Blocks:
 
 def _scores(queries: Float32, documents: Float32, ids: Integers) -> Float:
     """Return the scores of the documents of pools, shape ``(n, m)``."""
-    found = np.full(ids.shape, -np.inf)
+    scores = np.full(ids.shape, -np.inf)
     for i, (query, pool) in enumerate(zip(queries.astype(np.float64), ids, strict=True)):
         there = pool != NOBODY
-        found[i, there] = (documents[pool[there]].astype(np.float64) @ query).round(9)
-    return found
+        scores[i, there] = (documents[pool[there]].astype(np.float64) @ query).round(9)
+    return scores
 
 
 Lookup = Callable[[str, Sequence[str]], Float32]
@@ -167,7 +167,7 @@ def encode_sides(
     """Encode the texts of both sides, each distinct one once; also return notes on prompts."""
     wanted = {QUERIES: dict.fromkeys(queries), DOCUMENTS: dict.fromkeys(documents)}
     prompted = {side: with_prompt(encoder, side) for side in wanted}
-    notes = [said for _, said in prompted.values() if said]
+    notes = [remark for _, remark in prompted.values() if remark]
     tables: dict[str, dict[str, Float32]] = {}
     if notes:
         for side, (by, _) in prompted.items():
@@ -190,7 +190,7 @@ def _table(encoder: TextEncoder, texts: list[str]) -> dict[str, Float32]:
 
 def texts_of(versions: Versions) -> list[str]:
     """Return all texts of versions."""
-    return [text for one in versions.texts for kind in versions.kinds for text in one[kind]]
+    return [text for texts in versions.texts for kind in versions.kinds for text in texts[kind]]
 
 
 def vectors_of(
@@ -201,7 +201,9 @@ def vectors_of(
     changed: str,
 ) -> Vectors:
     """Return the vectors of queries, documents and versions."""
-    by_draw = [{kind: of(changed, one[kind]) for kind in versions.kinds} for one in versions.texts]
+    by_draw = [
+        {kind: of(changed, texts[kind]) for kind in versions.kinds} for texts in versions.texts
+    ]
     is_queries = changed == QUERIES
     return Vectors(
         by_draw[0][GIVEN] if is_queries else of(QUERIES, queries),
@@ -231,10 +233,10 @@ def open_vectors(
         opened[f"--{kind}"] = rows
     sizes = {name: rows.dim for name, rows in opened.items()}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise WordbiasError(f"expected vectors of one length, found: {told}")
+        lengths = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise WordbiasError(f"expected vectors of one length, found: {lengths}")
     of_documents = opened["documents"]
-    found = Vectors(
+    vectors = Vectors(
         _all(opened["queries"], "queries"),
         lambda: _blocks(of_documents, "documents"),
         of_documents.n,
@@ -246,7 +248,7 @@ def open_vectors(
         name: {**({"path": rows.path} if rows.path else {}), "n": rows.n, "dim": rows.dim}
         for name, rows in opened.items()
     }
-    return Opened("vectors", found, about, inputs)
+    return Opened("vectors", vectors, about, inputs)
 
 
 def _opened(source: Any, what: str) -> Rows:
@@ -346,7 +348,7 @@ def open_texts(
                 f"{encoder.name}: tokens of names cannot be counted; names are matched by their "
                 "places in the lists alone"
             )
-        sets = NameSets.of(names, lengths or (lambda some: [1] * len(some)), seed)
+        sets = NameSets.of(names, lengths or (lambda words: [1] * len(words)), seed)
         if fit and len(sets) < 2:
             raise WordbiasError(
                 f"--methods: the names of {listed(names)} make one set of two of each with the "
@@ -374,7 +376,7 @@ def open_texts(
         QUERIES: [*unchanged, *more.get(QUERIES, [])],
         DOCUMENTS: [*texts[DOCUMENTS].texts, *more.get(DOCUMENTS, [])],
     }
-    of, said = encode_sides(encoder, *both.values())
+    of, remarks = encode_sides(encoder, *both.values())
     every = texts[QUERIES].texts, texts[DOCUMENTS].texts
     vectors = vectors_of(of, *every, versions, changed)
     after, moved = None, None
@@ -383,19 +385,19 @@ def open_texts(
             of_after, _ = encode_sides(LayeredTexts(removing), *both.values())
         after = vectors_of(of_after, *every, versions, changed)
         first, second = (
-            np.concatenate([one(side, some[:FITTED]) for side, some in both.items()])
-            for one in (of, of_after)
+            np.concatenate([lookup(side, strings[:FITTED]) for side, strings in both.items()])
+            for lookup in (of, of_after)
         )
         moved = first, second
     inputs: dict[str, Mapping[str, Any]] = {"model": encoder.about}
-    for side, one in texts.items():
+    for side, side_texts in texts.items():
         path = path_of(sources[side])
         about = {} if path is None else {"path": path}
-        inputs[side] = {**about, "texts": len(one), "sha256": one.sha256()}
+        inputs[side] = {**about, "texts": len(side_texts), "sha256": side_texts.sha256()}
     inputs |= adapter.about()
     fit_to = (of(changed, fitted), codes) if fit else None
     return Opened(
-        encoder.name, vectors, versions, inputs, [*notes, *said], texts, fit_to, after, moved
+        encoder.name, vectors, versions, inputs, [*notes, *remarks], texts, fit_to, after, moved
     )
 
 
@@ -416,7 +418,7 @@ def _column(texts: Texts, name: str) -> list[str]:
     return cells_of
 
 
-def _about_names(texts: Texts, versions: Versions, changed: str, asked: int) -> list[str]:
+def _about_names(texts: Texts, versions: Versions, changed: str, draws: int) -> list[str]:
     """Say how many texts have no name, and how many names each text gets."""
     without = sorted({*range(len(texts))} - {*versions.places.tolist()})
     notes = []
@@ -428,9 +430,9 @@ def _about_names(texts: Texts, versions: Versions, changed: str, asked: int) -> 
             f"of {listed(versions.groups)}, and are {left}: {texts.unit} {first}"
             f"{' …' * (len(without) > 3)}"
         )
-    if len(versions.sets) < asked:
+    if len(versions.sets) < draws:
         notes.append(
-            f"each text gets {how_many(len(versions.sets), 'name')}, not {asked}, so that no set "
+            f"each text gets {how_many(len(versions.sets), 'name')}, not {draws}, so that no set "
             "of names is used twice"
         )
     return notes
@@ -439,10 +441,10 @@ def _about_names(texts: Texts, versions: Versions, changed: str, asked: int) -> 
 def _to_fit(versions: Versions, seed: int) -> tuple[list[str], Integers]:
     """Return texts with names of all groups to fit a removal to, and their groups."""
     n = len(versions.places)
-    some = np.random.default_rng((seed, 6)).permutation(n)[:FITTED]
+    sample = np.random.default_rng((seed, 6)).permutation(n)[:FITTED]
     kind = WORDS if WORDS in versions.kinds else NAME
-    texts = [versions.texts[0][one][i] for one in (SAME, kind) for i in some]
-    return texts, np.concatenate([versions.codes[some], versions.others[0][some]])
+    texts = [versions.texts[0][version][i] for version in (SAME, kind) for i in sample]
+    return texts, np.concatenate([versions.codes[sample], versions.others[0][sample]])
 
 
 def tell(lines: Sequence[str]) -> list[str]:

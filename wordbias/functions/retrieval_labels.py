@@ -33,18 +33,18 @@ def relevance_of(
     else:
         sizes = {side: len(texts) for side, texts in opened.texts.items()}
     places = opened.versions.places if changed == QUERIES else np.arange(sizes[QUERIES])
-    columns = [dict(one.columns) for one in opened.texts.values()]
-    if isinstance(given, str) and columns and all(given in one for one in columns):
-        of_queries, of_documents = (one[given].cells() for one in columns)
+    columns = [dict(texts.columns) for texts in opened.texts.values()]
+    if isinstance(given, str) and columns and all(given in by_name for by_name in columns):
+        of_queries, of_documents = (by_name[given].cells() for by_name in columns)
         wanted = [of_queries[i] for i in places]
         cells = np.array([*of_documents, ""], object)
-        relevant = Counter(one for one in of_documents if one)  # an empty cell has no value
+        relevant = Counter(cell for cell in of_documents if cell)  # an empty cell has no value
 
         def alike(ids: Integers) -> Float:
             same: Float = (cells[ids] == np.array(wanted, object)[:, None]) & (cells[ids] != "")
             return same.astype(np.float64)
 
-        return alike, lambda k: np.array([ideal_gain([1.0] * relevant[one], k) for one in wanted])
+        return alike, lambda k: np.array([ideal_gain([1.0] * relevant[cell], k) for cell in wanted])
     if not is_table(given) or (isinstance(given, str) and not os.path.exists(given)):
         raise WordbiasError(
             f"--relevance {given}: is no file, and no column of both the queries and the documents"

@@ -217,10 +217,10 @@ def rewrite(
         _refuse_groups(chosen)
     target = path_of(output)
     if target is not None:
-        files = {f"{one._name}:words": getattr(one, "words", None) for one in chosen}
+        files = {f"{choice._name}:words": getattr(choice, "words", None) for choice in chosen}
         _check_output(target, path_of(data), {**files, "--groups": groups})
-    some = {column: _values(value) for column, value in (where or {}).items()}
-    columns = [*some, *(column for one in chosen for column in _columns(one))]
+    selection = {column: _values(value) for column, value in (where or {}).items()}
+    columns = [*selection, *(column for choice in chosen for column in _columns(choice))]
     file = _opened(data, text_column, columns, current_config().skip_bad)
     other = other_than_gender(groups)
     stages: list[Stage] = []
@@ -231,20 +231,22 @@ def rewrite(
         change: TextMethod
         if isinstance(method, (Subsample, Oversample)):
             how = _BALANCING[method._name]
-            balanced = balance(file, how, method.labels, method.sensitive, where=some, seed=seed)
+            balanced = balance(
+                file, how, method.labels, method.sensitive, where=selection, seed=seed
+            )
             stages.append(balanced)
             tallies.append(balanced.tally)
             continue
         if isinstance(method, Scrub):
             change = _scrubber(method, other)
         elif isinstance(method, ExtraScrub):
-            so_far = _so_far(file, stages, tallies, some)
+            so_far = _so_far(file, stages, tallies, selection)
             settings = Settings(
                 method.rounds, method.words_per_round, method.splits, method.until, seed
             )
             extra = find_words(so_far, file.text, method.sensitive, method.within, settings)
-            found = {value: one.words() for value, one in extra.items()}
-            change = ExtraScrubber(found, method.within, method.mask)
+            words = {value: search.words() for value, search in extra.items()}
+            change = ExtraScrubber(words, method.within, method.mask)
         elif isinstance(method, Swap):
             named = method.first_names
             change = Swapper.of(other) if other else Swapper.built_in(with_names=named)
@@ -254,7 +256,7 @@ def rewrite(
             finder = GivenSpans(places) if places else SpacyFinder.of(method.spacy)
             change = Anonymiser(finder, frozenset(names_of(method.entities)))
         values = _exchanged(method) if isinstance(method, Swap) else {}
-        stage = TextStage(change, file, Tally(method._name), some, values)
+        stage = TextStage(change, file, Tally(method._name), selection, values)
         augments = isinstance(method, Swap) and method.keep_original
         stages.append(AugmentStage(stage) if augments else stage)
         tallies.append(stage.tally)
@@ -262,7 +264,7 @@ def rewrite(
     read, written, records = _run(file, stages, target, seed if shuffle else None)
     subject, path = file.path.name, path_of(data)
     nothing = [] if path is None else ["Nothing written; -o FILE writes the result."]
-    spans = any(isinstance(one, Anonymise) and one.spans for one in chosen)
+    spans = any(isinstance(choice, Anonymise) and choice.spans for choice in chosen)
     moved = ["columns of spans are kept; they refer to the original text"] if spans else []
     counts = [row for tally in tallies for row in _tally_rows(tally, subject)]
     sizes = [*_cell_rows(balanced, subject)] if balanced else []
@@ -273,13 +275,17 @@ def rewrite(
             Row(subject, "rows-written", written, {"n": written}),
             *counts,
             *sizes,
-            *(row for value, one in extra.items() for row in _round_rows(one, value, subject)),
+            *(
+                row
+                for value, search in extra.items()
+                for row in _round_rows(search, value, subject)
+            ),
         ],
         tables=[
             _tally_table(f"{subject}: {how_many(read, 'row')} read", counts),
             *([_balance_table(balanced, sizes)] if balanced else []),
             *(_words_table(tally) for tally in tallies if tally.words),
-            *(_rounds_table(one, value) for value, one in extra.items()),
+            *(_rounds_table(search, value) for value, search in extra.items()),
         ],
         closing=[f"Written: {target}, {how_many(written, 'row')}."] if target else nothing,
         seed=seed,
@@ -291,7 +297,7 @@ def rewrite(
 def _chosen(methods: MethodsLike) -> list[TextSettings]:
     """Return the methods, and check their order and what they need."""
     chain = read_chain(methods, METHODS)
-    names, text = [one.name for one in chain], text_of(chain)
+    names, text = [step.name for step in chain], text_of(chain)
     if not names:
         raise UsageError(f"methods: expected some of {', '.join(METHODS)}")
     for name in names:
@@ -300,12 +306,12 @@ def _chosen(methods: MethodsLike) -> list[TextSettings]:
     for name in _BALANCING:
         if name in names[1:]:
             raise UsageError(f"{text}: {name} counts the original rows; put it first")
-    chosen = [METHODS[one.name](**one.settings) for one in chain]
-    for place, one in enumerate(chosen):
-        if any(character in getattr(one, "mask", "") for character in "\t\r\n"):
-            raise UsageError(f"{one._name}: mask: expected one without tabs and line breaks")
-        if isinstance(one, Anonymise):
-            _check_spans(one, names[:place])
+    chosen = [METHODS[step.name](**step.settings) for step in chain]
+    for place, method in enumerate(chosen):
+        if any(character in getattr(method, "mask", "") for character in "\t\r\n"):
+            raise UsageError(f"{method._name}: mask: expected one without tabs and line breaks")
+        if isinstance(method, Anonymise):
+            _check_spans(method, names[:place])
     return chosen
 
 
@@ -325,10 +331,12 @@ def _check_spans(method: Anonymise, before: Sequence[str]) -> None:
 
 def _refuse_groups(chosen: Sequence[TextSettings]) -> None:
     """Refuse groups that no method uses, and settings that are about gender."""
-    if not any(isinstance(one, (Scrub, Swap)) for one in chosen):
+    if not any(isinstance(choice, (Scrub, Swap)) for choice in chosen):
         raise UsageError("--groups is for scrub and swap")
-    for one in chosen:
-        if getattr(one, "as_published", False) or (isinstance(one, Swap) and one.first_names):
+    for method in chosen:
+        if getattr(method, "as_published", False) or (
+            isinstance(method, Swap) and method.first_names
+        ):
             raise UsageError(
                 "scrub:as-published and swap:first-names are about gender, not --groups"
             )
@@ -366,14 +374,14 @@ def _exchanged(method: Swap) -> dict[str, dict[str, str]]:
             column: {**{b: a for a, b in pairs.items()}, **pairs}
             for column, pairs in method.values.items()
         }
-    found: dict[str, dict[str, str]] = {}
+    exchanged: dict[str, dict[str, str]] = {}
     for equation in filter(None, (method.values or "").split(";")):
         column, _, pair = (part.strip() for part in equation.partition("="))
         a, _, b = (part.strip() for part in pair.partition(","))
         if not (column and a and b) or a == b or "," in b:
             raise UsageError(f"swap: values: expected COLUMN=A,B, found {equation!r}")
-        found.setdefault(column, {}).update({a: b, b: a})
-    return found
+        exchanged.setdefault(column, {}).update({a: b, b: a})
+    return exchanged
 
 
 def _check_output(output: str, data: str | None, read: Mapping[str, object]) -> None:
@@ -423,8 +431,8 @@ def _run(
     if output is not None:
         written = write(file, output, stages, shuffle=shuffle)
         return read, written, None
-    made = list(through(stages, file))
-    return read, len(made), made if shuffle is None else in_random_order(made, shuffle)
+    rewrites = list(through(stages, file))
+    return read, len(rewrites), rewrites if shuffle is None else in_random_order(rewrites, shuffle)
 
 
 def _tally_rows(tally: Tally, subject: str) -> Iterator[Row]:
@@ -446,19 +454,19 @@ def _cell_rows(balanced: Balanced, subject: str) -> Iterator[Row]:
             yield Row(subject, "rows-in-cell", int(balanced.after[i, j]), {**about, **before})
 
 
-def _round_rows(found: Found, value: str, subject: str) -> Iterator[Row]:
-    for i, one in enumerate(found.rounds, 1):
+def _round_rows(search: Found, value: str, subject: str) -> Iterator[Row]:
+    for i, iteration in enumerate(search.rounds, 1):
         about = {
             "method": "extra-scrub",
             **({"set": value} if value else {}),
             "round": i,
-            "n": found.n,
-            "sd": one.sd,
-            "neutral": 1 / len(found.groups),
+            "n": search.n,
+            "sd": iteration.sd,
+            "neutral": 1 / len(search.groups),
             "better": "lower",
-            "words": {group: dict(words) for group, words in one.words.items()},
+            "words": {group: dict(words) for group, words in iteration.words.items()},
         }
-        yield Row(subject, "balanced-accuracy", one.accuracy, about)
+        yield Row(subject, "balanced-accuracy", iteration.accuracy, about)
 
 
 def _tally_table(title: str, rows: Sequence[Row]) -> Table:
@@ -485,24 +493,24 @@ def _words_table(tally: Tally) -> Table:
     return Table(f"Words that {tally.method} changed most often", ["", "times"], cells, note)
 
 
-def _rounds_table(found: Found, value: str) -> Table:
+def _rounds_table(search: Found, value: str) -> Table:
     """Return Tables 9 and 10 of Orgad et al.: the words of each group, round by round."""
     cells = []
-    for i, one in enumerate(found.rounds, 1):
-        measured = [str(i), f"{number(one.accuracy, 3)} ± {number(one.sd, 3)}"]
-        for group, words in one.words.items():
+    for i, iteration in enumerate(search.rounds, 1):
+        measured = [str(i), f"{number(iteration.accuracy, 3)} ± {number(iteration.sd, 3)}"]
+        for group, words in iteration.words.items():
             cells.append([*measured, group, " ".join(word for word, _ in words)])
             measured = ["", ""]
-        if not one.words:
+        if not iteration.words:
             cells.append([*measured, "", ""])
     where = f"within {value}" if value else "over all texts"
     return Table(
-        f"Words that reveal the group, {where}: {how_many(found.n, 'text')}",
+        f"Words that reveal the group, {where}: {how_many(search.n, 'text')}",
         ["round", "accuracy", "group", "words masked"],
         cells,
         "Balanced accuracy of a logistic regression on held-out texts before the words of its "
-        f"round are masked; neutral {number(1 / len(found.groups), 2)}, lower is better. "
-        f"Stopped: {found.stopped}.",
+        f"round are masked; neutral {number(1 / len(search.groups), 2)}, lower is better. "
+        f"Stopped: {search.stopped}.",
     )
 
 
@@ -512,8 +520,8 @@ def _notes(file: RecordFile, balanced: Balanced | None, tallies: Sequence[Tally]
         yield f"{dropped} dropped, the first: {file.problems.first}"
     if balanced and (empty := balanced.empty()):
         effect = "is left out" if balanced.how == "subsample" else "stays unbalanced"
-        shown = ", ".join(empty[:5]) + (", …" if len(empty) > 5 else "")
-        yield f"{shown}; such a class {effect}"
+        classes = ", ".join(empty[:5]) + (", …" if len(empty) > 5 else "")
+        yield f"{classes}; such a class {effect}"
     for tally in tallies:
         if not tally.rows:
             yield f"{tally.method}: no row was selected"

@@ -29,7 +29,7 @@ NO_CALLS = ("config", "load", "run")
 COMMAND, FAIL_IF, BASELINE = "command", "fail_if", "baseline"
 _FORM = 'write [NAME], command = "fairness", its arguments, and fail-if = "tpr-gap > .1"'
 _SPELLED = {"from": "source"}
-_SETTINGS = frozenset(one.name for one in fields(Config))
+_SETTINGS = frozenset(setting.name for setting in fields(Config))
 
 
 class Check(NamedTuple):
@@ -114,17 +114,21 @@ def run(checks: str | os.PathLike[str], *, output: str | os.PathLike[str] | None
         check_outputs({"the output": target}, {"the file of checks": path})
     with chdir(path.absolute().parent):
         outcomes = {name: _outcomes(check) for name, check in known.items()}
-    found = Checked(
+    checked = Checked(
         inputs={"checks": {"path": os.fspath(checks)}},
-        rows=[_row(name, known[name], one) for name, some in outcomes.items() for one in some],
+        rows=[
+            _row(name, known[name], outcome)
+            for name, of_check in outcomes.items()
+            for outcome in of_check
+        ],
         tables=[_table(outcomes)],
         closing=_closing(outcomes),
         outcomes=outcomes,
     )
     if target is not None:
         with replacing(target) as file:
-            file.write(found.junit().encode("utf-8", "backslashreplace"))
-    return found
+            file.write(checked.junit().encode("utf-8", "backslashreplace"))
+    return checked
 
 
 # Reading
@@ -153,7 +157,7 @@ def _check(table: object, where: str) -> Check:
         raise complain(f"{where}: fail-if", "a condition or a list of them", conditions, _FORM)
     baseline = given.pop(BASELINE, None)
     try:
-        changes = [parse(_text(one, "fail-if")).change for one in listed or ()]
+        changes = [parse(_text(condition, "fail-if")).change for condition in listed or ()]
         if baseline is not None and not any(changes):
             raise UsageError("baseline: no condition is about a change; add one to fail-if")
         baseline = None if baseline is None else _text(baseline, "baseline")
@@ -189,17 +193,17 @@ def _text(value: object, where: str) -> str:
 def _function(name: str) -> Callable[..., object]:
     """Return the public function of a command."""
     known = {
-        one.replace("_", "-"): one
-        for one in wordbias.__all__
-        if one.islower() and one[0] != "_" and one not in NO_CALLS
+        export.replace("_", "-"): export
+        for export in wordbias.__all__
+        if export.islower() and export[0] != "_" and export not in NO_CALLS
     }
     function = known.get(name.replace("_", "-"))
     if function is None:
         raise unknown_name("command", name, known)
-    found: Callable[..., object] = getattr(
+    command: Callable[..., object] = getattr(
         import_module(f"wordbias.functions.{function}"), function
     )
-    return found
+    return command
 
 
 def _arguments(
@@ -232,12 +236,12 @@ def _outcomes(check: Check) -> list[Outcome]:
     try:
         before = baseline_rows(check.baseline, check.conditions)
         with config(**check.settings):
-            made = _function(check.command)(*check.several, **check.arguments)
+            returned = _function(check.command)(*check.several, **check.arguments)
     except Exception as error:
         usual = isinstance(error, (WordbiasError, OSError))
-        said = str(error) if usual else f"unexpected {type(error).__name__}: {error}"
-        return [Outcome(text, "error", said) for text in check.conditions or [_runs(check)]]
-    report = report_of(made)
+        message = str(error) if usual else f"unexpected {type(error).__name__}: {error}"
+        return [Outcome(text, "error", message) for text in check.conditions or [_runs(check)]]
+    report = report_of(returned)
     rows = () if report is None else report.rows
     if not check.conditions:
         return [Outcome(_runs(check), "passed", "it ran")]
@@ -249,34 +253,36 @@ def _runs(check: Check) -> str:
     return f"{check.command} has an error"
 
 
-def _row(name: str, check: Check, one: Outcome) -> Row:
-    about = {"check": name, "fail_if": one.condition, "result": one.status}
-    if one.row is None:
-        measure = parse(one.condition).measure if check.conditions else check.command
-        return Row(name, measure, None, {"reason": one.said, **about})
-    return replace(one.row, details={**one.row.details, **about}, draws={})
+def _row(name: str, check: Check, outcome: Outcome) -> Row:
+    about = {"check": name, "fail_if": outcome.condition, "result": outcome.status}
+    if outcome.row is None:
+        measure = parse(outcome.condition).measure if check.conditions else check.command
+        return Row(name, measure, None, {"reason": outcome.said, **about})
+    return replace(outcome.row, details={**outcome.row.details, **about}, draws={})
 
 
 def _table(outcomes: Mapping[str, Sequence[Outcome]]) -> Table:
     cells = [
         (
             name,
-            one.condition,
-            "" if one.row is None else number(one.value),
+            outcome.condition,
+            "" if outcome.row is None else number(outcome.value),
             ""
-            if one.low is None or one.high is None
-            else f"{number(one.low)} to {number(one.high)}",
-            one.status,
+            if outcome.low is None or outcome.high is None
+            else f"{number(outcome.low)} to {number(outcome.high)}",
+            outcome.status,
         )
-        for name, some in outcomes.items()
-        for one in some
+        for name, of_check in outcomes.items()
+        for outcome in of_check
     ]
     return Table("Checks", ["check", "fails if", "value", "95 %", "result"], cells)
 
 
 def _closing(outcomes: Mapping[str, Sequence[Outcome]]) -> list[str]:
     """Return a line for each condition that did not pass, and their number."""
-    every = [(name, one) for name, some in outcomes.items() for one in some]
-    wrong = [(name, one) for name, one in every if one.status != "passed"]
-    lines = [f"{one.status}: {name}: {one.condition}: {one.said}" for name, one in wrong]
+    every = [(name, outcome) for name, of_check in outcomes.items() for outcome in of_check]
+    wrong = [(name, outcome) for name, outcome in every if outcome.status != "passed"]
+    lines = [
+        f"{outcome.status}: {name}: {outcome.condition}: {outcome.said}" for name, outcome in wrong
+    ]
     return [*lines, f"{how_many(len(every), 'condition')}, {len(wrong):,} not passed."]

@@ -93,10 +93,12 @@ def seat(
     how = current_config()
     queries = as_queries(query)
     own = [template] if isinstance(template, str) else list(template)
-    if bad := [one for one in own if PLACE not in one]:
+    if bad := [pattern for pattern in own if PLACE not in pattern]:
         raise UsageError(f"--template={bad[0]!r}: has no {PLACE} for the word; write it into it")
-    sentences = [_sentences(one, own) for one in queries]
-    texts = list(dict.fromkeys(text for of in sentences for some in of.values() for text in some))
+    sentences = [_sentences(test, own) for test in queries]
+    texts = list(
+        dict.fromkeys(text for of in sentences for of_word in of.values() for text in of_word)
+    )
     path = path_of(model)
     if how.endpoint is None and path is not None and Path(path).is_file():
         raise WordbiasError(
@@ -109,13 +111,15 @@ def seat(
     vectors = encoder.encode(texts).astype(np.float64)
     places = {text: i for i, text in enumerate(texts)}
     rows = []
-    for one, of_query in zip(queries, sentences, strict=True):
-        by_word = {word: vectors[[places[t] for t in some]] for word, some in of_query.items()}
+    for weat_query, of_query in zip(queries, sentences, strict=True):
+        by_word = {
+            word: vectors[[places[t] for t in of_word]] for word, of_word in of_query.items()
+        }
         about = {"sentences": len(next(iter(of_query.values())))}
-        rows.append(Seat(one, by_word, seed).row(encoder.name, about))
+        rows.append(Seat(weat_query, by_word, seed).row(encoder.name, about))
     rows = with_holm(rows)
     sets = "; ".join(
-        f"{one.name}: {'/'.join(one.names[:2])} × {'/'.join(one.names[2:])}" for one in queries
+        f"{test.name}: {'/'.join(test.names[:2])} × {'/'.join(test.names[2:])}" for test in queries
     )
     legend = f"{meaning(MEASURE)}. X/Y × A/B: {sets.replace('_', ' ')}."
     columns = values("effect", "95 %", "p", ("p Holm", cells.p_holm))
@@ -137,15 +141,15 @@ def _sentences(query: Query, own: Sequence[str]) -> dict[str, list[str]]:
                 f"{query.name}: {name}: expected two words or more, got {len(words)}; add words of "
                 "the same kind"
             )
-    common = [one.replace(WORD, PLACE) for one in ModelSentences.load().mentions]
-    found: dict[str, list[str]] = {}
+    common = [mention.replace(WORD, PLACE) for mention in ModelSentences.load().mentions]
+    by_word: dict[str, list[str]] = {}
     for i, side in enumerate((query.targets, query.attributes)):
         templates = own or ([query.templates[i]] if query.templates else common)
         for word in (word for _, words in side for word in words):
-            sentences = [one.replace(PLACE, word) for one in templates]
-            if found.setdefault(word, sentences) != sentences:
+            sentences = [template.replace(PLACE, word) for template in templates]
+            if by_word.setdefault(word, sentences) != sentences:
                 raise WordbiasError(
                     f"{query.name}: {word!r} is a target and an attribute, with other sentences "
                     "each; remove it from one of the sets, or leave out templates"
                 )
-    return found
+    return by_word

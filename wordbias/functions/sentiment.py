@@ -141,13 +141,13 @@ def sentiment(
         outputs = classifier.probabilities([*about], name).astype(np.float64)
         return dict(zip(about, (outputs @ weights).tolist(), strict=True))
 
-    found = {"": scored("scoring")}
+    by_setting = {"": scored("scoring")}
     if opened.adapter is not None:
         opened.check(classifier.model, inside=False)
         for name in opened.settings:
             with opened.adapter.on(classifier.model, name, force=True):
-                found[name] = scored(name)
-            if found[name] == found[""]:
+                by_setting[name] = scored(name)
+            if by_setting[name] == by_setting[""]:
                 raise WordbiasError(
                     f"{classifier.name}: the setting {name} changes no score; choose a site that "
                     "its head reads"
@@ -156,12 +156,17 @@ def sentiment(
     every = {
         name: [
             row
-            for one in compared
+            for comparison in compared
             for row in score_rows(
-                subject, _of_pairs(one, scores), one, contexts(), draws=draws, seed=seed
+                subject,
+                _of_pairs(comparison, scores),
+                comparison,
+                contexts(),
+                draws=draws,
+                seed=seed,
             )
         ]
-        for name, scores in found.items()
+        for name, scores in by_setting.items()
     }
     before = every.pop("")
     after = {
@@ -177,17 +182,17 @@ def sentiment(
         },
         rows=[*before, *(row for rows in after.values() for row in rows)],
         tables=[
-            *(table for one in compared for table in _tables(one, before)),
+            *(table for comparison in compared for table in _tables(comparison, before)),
             *(
-                _change_table(one, name, before, rows)
+                _change_table(comparison, name, before, rows)
                 for name, rows in after.items()
-                for one in compared
+                for comparison in compared
             ),
         ],
         heading=[
             f"{subject} on {how_many(len(about), 'sentence')} of {corpus}. Score: {score_title}."
         ],
-        closing=[_CLOSING, *write_records(target, _records(about, found))],
+        closing=[_CLOSING, *write_records(target, _records(about, by_setting))],
         seed=seed,
         notes=left_out_notes(compared),
     )
@@ -203,7 +208,7 @@ def _weights(classifier: TextClassifier, score: ScoreLike | None) -> tuple[Float
     if score is None and len(classes) == 2:
         score = classes[1]
     if score in classes:
-        return np.array([float(one == score) for one in classes]), f"the probability of {score}"
+        return np.array([float(label == score) for label in classes]), f"the probability of {score}"
     numbers = _numbers(score)
     if set(numbers) != set(classes):
         example = ",".join(f"{name}={i}" for i, name in enumerate(classes))
@@ -218,25 +223,25 @@ def _weights(classifier: TextClassifier, score: ScoreLike | None) -> tuple[Float
 def _numbers(score: ScoreLike | None) -> dict[str, float]:
     """Return the number of each class; empty if one has none, or two."""
     if isinstance(score, Mapping):
-        given: list[tuple[str, float | str]] = [(str(one), x) for one, x in score.items()]
+        given: list[tuple[str, float | str]] = [(str(name), x) for name, x in score.items()]
     else:
-        parts = [one.rpartition("=") for one in comma_separated(score or "")]
+        parts = [part.rpartition("=") for part in comma_separated(score or "")]
         given = [(name, number) for name, _, number in parts]
     try:
-        found = {name: float(number) for name, number in given}
+        numbers = {name: float(number) for name, number in given}
     except (TypeError, ValueError):
         return {}
-    once = len(found) == len(given)
-    return found if once and all(map(math.isfinite, found.values())) else {}
+    once = len(numbers) == len(given)
+    return numbers if once and all(map(math.isfinite, numbers.values())) else {}
 
 
 def _about_sentences(compared: Sequence[Comparison]) -> dict[str, dict[str, Any]]:
     """Return what is known of each sentence, by its text."""
-    found: dict[str, dict[str, Any]] = {}
-    for one in compared:
-        for group, person in one.persons():
+    sentences: dict[str, dict[str, Any]] = {}
+    for comparison in compared:
+        for group, person in comparison.persons():
             for context in contexts():
-                about = found.setdefault(
+                about = sentences.setdefault(
                     context.about(person),
                     {
                         "template": context.template,
@@ -245,49 +250,50 @@ def _about_sentences(compared: Sequence[Comparison]) -> dict[str, dict[str, Any]
                         "person": person.subject,
                     },
                 )
-                about[one.attribute] = group
-    return found
+                about[comparison.attribute] = group
+    return sentences
 
 
-def _of_pairs(one: Comparison, scores: Mapping[str, float]) -> Float:
+def _of_pairs(comparison: Comparison, scores: Mapping[str, float]) -> Float:
     """Return the scores of a comparison's sentences, shape ``(pairs, 2, contexts)``."""
     return np.array(
         [
             [[scores[context.about(person)] for context in contexts()] for person in pair]
-            for pair in one.pairs
+            for pair in comparison.pairs
         ]
     )
 
 
 def _records(
-    about: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, float]]
+    about: Mapping[str, Mapping[str, Any]], by_setting: Mapping[str, Mapping[str, float]]
 ) -> list[dict[str, Any]]:
     """Return one record a sentence and setting, with its score."""
     attributes = dict.fromkeys(name for facts in about.values() for name in facts)
     return [
         {
-            **({"setting": setting or "none"} if len(found) > 1 else {}),
+            **({"setting": setting or "none"} if len(by_setting) > 1 else {}),
             "text": text,
             **{name: facts.get(name, "") for name in attributes},
             "score": scores[text],
         }
-        for setting, scores in found.items()
+        for setting, scores in by_setting.items()
         for text, facts in about.items()
     ]
 
 
-def _of(one: Comparison, rows: Sequence[Row]) -> list[Row]:
+def _of(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if row.details["attribute"] == one.attribute and row.details["groups"] == [*one.groups]
+        if row.details["attribute"] == comparison.attribute
+        and row.details["groups"] == [*comparison.groups]
     ]
 
 
-def _tables(one: Comparison, rows: Sequence[Row]) -> list[Table]:
+def _tables(comparison: Comparison, rows: Sequence[Row]) -> list[Table]:
     """Return the tables of a comparison: differences, and their sizes between and within groups."""
-    chosen = _of(one, rows)
-    groups = " − ".join(one.groups)
+    chosen = _of(comparison, rows)
+    groups = " − ".join(comparison.groups)
     gaps = values("n", (column_title(GAP), cells.value), "95 %", "p", measure=GAP)
     sizes = values(
         (column_title(SHIFT), cells.value), ("same group", cells.detail("chance")), measure=SHIFT
@@ -301,16 +307,16 @@ def _tables(one: Comparison, rows: Sequence[Row]) -> list[Table]:
     by = {"sentences": "subset"}
     return [
         pivot(f"Difference of scores: {groups}", chosen, by, gaps),
-        pivot(f"Sizes of differences: {', '.join(one.groups)}", chosen, by, sizes),
+        pivot(f"Sizes of differences: {', '.join(comparison.groups)}", chosen, by, sizes),
     ]
 
 
 def _change_table(
-    one: Comparison, setting: str, before: Sequence[Row], after: Sequence[Row]
+    comparison: Comparison, setting: str, before: Sequence[Row], after: Sequence[Row]
 ) -> Table:
     """Return a table of the differences before and after a removal."""
-    rows = [row for row in _of(one, [*before, *after]) if row.measure == GAP]
+    rows = [row for row in _of(comparison, [*before, *after]) if row.measure == GAP]
     columns = values("before", stage=None)
     columns += values("after", ("change, 95 %", cells.change), stage=setting)
-    title = f"Difference of scores before and after {setting}: {' − '.join(one.groups)}"
+    title = f"Difference of scores before and after {setting}: {' − '.join(comparison.groups)}"
     return pivot(title, rows, {"sentences": "subset"}, columns)

@@ -355,8 +355,8 @@ def sweep(
 
         of_model, of_nli = _heads("MODEL", model, order), _heads("--nli", nli, order)
         subject, of_subject = (
-            ", ".join(dict.fromkeys(map(name_of, one if isinstance(one, list) else [one])))
-            for one in (model, nli)
+            ", ".join(dict.fromkeys(map(name_of, source if isinstance(source, list) else [source])))
+            for source in (model, nli)
         )
         gsss = _gsss(stereoset)
         heading = (
@@ -379,10 +379,10 @@ def sweep(
         )
         labels_next = (next_label,) if next_label else ()
         sources = [
-            run.ModelSource("next sentence", one, labels_next, how.device) for one in of_model
+            run.ModelSource("next sentence", head, labels_next, how.device) for head in of_model
         ]
         classes = tuple(label_order or ())
-        sources += [run.ModelSource("inference", one, classes, how.device) for one in of_nli]
+        sources += [run.ModelSource("inference", head, classes, how.device) for head in of_nli]
         swept = {
             name: study.SweptModel.fit(
                 source,
@@ -400,16 +400,20 @@ def sweep(
         }
         models = list(swept.values())
         heads = list(zip(models[: len(of_model)], models[len(of_model) :], strict=True))
-        found = [study.sweep(*head, data, workers=Workers(how.jobs, how.backend)) for head in heads]
-        entries = mean_entries([one.entries for one in found])
-        rows = mean_rows([one.rows for one in found], order)
+        sweeps = [
+            study.sweep(*head, data, workers=Workers(how.jobs, how.backend)) for head in heads
+        ]
+        entries = mean_entries([head_sweep.entries for head_sweep in sweeps])
+        rows = mean_rows([head_sweep.rows for head_sweep in sweeps], order)
         names = chosen or best_names(best_by_level(entries, drop, relative=relative))
-        names += [one.name for one in entries if one.level == SENT_DEBIAS]
+        names += [entry.name for entry in entries if entry.level == SENT_DEBIAS]
         compared = study.compare(
-            names, heads, found, data, null or 0, order, workers=Workers(how.jobs, how.backend)
+            names, heads, sweeps, data, null or 0, order, workers=Workers(how.jobs, how.backend)
         )
-        ranked, rank_tables = share_ranks([one.items for one in found], shares, data.settings)
-        inputs = {name: one.about for name, one in swept.items()}
+        ranked, rank_tables = share_ranks(
+            [head_sweep.items for head_sweep in sweeps], shares, data.settings
+        )
+        inputs = {name: swept_model.about for name, swept_model in swept.items()}
         inputs["stereoset"] = {
             "path": gsss.path, "sha256": gsss.sha256, "triples": len(gsss.triples)
         }  # fmt: skip
@@ -445,7 +449,7 @@ def _shares(top: float | Sequence[float]) -> list[float]:
 
 def _check_of_paper(**given: object) -> None:
     """Refuse a call with neither a task nor all data of the paper."""
-    lacking = [f"--{name}" for name, one in given.items() if one is None]
+    lacking = [f"--{name}" for name, source in given.items() if source is None]
     if lacking:
         raise UsageError(
             f"{' and '.join(lacking)}: needed for the sweep of the paper, of a next-sentence model "
@@ -507,7 +511,7 @@ def _best_of(table: str | os.PathLike[str] | None, drop: float, relative: bool) 
 
 def _gsss(source: TextSetLike) -> Gsss:
     path = path_of(source)
-    found = load_text_set(source) if path is None else load_gsss(located(path))
-    if not isinstance(found, Gsss):
+    text_set = load_text_set(source) if path is None else load_gsss(located(path))
+    if not isinstance(text_set, Gsss):
         raise WordbiasError("--stereoset: expected enhanced StereoSet, with swapped sentences")
-    return found
+    return text_set

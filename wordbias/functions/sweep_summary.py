@@ -49,10 +49,10 @@ _UNINFORMATIVE = 0.7
 def _remarks(entries: Sequence[Entry], drop: float, relative: bool) -> list[str]:
     """Return notes on a table: misprints, and an NLI model of low accuracy."""
     notes = [
-        f"{one.name}: the table says η = {one.printed:.4f}, parity · accuracy is {one.fairness:.4f}"
-        for one in misprints(entries)
+        f"{row.name}: the table says η = {row.printed:.4f}, parity · accuracy is {row.fairness:.4f}"
+        for row in misprints(entries)
     ]
-    base = [one for one in entries if one.level == BASE]
+    base = [entry for entry in entries if entry.level == BASE]
     if base and (base[0].strength, base[0].distance, base[0].snli) == _PUBLISHED_BASE:
         if len(entries) == _PUBLISHED_MODELS:
             notes += differences(best_by_level(entries, drop, relative=relative))
@@ -72,14 +72,14 @@ def _remarks(entries: Sequence[Entry], drop: float, relative: bool) -> list[str]
 def report_of_table(path: str) -> Report:
     """Return Tables 5 to 7 of a table of all settings that a sweep wrote, without its models."""
     entries = load_table(path)
-    found = summarise(entries, path)
+    summary = summarise(entries, path)
     return Report(
         inputs={"table": {"path": path}},
-        rows=found.rows,
-        tables=found.tables,
+        rows=summary.rows,
+        tables=summary.tables,
         heading=[f"The sweep in {path}."],
-        closing=found.closing,
-        notes=found.notes,
+        closing=summary.closing,
+        notes=summary.notes,
         picture=partial(plot_strength_fairness, entries),
     )
 
@@ -104,15 +104,15 @@ def summarise(
 ) -> Summary:
     """Summarise all settings: the best of each level, the weight n_p, attention, correlation."""
     tables, rows, lines = [_table7(entries, drop, relative)], list[Row](), list[str]()
-    if any(one.level == BASE for one in entries):
+    if any(entry.level == BASE for entry in entries):
         best = best_by_level(entries, drop, relative=relative)
         rows = _best_rows(best, subject)
-        tables.append(_best_table(rows, {one.name: one.snli for one in entries}))
+        tables.append(_best_table(rows, {entry.name: entry.snli for entry in entries}))
     tables.append(_weighting_table(weighting_rows(entries, subject)))
-    found = attention(entries)
-    if found.pairs:
+    gain = attention(entries)
+    if gain.pairs:
         lines.append(
-            f"With attention S is lower in {found.improved} of {found.pairs} settings of layer 11."
+            f"With attention S is lower in {gain.improved} of {gain.pairs} settings of layer 11."
         )
     notes = _remarks(entries, drop, relative)
     try:
@@ -125,12 +125,19 @@ def summarise(
 
 def _table7(entries: Sequence[Entry], drop: float, relative: bool) -> Table:
     """Return Table 7, one line a model."""
-    base = next((one.snli for one in entries if one.level == BASE), None)
+    base = next((model.snli for model in entries if model.level == BASE), None)
     cells = []
-    for one in entries:
-        values = (one.strength, one.distance, one.parity, one.accuracy, one.fairness, one.snli)
-        viable = base is None or is_viable(one.snli, base, drop, relative=relative)
-        cells.append([one.name, *map(number, values), "yes" if viable else "no"])
+    for entry in entries:
+        values = (
+            entry.strength,
+            entry.distance,
+            entry.parity,
+            entry.accuracy,
+            entry.fairness,
+            entry.snli,
+        )
+        viable = base is None or is_viable(entry.snli, base, drop, relative=relative)
+        cells.append([entry.name, *map(number, values), "yes" if viable else "no"])
     limit = f"{drop:.0%} of the base's accuracy" if relative else f"{100 * drop:g} points"
     return Table(
         "All settings (Dawkins et al. 2024, Table 7)",
@@ -157,20 +164,20 @@ def _best_table(rows: Sequence[Row], accuracies: Mapping[str, float]) -> Table:
     return pivot(title, rows, lambda row: _LEVELS[row.details["level"]], columns)
 
 
-def _best_rows(found: Sequence[Best], subject: str) -> list[Row]:
+def _best_rows(levels: Sequence[Best], subject: str) -> list[Row]:
     """Return Table 5 as rows."""
     rows = []
-    for best in found:
+    for best in levels:
         for name in ("strength", "distance", "fairness"):
-            one, about = getattr(best, name), dict[str, Any](level=best.level)
-            if one is None:
+            entry, about = getattr(best, name), dict[str, Any](level=best.level)
+            if entry is None:
                 rows.append(
                     Row(subject, f"best-{name}", None, {**about, "reason": "no model is viable"})
                 )
                 continue
-            about |= {"setting": one.name, "n": 1}
+            about |= {"setting": entry.name, "n": 1}
             about |= ideal("nli-fairness" if name == "fairness" else name)
-            rows.append(Row(subject, f"best-{name}", getattr(one, name), about))
+            rows.append(Row(subject, f"best-{name}", getattr(entry, name), about))
     return rows
 
 

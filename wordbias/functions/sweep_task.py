@@ -76,7 +76,7 @@ def sweep_task(
         loaded.model, loaded.tokenizer, recipe, name=loaded.name, **fitted
     )
     swept = engine.TaskModel(source, loaded, adapter, workers)
-    found = engine.predict_all(
+    predictions = engine.predict_all(
         swept, texts, chosen_on, whole.of, groups, chains,
         range(recipe.seed, recipe.seed + null), seed=recipe.seed, file=stores.get("classes"),
     )  # fmt: skip
@@ -84,7 +84,7 @@ def sweep_task(
     sweep = TaskSweep(
         subject,
         whole,
-        found,
+        predictions,
         chosen_on,
         reported_on,
         by,
@@ -95,7 +95,7 @@ def sweep_task(
     )
     reported = sweep.reported_rows()
     rows = [*sweep.choice_rows(), *reported]
-    returned, notes = list[Row](), [*found.notes, *files.notes()]
+    returned, notes = list[Row](), [*predictions.notes, *files.notes()]
     if files.retrain is not None and sweep.place:
         store = stores.get("retrained")
         returned = retrained_rows(swept, sweep, texts, files.retrain, reported, store)
@@ -106,7 +106,7 @@ def sweep_task(
     inputs: dict[str, Any] = {subject: {"path": loaded.name, **adapter.fingerprint.to_dict()}}
     inputs[subject] |= {"device": loaded.device, "fitting": dict(adapter.facts)}
     return Report(
-        inputs={**inputs, **{name: one.facts() for name, one in files.by_name.items()}},
+        inputs={**inputs, **{name: task_file.facts() for name, task_file in files.by_name.items()}},
         rows=[*rows, *returned, *ranks],
         tables=[
             choice_table(rows, by, allowed),
@@ -119,7 +119,7 @@ def sweep_task(
             f"{how_many(len(files.task.labels), 'text')}, "
             f"{how_many(len(set(files.task.labels)), 'class', 'classes')}, "
             f"{(' − ' if len(groups) == 2 else ', ').join(groups)}.",
-            *answer_lines([*rows, *returned], by, allowed, len(found.names) - 1),
+            *answer_lines([*rows, *returned], by, allowed, len(predictions.names) - 1),
         ],
         closing=[
             *closing_lines(files.test is not None),
@@ -135,15 +135,15 @@ def sweep_task(
 def _methods(methods: ChainsLike | None) -> dict[str, Configured]:
     """Return the methods to try at the sentence, by their texts."""
     chains = {} if methods is None else read_chains(methods, ROW_METHODS)
-    found = {}
+    configured = {}
     for name, chain in chains.items():
         if len(chain) != 1:
             raise UsageError(
                 f"--methods: {name}: methods are tried one by one here; put spaces between them"
             )
         only_method(name, ROW_METHODS, ROW_SETTINGS)
-        found[name] = chain[0]
-    return found
+        configured[name] = chain[0]
+    return configured
 
 
 def _save(sweep: TaskSweep, save_transform: str | None) -> tuple[list[str], list[str]]:

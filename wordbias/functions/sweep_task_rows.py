@@ -70,7 +70,7 @@ class TaskSweep:
     @cached_property
     def null_places(self) -> list[int]:
         """Place of the random removal that the same rule chooses among those of each draw."""
-        return [choose(one, self.by, self.limit, self.rule) for one in self._null_values]
+        return [choose(values, self.by, self.limit, self.rule) for values in self._null_values]
 
     @cached_property
     def _values(self) -> dict[str, Values]:
@@ -94,7 +94,7 @@ class TaskSweep:
         if not chosen:
             return {}
         values = self.whole.part(rows).values(np.concatenate([base, *chosen], axis=1))
-        return {name: one[1:] - one[0] for name, one in values.items()}
+        return {name: measured[1:] - measured[0] for name, measured in values.items()}
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -127,15 +127,15 @@ class TaskSweep:
         if not self.place:
             return before
         nulls = self._null_changes(rows)
-        made = []
-        for one in after:
-            if nulls and "change" in one.details:
-                draws = nulls[one.measure]
-                keys = null_keys(NULL, one.value or 0.0, one.details["change"], draws)
-                kinds = {**one.draws, **drawn(draws, "removals", kind=NULL)}
-                one = replace(one, details={**one.details, **keys}, draws=kinds)
-            made.append(one)
-        return [*before, *made]
+        after_rows = []
+        for row in after:
+            if nulls and "change" in row.details:
+                draws = nulls[row.measure]
+                keys = null_keys(NULL, row.value or 0.0, row.details["change"], draws)
+                kinds = {**row.draws, **drawn(draws, "removals", kind=NULL)}
+                row = replace(row, details={**row.details, **keys}, draws=kinds)
+            after_rows.append(row)
+        return [*before, *after_rows]
 
     def compared(
         self, both: Places, names: tuple[str, str], stage: str
@@ -146,27 +146,27 @@ class TaskSweep:
         samples = part.resampled(both, rng)
         units = part.labels if part.units is None else tuple(part.units)
         items = items_of(np.asarray(part.labels), units if part.units else "", self.seed)
-        found: list[list[Row]] = []
+        row_lists: list[list[Row]] = []
         for k, name in enumerate(names):
             settings = Settings(seed=self.seed)
             known = fairness_rows(
                 part.confusion(both[:, k]), self.subject, settings, unit=self.unit or EXAMPLES
             )
-            by_measure = {one.measure: one for one in known if one.details["set"] in (SUM, ALL)}
+            by_measure = {row.measure: row for row in known if row.details["set"] in (SUM, ALL)}
             values = part.values(both[:, [k]])
             first = "before" if stage == _AFTER else stage
             rows = []
             for measure in self.shown:
                 about = self._about(measure, name, stage if k else first, REPORT)
-                one = by_measure.get(measure)
-                value = float(values[measure][0]) if one is None else one.value
-                about |= {"n": len(part)} if one is None else dict(one.details)
-                if one is None:
+                known_row = by_measure.get(measure)
+                value = float(values[measure][0]) if known_row is None else known_row.value
+                about |= {"n": len(part)} if known_row is None else dict(known_row.details)
+                if known_row is None:
                     about |= by_bootstrap(samples[measure][k], self.unit or EXAMPLES)
                 draws = drawn(samples[measure][k], self.unit or EXAMPLES, items)
                 rows.append(_row(self.subject, measure, value, about, draws))
-            found.append(rows)
-        first_rows, second = found
+            row_lists.append(rows)
+        first_rows, second = row_lists
         return first_rows, [
             with_change(old, new) for old, new in zip(first_rows, second, strict=True)
         ]
@@ -187,7 +187,7 @@ class TaskSweep:
         """Correlate the gap of the settings with S, D and η of another sweep, by their ranks."""
         # The settings are not independent: the intervals draw texts again, and the items of the
         # other sweep if its draws are known, not settings.
-        known = {one.name: one for one in entries}
+        known = {entry.name: entry for entry in entries}
         places = [i for i, name in enumerate(self.found.names) if i and name in known]
         if len(places) < 3:
             raise WordbiasError(
@@ -205,11 +205,11 @@ class TaskSweep:
             rho = float(weighted_spearman(other, gap, once)[0])
             unit = self.unit or EXAMPLES
             items = [known[self.found.names[i]].samples.get(name) for i in places]
-            again = [other] * len(samples)
-            if all(one is not None for one in items):
-                again, unit = list(np.array(items).T), f"{unit} and items"
-            both = zip(again, samples, strict=False)  # independent: as many as the fewer have
-            several = np.array([weighted_spearman(*one, once)[0] for one in both])
+            redrawn = [other] * len(samples)
+            if all(draws is not None for draws in items):
+                redrawn, unit = list(np.array(items).T), f"{unit} and items"
+            both = zip(redrawn, samples, strict=False)  # independent: as many as the fewer have
+            several = np.array([weighted_spearman(*pair, once)[0] for pair in both])
             about = {"x": name, "y": self.by, "method": "spearman", "n": len(places)}
             about |= {"neutral": 0.0, **by_bootstrap(several, unit)}
             subject = f"{symbol} – {self.by}"
@@ -242,7 +242,9 @@ class TaskSweep:
 
         every = both(self._values)
         return {
-            "random removals": [one for values in self._null_values for one in both(values)[1:]],
+            "random removals": [
+                point for values in self._null_values for point in both(values)[1:]
+            ],
             "settings": every[1:],
             "as it is": every[:1],
             "chosen": [every[self.place]],
@@ -282,7 +284,7 @@ def retrained_rows(
     read = [*training.texts.texts, *(texts[i] for i in sweep.reported_on)]
     vectors = vectors_under(swept, arms, read, file)
     n = len(training.labels)
-    place = {one: i for i, one in enumerate(sweep.whole.classes)}
+    place = {label: i for i, label in enumerate(sweep.whole.classes)}
     codes = np.array([place[label] for label in training.labels])
     present, labels = np.unique(codes, return_inverse=True)
     if len(present) < 2:
@@ -292,20 +294,20 @@ def retrained_rows(
         )
     predicted = {
         arm: present[class_of(scores("logistic", x[:n], labels, x[n:]))]
-        for arm, x in ((arm, one.astype(np.float64)) for arm, one in vectors.items())
+        for arm, x in ((arm, of_arm.astype(np.float64)) for arm, of_arm in vectors.items())
     }
     both = np.stack([predicted[BASE], predicted[name]], axis=1)
     first, second = sweep.compared(both, (BASE, name), _RETRAINED)
     part = sweep.whole.part(sweep.reported_on)
-    found = []
+    second_rows = []
     for old, new in zip(first, second, strict=True):
         if draws and "change" in new.details:
             others = np.stack([predicted[f"{name} null {draw}"] for draw in draws], axis=1)
             changes = part.values(others)[new.measure] - (old.value or 0.0)
             keys = null_keys(NULL, new.value or 0.0, new.details["change"], changes)
             new = replace(new, details={**new.details, **keys})
-        found.append(new)
-    return [*first, *found, _returned_row(sweep, [*reported, *first, *found])]
+        second_rows.append(new)
+    return [*first, *second_rows, _returned_row(sweep, [*reported, *first, *second_rows])]
 
 
 def _returned_row(sweep: TaskSweep, rows: Sequence[Row]) -> Row:

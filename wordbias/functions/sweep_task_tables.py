@@ -53,8 +53,8 @@ def choice_table(rows: Sequence[Row], by: str, limit: Limit | None) -> Table:
         return accuracy[row.details["setting"]] < least, inf if row.value is None else row.value
 
     best = sorted(others, key=order)[:BEST]
-    shown = [base, *best, *(row for row in gaps if row.details["chosen"])]
-    names = list(dict.fromkeys(row.details["setting"] for row in shown))
+    top_rows = [base, *best, *(row for row in gaps if row.details["chosen"])]
+    names = list(dict.fromkeys(row.details["setting"] for row in top_rows))
     listed = sorted(
         (row for row in there if row.details["setting"] in names),
         key=lambda row: names.index(row.details["setting"]),
@@ -120,7 +120,7 @@ def rank_table(rows: Sequence[Row]) -> Table:
 def answer_lines(rows: Sequence[Row], by: str, limit: Limit | None, settings: int) -> list[str]:
     """Say what was chosen, what it does on other texts, and whether the gap comes back."""
     # `limit` is None if a user's rule chose.
-    found = {
+    keyed = {
         (row.measure, row.details["half"], row.details["stage"], row.details["setting"]): row
         for row in rows
     }
@@ -139,7 +139,7 @@ def answer_lines(rows: Sequence[Row], by: str, limit: Limit | None, settings: in
         f"for the lowest {title} among those that lose at most {allowed(limit)} of accuracy"
     )  # fmt: skip
     gap, accuracy = (
-        (found[m, REPORT, "before", base], found[m, REPORT, "after", name]) for m in (by, ACCURACY)
+        (keyed[m, REPORT, "before", base], keyed[m, REPORT, "after", name]) for m in (by, ACCURACY)
     )
     before, after = (row.value or 0.0 for row in accuracy)
     costly = limit is not None and after < limit.least(before)
@@ -154,7 +154,7 @@ def answer_lines(rows: Sequence[Row], by: str, limit: Limit | None, settings: in
         f"{cells.change(accuracy[1])}.",
     ]
     if "null" in gap[1].details:
-        first = found[by, CHOOSE, name, name].details
+        first = keyed[by, CHOOSE, name, name].details
         lines.append(
             "Change of the gap on the texts that were chosen on, and on the others: "
             f"{number(first['change'], 3)} and {number(gap[1].details['change'], 3)}; by the same "
@@ -165,11 +165,11 @@ def answer_lines(rows: Sequence[Row], by: str, limit: Limit | None, settings: in
         if row.measure != "gap-returned":
             continue
         facts = Back(moved in (BETTER, SLIGHT), interval(row.to_dict()))
-        again = decide(RETURNS, facts)
+        answer = decide(RETURNS, facts)
         share = f"; share that is back: {cells.with_interval(row)}" if facts.is_removed else ""
         lines.append(
-            f"Does the gap come back when the last layer is trained anew? {again.verdict}: "
-            f"{again.says}{share}."
+            f"Does the gap come back when the last layer is trained anew? {answer.verdict}: "
+            f"{answer.says}{share}."
         )
     return lines
 

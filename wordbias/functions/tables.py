@@ -27,7 +27,7 @@ _NULLS = {
 
 def components_table(study: Study, attribute: Attribute) -> Table:
     """Make a line for each component."""
-    found = study.diagnosis.components
+    components = study.diagnosis.components
     first, second = attribute.groups
     columns = values("weight a", ("removed", cells.detail("removed")))
     columns += values(("cos(g, Δ)", cells.detail("cos_difference")))
@@ -38,8 +38,8 @@ def components_table(study: Study, attribute: Attribute) -> Table:
         [row for row in study.components if row.measure == "explained-variance"],
         lambda row: f"g{row.details['component']}",
         columns,
-        f"Δ = mean {first} − mean {second}; {found.share:.1%} of ‖Δ‖² lies inside their span"
-        f"{_by_chance(study)}. They explain {found.weights.sum():.1%} of the variance.",
+        f"Δ = mean {first} − mean {second}; {components.share:.1%} of ‖Δ‖² lies inside their span"
+        f"{_by_chance(study)}. They explain {components.weights.sum():.1%} of the variance.",
     )
 
 
@@ -55,7 +55,7 @@ def axis_name(attribute: Attribute) -> str:
 
 def summary_table(study: Study, attribute: Attribute) -> Table:
     """Make five lines: the distance of the groups' means, two measures, and two costs."""
-    found = {
+    by_measure = {
         (row.measure, row.details["stage"]): row
         for row in reversed(study.measured.rows)
         if "word" not in row.details and row.details.get("reference") != "self"
@@ -63,9 +63,14 @@ def summary_table(study: Study, attribute: Attribute) -> Table:
     first, second = study.diagnosis.vectors
     delta = first.mean(0, np.float64) - second.mean(0, np.float64)
     stages = {"before": delta, "after": study.projection(delta)}
-    rows = [Row("", "", float(np.linalg.norm(one)), {"stage": at}) for at, one in stages.items()]
+    rows = [Row("", "", float(np.linalg.norm(gap)), {"stage": at}) for at, gap in stages.items()]
     measures = (BY_KEY["midb"].main, "direct-bias", "displacement", "neighbours-preserved")
-    rows += [found[one, at] for one in measures for at in stages if (one, at) in found]
+    rows += [
+        by_measure[measure, at]
+        for measure in measures
+        for at in stages
+        if (measure, at) in by_measure
+    ]
 
     def title(row: Row) -> str:
         if not row.measure:
@@ -167,14 +172,14 @@ def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
 
 def _outside(rows: Sequence[Row], name: Callable[[Row], str]) -> str:
     """Name the rows whose value or change is outside its interval over word lists, and say why."""
-    found: dict[str, None] = {}
+    outside: dict[str, None] = {}
     for row in rows:
         for kind, value in (("lists", row.value), ("change_lists", row.details.get("change"))):
             ends = cells.ends_of(row, kind)
             if ends is not None and value is not None and not ends[0] <= value <= ends[1]:
-                found[name(row)] = None
+                outside[name(row)] = None
     why = "A redraw has fewer different words, and its subspace fits them more closely"
-    return f". Outside their intervals: {'; '.join(found)}. {why}" if found else ""
+    return f". Outside their intervals: {'; '.join(outside)}. {why}" if outside else ""
 
 
 def _changed(key: str, kind: str, head: str = "change") -> list[Column]:
@@ -202,7 +207,7 @@ def measures_tables(rows: list[Row]) -> list[Table]:
     for row in rows:
         if cells.has(row, "chance"):
             levels.setdefault(key_of(row), set()).add(_level(row))
-    differ = any(len(found) > 1 for found in levels.values())
+    differ = any(len(chance_levels) > 1 for chance_levels in levels.values())
     columns = of_each(cells.with_half_width if several else cells.with_interval)
     known = [] if several else known_notes(rows)
     columns += [] if differ else values(("chance", _level))
@@ -212,8 +217,8 @@ def measures_tables(rows: list[Row]) -> list[Table]:
     notes = "; ".join([*length_notes(rows), *([] if differ else by_chance), *known])
     tables = [pivot(title, rows, _label, columns + values("ideal"), notes)] if rows else []
     if differ:
-        title, shown = "By chance", [row for row in rows if cells.has(row, "chance")]
-        tables.append(pivot(title, shown, _label, of_each(_level), "; ".join(by_chance)))
+        title, with_chance = "By chance", [row for row in rows if cells.has(row, "chance")]
+        tables.append(pivot(title, with_chance, _label, of_each(_level), "; ".join(by_chance)))
     return tables
 
 
@@ -308,21 +313,23 @@ def known_notes(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _placed(found: Place | None) -> str:
-    if found is None:
+def _placed(standing: Place | None) -> str:
+    if standing is None:
         return ""
-    return "equal" if found.equal == found.of else f"{found.below} of {found.of}"
+    return "equal" if standing.equal == standing.of else f"{standing.below} of {standing.of}"
 
 
 def words_tables(rows: list[Row], attribute: Attribute) -> list[Table]:
     """Make a table for each embedding: a line for each word, a column for each measure."""
     subjects = dict.fromkeys(row.subject for row in rows)
-    return [_words_table([r for r in rows if r.subject == one], attribute) for one in subjects]
+    return [
+        _words_table([r for r in rows if r.subject == subject], attribute) for subject in subjects
+    ]
 
 
 def _words_table(rows: Sequence[Row], attribute: Attribute) -> Table:
     """Make a line for each word, from one side to the other."""
-    told = next((row for row in rows if row.measure == "lean-told"), None)
+    share = next((row for row in rows if row.measure == "lean-told"), None)
     leans = {row.details["word"]: row.value or 0.0 for row in rows if row.measure == "lean"}
     words = sorted(
         (r for r in rows if "word" in r.details), key=lambda r: -leans[r.details["word"]]
@@ -332,7 +339,7 @@ def _words_table(rows: Sequence[Row], attribute: Attribute) -> Table:
     columns = values(*heads, measure="lean")
     columns += values(f"cos, {axis_name(attribute)}", measure="direct-bias")
     columns += values("MIDB", measure="midb")
-    note = "" if first.value is None else ". ".join(_about_lean(first, told))
+    note = "" if first.value is None else ". ".join(_about_lean(first, share))
     return pivot(f"Words of {first.subject}", words, "word", columns, note)
 
 
@@ -340,7 +347,7 @@ def _towards(row: Row) -> str:
     return cells.detail("towards")(row) or " "  # a blank that says something: not told
 
 
-def _about_lean(row: Row, told: Row | None) -> list[str]:
+def _about_lean(row: Row, share: Row | None) -> list[str]:
     low, high = (number(end, 3) for end in row.details["middle"])
     notes = [
         f"lean: cosine with {row.details['setting']}, less its mean over the neutral words; 95 %: "
@@ -348,14 +355,14 @@ def _about_lean(row: Row, told: Row | None) -> list[str]:
         f"Blank: no side is named, because the lean lies between {low} and {high} (the middle 95 % "
         "of the original's neutral words), or its interval includes 0",
     ]
-    if told is not None and told.value is not None:
-        untold, n = told.details["missing"], told.details["n"]
+    if share is not None and share.value is not None:
+        untold, n = share.details["missing"], share.details["n"]
         also = f" ({', '.join(untold[:3])}{', …' if untold[3:] else ''} are not told either)"
-        right = n - len(untold) - len(told.details["wrong"])
+        right = n - len(untold) - len(share.details["wrong"])
         notes[-1] += also if untold else ""
         notes.append(
             f"Of {n} words of pairs, each off its own axis, {right} are told right "
-            f"({told.value:.0%}), {len(told.details['wrong'])} wrong, {len(untold)} not told"
+            f"({share.value:.0%}), {len(share.details['wrong'])} wrong, {len(untold)} not told"
         )
     return notes
 

@@ -56,7 +56,7 @@ class LabelledTexts:
     def groups(self) -> list[str]:
         """Group of each text; with several columns of groups, one of each."""
         several = (self.texts.columns[name].cells() for name in self.columns.sensitive)
-        return ["/".join(one) for one in zip(*several, strict=True)]
+        return ["/".join(row_groups) for row_groups in zip(*several, strict=True)]
 
     @cached_property
     def units(self) -> list[str] | None:
@@ -91,22 +91,22 @@ def read_task(
         if cell.strip() in MISSING
     }
     empty |= {i: "has no text" for i, text in enumerate(read.texts) if not text.strip()}
-    found = LabelledTexts(read.without(empty, skip_bad), columns)
+    labelled = LabelledTexts(read.without(empty, skip_bad), columns)
     if not grouped or columns.values is None:
-        return found
+        return labelled
     for value in columns.values:
-        if value not in found.groups:
+        if value not in labelled.groups:
             raise WordbiasError(
                 f"--values: {read.name}: no text is of the group {value!r}; groups there are: "
-                f"{listed(in_order(set(found.groups)))}"
+                f"{listed(in_order(set(labelled.groups)))}"
             )
-    chosen = [i for i, group in enumerate(found.groups) if group in columns.values]
-    left_out = len(found.groups) - len(chosen)
-    return LabelledTexts(found.texts.part(chosen), columns, left_out)
+    chosen = [i for i, group in enumerate(labelled.groups) if group in columns.values]
+    left_out = len(labelled.groups) - len(chosen)
+    return LabelledTexts(labelled.texts.part(chosen), columns, left_out)
 
 
 def without_same_texts(
-    found: LabelledTexts,
+    labelled: LabelledTexts,
     others: LabelledTexts | None,
     option: str,
     of_others: str,
@@ -114,18 +114,18 @@ def without_same_texts(
 ) -> LabelledTexts:
     """Refuse, or with `skip_bad` leave out, texts that are in another file."""
     known = set(() if others is None else others.texts.texts)
-    same = [i for i, text in enumerate(found.texts.texts) if text in known]
+    same = [i for i, text in enumerate(labelled.texts.texts) if text in known]
     if not same:
-        return found
-    if not skip_bad or len(same) == len(found.labels):
-        where = f"{found.texts.unit} {found.texts.lines[same[0]]}"
+        return labelled
+    if not skip_bad or len(same) == len(labelled.labels):
+        where = f"{labelled.texts.unit} {labelled.texts.lines[same[0]]}"
         raise WordbiasError(
-            f"{option}: {found.texts.name}: {where}: "
+            f"{option}: {labelled.texts.name}: {where}: "
             f"{how_many(len(same), 'text is', 'texts are')} in {of_others} as well, the first "
             "here; leave them out, or drop them with --skip-bad"
         )
     dropped = dict.fromkeys(same, f"is in {of_others} as well")
-    return replace(found, texts=found.texts.without(dropped, skip_bad))
+    return replace(labelled, texts=labelled.texts.without(dropped, skip_bad))
 
 
 def refuse_same_units(tested: LabelledTexts, others: LabelledTexts) -> None:
@@ -193,12 +193,12 @@ class TaskFiles(NamedTuple):
     @property
     def by_name(self) -> dict[str, LabelledTexts]:
         """Those that there are."""
-        return {name: one for name, one in self._asdict().items() if one is not None}
+        return {name: labelled for name, labelled in self._asdict().items() if labelled is not None}
 
     def groups(self) -> list[str]:
         """Return the groups to compare, the first minus the second."""
-        found = {*self.task.groups, *(self.test.groups if self.test else ())}
-        groups = list(self.task.columns.values or in_order(found))
+        present = {*self.task.groups, *(self.test.groups if self.test else ())}
+        groups = list(self.task.columns.values or in_order(present))
         if len(groups) < 2:
             raise WordbiasError(
                 f"{self.task.texts.name}: all texts are of one group, {groups[0]!r}; name the "
@@ -208,8 +208,8 @@ class TaskFiles(NamedTuple):
 
     def named_for(self, model: TextClassifier) -> TextClassifier:
         """Return a model with its classes named as the files name them; see `TextClassifier`."""
-        for one in self.by_name.values():
-            model = model.named_for(set(one.labels), one.texts.name)
+        for labelled in self.by_name.values():
+            model = model.named_for(set(labelled.labels), labelled.texts.name)
         return model
 
     def parts(self, examples: Examples, seed: int) -> tuple[Places, Places, Examples, list[str]]:
@@ -231,9 +231,11 @@ class TaskFiles(NamedTuple):
 
     def notes(self) -> list[str]:
         """Return notes on what was left out."""
-        found = []
-        for one in self.by_name.values():
-            if one.left_out:
-                found.append(f"{one.texts.name}: {how_many(one.left_out, 'text')} of other groups")
-            found += [f"{one.texts.name}: {note}" for note in one.texts.notes()]
-        return found
+        remarks = []
+        for labelled in self.by_name.values():
+            if labelled.left_out:
+                remarks.append(
+                    f"{labelled.texts.name}: {how_many(labelled.left_out, 'text')} of other groups"
+                )
+            remarks += [f"{labelled.texts.name}: {note}" for note in labelled.texts.notes()]
+        return remarks

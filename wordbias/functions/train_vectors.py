@@ -246,7 +246,7 @@ def train_vectors(
     )
     with locked(target):
         check_checkpoint(checkpoint)
-        found = _counted(
+        matrix = _counted(
             text,
             folder,
             window,
@@ -256,11 +256,11 @@ def train_vectors(
             kept=counts is not None,
             resumes=checkpoint.exists(),
         )
-        words = found.vocabulary.words
+        words = matrix.vocabulary.words
         check_rows([as_bytes(word) for word in words], np.zeros((len(words), 2), np.float32), kind)
         about: dict[str, Any] = {
-            "counts": dict(found.about),
-            "memory": found.memory,
+            "counts": dict(matrix.about),
+            "memory": matrix.memory,
             "objective": objective,
             "as_published": as_published,
             "epochs": epochs,
@@ -272,45 +272,45 @@ def train_vectors(
         if objective == "gn-glove":
             gendered = Gendered.find(
                 pairs,
-                found.vocabulary.index,
+                matrix.vocabulary.index,
                 f"{text.name}: pairs",
                 repeated=as_published,
                 source="--groups FILE" if lists is None else "--lists FOLDER",
             )
             about["gendered"] = asdict(gendered)
-            kept = len(set(gendered.pairs))
-            if kept < _FEW:
+            n_pairs = len(set(gendered.pairs))
+            if n_pairs < _FEW:
                 notes.append(
-                    f"{how_many(kept, 'pair')} found in the corpus; with fewer than {_FEW}, "
+                    f"{how_many(n_pairs, 'pair')} found in the corpus; with fewer than {_FEW}, "
                     "wordbias debias gn-glove cannot check w_g"
                 )
         model = _untrained(len(words), recipe, gendered, as_published, chosen)
         history = train(
             model,
-            found,
+            matrix,
             epochs=epochs,
             batch=batch_size,
             checkpoint=checkpoint,
             log=log,
             about=about,
         )
-        made = Embedding(words, model.vectors(), Source(target).stem)
-        made.save(target, kind)
+        embedding = Embedding(words, model.vectors(), Source(target).stem)
+        embedding.save(target, kind)
         _remove(checkpoint, folder if counts is None else None, target)
-    rows = [_row(made.name, entry) for entry in history]
+    rows = [_row(embedding.name, entry) for entry in history]
     facts = {
         "path": text.name,
-        "sha256": [one["sha256"] for one in found.about["corpus"]],
-        "tokens": found.vocabulary.tokens,
-        "distinct": found.vocabulary.distinct,
+        "sha256": [corpus_file["sha256"] for corpus_file in matrix.about["corpus"]],
+        "tokens": matrix.vocabulary.tokens,
+        "distinct": matrix.vocabulary.distinct,
         "words": len(words),
-        "cooccurrences": found.cells,
+        "cooccurrences": matrix.cells,
     }
     heading = [
         f"{_TITLES[objective]}{', as published' * as_published}: {how_many(len(words), 'word')} × "
         f"{vector_size}, {how_many(epochs, 'epoch')}.",
-        f"Corpus: {text.name}: {found.vocabulary.tokens:,} tokens, "
-        f"{found.vocabulary.distinct:,} distinct words, {found.cells:,} pairs of frequent words "
+        f"Corpus: {text.name}: {matrix.vocabulary.tokens:,} tokens, "
+        f"{matrix.vocabulary.distinct:,} distinct words, {matrix.cells:,} pairs of frequent words "
         "that co-occur.",
     ]
     if gendered is not None:
@@ -327,7 +327,7 @@ def train_vectors(
         seed=seed,
         notes=notes,
     )
-    return made.with_report(report)
+    return embedding.with_report(report)
 
 
 _TITLES = {"glove": "GloVe", "gn-glove": "GN-GloVe"}
@@ -399,7 +399,7 @@ def _list_files(lists: PathLike | None) -> list[Path]:
 
 def _listed_words(file: Path) -> dict[int, str]:
     """Return the words of a list, one on each line, by their lines; some may have none."""
-    found = {}
+    by_line = {}
     for i, line in enumerate(read_text(file).text.split("\n"), 1):
         words = line.split()
         if len(words) > 1:
@@ -408,8 +408,8 @@ def _listed_words(file: Path) -> dict[int, str]:
                 "word of each pair on the same line of both files"
             )
         if words:
-            found[i] = words[0]
-    return found
+            by_line[i] = words[0]
+    return by_line
 
 
 def _counted(
@@ -452,13 +452,13 @@ def _counted(
                 about=about,
                 kept=kept,
             )
-    found = Cooccurrences.load(folder)
-    if kept and not found.kept:
+    cooccurrences = Cooccurrences.load(folder)
+    if kept and not cooccurrences.kept:
         raise WordbiasError(
             f"{folder}: belongs to a call without --counts, which removes it at its end; name "
             "another folder"
         )
-    different = difference(dict(found.about), about)
+    different = difference(dict(cooccurrences.about), about)
     if different is not None and not kept:
         raise WordbiasError(
             f"{folder}: an interrupted training resumes from these co-occurrences, and their "
@@ -469,7 +469,7 @@ def _counted(
             f"{folder}: holds co-occurrences that were counted otherwise: their {different}; "
             "remove the folder, or name another one with --counts"
         )
-    return found
+    return cooccurrences
 
 
 def _untrained(
@@ -516,9 +516,9 @@ def _row(name: str, entry: dict[str, Any]) -> Row:
 def _table(rows: Sequence[Row]) -> Table:
     """Tabulate some epochs, the last among them."""
     step = -(-len(rows) // _SHOWN)
-    shown = [row for row in rows if int(row.details["epoch"]) % step == len(rows) % step]
+    epoch_rows = [row for row in rows if int(row.details["epoch"]) % step == len(rows) % step]
     terms = (
         ("w_g apart", cells.detail("distance")),
         ("v_g·w_a squared", cells.detail("orthogonality")),
     )
-    return pivot("Mean of J_G", shown, {"epoch": "epoch"}, values("loss", *terms))
+    return pivot("Mean of J_G", epoch_rows, {"epoch": "epoch"}, values("loss", *terms))

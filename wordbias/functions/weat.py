@@ -155,11 +155,11 @@ def weat(
         open_subjects(
             embeddings,
             reading(),
-            wanted=set().union(*(one.candidates() for one in tested)),
+            wanted=set().union(*(test.candidates() for test in tested)),
         )
     )
     settings = Settings(ddof, "two-sided" if two_sided else "greater", draws, seed)
-    found: dict[str, list[Row]] = {}
+    rows_by_name: dict[str, list[Row]] = {}
     heading = []
     for name, subject in subjects.items():
         embedding = subject.embedding.renamed(name)
@@ -167,16 +167,16 @@ def weat(
             rows = measure_queries(embedding, tested, chosen, settings)
         else:
             rows = _across(embedding, across, chosen, settings)
-        found[name] = with_holm(rows) if holm else rows
+        rows_by_name[name] = with_holm(rows) if holm else rows
     if across is not None:
         compared, ((a, _), (b, _)) = across
         heading = [f"Attribute {compared.name}: {', '.join(compared.groups)}; A = {a}, B = {b}."]
     return Report(
         inputs={name: subject.info.to_dict() for name, subject in subjects.items()},
-        rows=[row for rows in found.values() for row in rows],
+        rows=[row for rows in rows_by_name.values() for row in rows],
         tables=[
             _associations_table(name, rows, tested, settings, by_group=across is not None)
-            for name, rows in found.items()
+            for name, rows in rows_by_name.items()
         ],
         heading=heading,
         closing=[_CLOSING + (_HOLM if holm else _UNCORRECTED)],
@@ -245,11 +245,11 @@ def _notes(rows: Sequence[Row], settings: Settings, by_group: bool) -> list[str]
 
 def _listed(named: Iterable[tuple[str | None, Row]]) -> list[str]:
     """Return the subjects of queries, each with its queries."""
-    found: dict[str, dict[str, None]] = {}
+    sets_by_name: dict[str, dict[str, None]] = {}
     for name, row in named:
         if name:
-            found.setdefault(name, {})[row.details["set"]] = None
-    return [f"{name} ({', '.join(sets)})" for name, sets in found.items()]
+            sets_by_name.setdefault(name, {})[row.details["set"]] = None
+    return [f"{name} ({', '.join(sets)})" for name, sets in sets_by_name.items()]
 
 
 def _missing(rows: Sequence[Row], by_group: bool) -> list[str]:

@@ -138,16 +138,16 @@ def winobias(
     rows: list[Row] = []
     notes: list[str] = []
     if clusters is not None:
-        found = load_clusters(clusters, read, unit=span_unit, inclusive=inclusive)
+        system_clusters = load_clusters(clusters, read, unit=span_unit, inclusive=inclusive)
         shares = usual_shares(place) if shares is None else shares
-        rows = _rows(read, found, settings, shares)
-        about["clusters"] = {"path": found.path, "sha256": found.sha256}
+        rows = _rows(read, system_clusters, settings, shares)
+        about["clusters"] = {"path": system_clusters.path, "sha256": system_clusters.sha256}
         if (source := path_of(shares)) is not None:
             about["shares"] = {"path": source}
-        scored = path_of(clusters) or found.path
+        scored = path_of(clusters) or system_clusters.path
         heading += f"; {scored}"
-        if found.beside:
-            beside = how_many(found.beside, "sentence is", "sentences are")
+        if system_clusters.beside:
+            beside = how_many(system_clusters.beside, "sentence is", "sentences are")
             notes.append(f"{scored}: {beside} not of {place}")
     closing = _closing(rows, as_published, _source(shares)) if rows else []
     if sentences is not None:
@@ -210,15 +210,15 @@ def _write_text(path: str | os.PathLike[str], text: str) -> None:
 
 def _sentences_table(sentences: Sequence[Sentence]) -> Table:
     """Return the table of sentences, one line for each file."""
-    found: dict[tuple[str, str, str], Counter[str]] = {}
-    for one in sentences:
-        key = (one.stereotype, f"type {one.kind}", one.split)
-        found.setdefault(key, Counter())[one.gender] += 1
+    counts: dict[tuple[str, str, str], Counter[str]] = {}
+    for sentence in sentences:
+        key = (sentence.stereotype, f"type {sentence.kind}", sentence.split)
+        counts.setdefault(key, Counter())[sentence.gender] += 1
     cells = [
         [*key, f"{genders.total():,}", str(genders[FEMALE]), str(genders[MALE])]
-        for key, genders in sorted(found.items(), reverse=True)
+        for key, genders in sorted(counts.items(), reverse=True)
     ]
-    names = {name for one in sentences for name, _ in one.people}
+    names = {name for case in sentences for name, _ in case.people}
     return Table(
         "Sentences",
         ["stereotype", "type", "split", "sentences", "she", "he"],
@@ -230,9 +230,9 @@ def _sentences_table(sentences: Sequence[Sentence]) -> Table:
 
 def _tables(rows: Sequence[Row]) -> list[Table]:
     """Return the tables of F1, fairness and accuracy."""
-    found = {(row.measure, row.details["set"]): row for row in rows if row.measure[:5] != "conll"}
+    by_set = {(row.measure, row.details["set"]): row for row in rows if row.measure[:5] != "conll"}
     groups = (FEMALE, MALE)
-    return [_f1_table(rows), sums_table(found, groups), accuracy_table(found, groups)]
+    return [_f1_table(rows), sums_table(by_set, groups), accuracy_table(by_set, groups)]
 
 
 def _f1_table(rows: Sequence[Row]) -> Table:

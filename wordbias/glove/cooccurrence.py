@@ -86,9 +86,9 @@ class Cooccurrences:
             )
             vocabulary = Vocabulary(words, tuple(map(int, counts)), tokens, distinct)
             about, memory = dict(facts["about"]), index(facts.get("memory", 0))  # version 1: none
-            kept = bool(facts.get("kept", True))
-            found = cls(folder, vocabulary, about, tuple(sizes), most, memory, kept)
-            right = len(set(words)) == len(words) == facts["words"] and 0 < most <= found.cells
+            is_kept = bool(facts.get("kept", True))
+            loaded = cls(folder, vocabulary, about, tuple(sizes), most, memory, is_kept)
+            right = len(set(words)) == len(words) == facts["words"] and 0 < most <= loaded.cells
         except OSError as error:
             raise WordbiasError(
                 f"{folder}: holds no co-occurrences ({error.strerror or error}); rename it, or "
@@ -98,12 +98,12 @@ class Cooccurrences:
             raise WordbiasError(
                 f"{folder}: holds damaged co-occurrences ({type(error).__name__}: {error}); {_ANEW}"
             ) from None
-        for i, size in enumerate(found.sizes):
-            path = found._file(i)
+        for i, size in enumerate(loaded.sizes):
+            path = loaded._file(i)
             right = right and path.is_file() and path.stat().st_size == 12 * size
         if not right:
             raise WordbiasError(f"{folder}: holds co-occurrences that are incomplete; {_ANEW}")
-        return found
+        return loaded
 
     def _file(self, i: int) -> Path:
         return _cells_file(self.folder, i)
@@ -112,19 +112,19 @@ class Cooccurrences:
         """Return the cells of one file."""
         cells = np.fromfile(self._file(i), "<i4").reshape(-1, 3)
         rows, columns, counts = (np.ascontiguousarray(cells[:, k]) for k in range(3))
-        found = Batch(rows, columns, counts.view("<f4"))
+        batch = Batch(rows, columns, counts.view("<f4"))
         places, n = cells[:, :2], len(self.vocabulary.words)
         if len(cells) and not (
             places.min() >= 0
             and places.max() < n
-            and found.counts.min() > 0
-            and np.isfinite(found.counts.max())
+            and batch.counts.min() > 0
+            and np.isfinite(batch.counts.max())
         ):
             raise WordbiasError(
                 f"{self._file(i)}: holds damaged co-occurrences: expected rows of {n} words, and "
                 f"counts above zero; {_ANEW}"
             )
-        return found
+        return batch
 
     def batches(self, seed: int, epoch: int, size: int) -> Iterator[Batch]:
         """Yield all cells in random order, in batches of at most `size`."""
@@ -290,8 +290,8 @@ class _Runs:
             del self.files[-_AT_ONCE:]
             self._store(merged[0][0] + 1, self.merged(merged))
             for _, *old in merged:
-                for one in old:
-                    Path(str(one.filename)).unlink()  # type: ignore[attr-defined]
+                for array in old:
+                    Path(str(array.filename)).unlink()  # type: ignore[attr-defined]
 
     def _store(self, level: int, blocks: Any) -> None:
         """Write blocks of keys and sums as a run, and map it."""

@@ -43,13 +43,13 @@ class Corpus:
         """Find the files, and refuse what is no text."""
         if not paths:
             raise WordbiasError("corpus: expected one text file at least, found none")
-        found: dict[str, Source] = {}
+        sources: dict[str, Source] = {}
         for path in paths:
             if os.path.isdir(path):
                 raise WordbiasError(f"{path}: is a folder; name the text files in it")
             source = Source.find(path)
             known = os.path.realpath(source.path) + source.member
-            if known in found:
+            if known in sources:
                 raise WordbiasError(f"{source.name}: is named twice; name each file once")
             head = source.head(64).removeprefix(_BOM)
             refuse_foreign(Path(source.name), head, plain=True)
@@ -58,8 +58,8 @@ class Corpus:
                     f"{source.name}: is a dump in XML; give its text, which a program such as "
                     "wikiextractor takes out of it"
                 )
-            found[known] = source
-        return cls(tuple(found.values()), cased)
+            sources[known] = source
+        return cls(tuple(sources.values()), cased)
 
     @property
     def name(self) -> str:

@@ -151,8 +151,8 @@ class GloVe:
         """Return η times the gradient of J_G for the words and contexts of each cell."""
         scale = (self.recipe.rate * error)[:, None]
         steps = c * scale, w * scale
-        for one in steps:
-            one[:, -1:] = scale  # biases
+        for step in steps:
+            step[:, -1:] = scale  # biases
         return steps
 
     def _change(self, table: Table, rows: Tensor, values: Tensor, steps: Tensor) -> None:
@@ -216,7 +216,7 @@ class Gendered:
     ) -> Gendered:
         """Find pairs in a vocabulary, and each word of theirs, with its partner or without."""
         # If `repeated`, a pair that is listed twice counts as two.
-        found = resolve_pairs(pairs, index, what).at_least(
+        resolved = resolve_pairs(pairs, index, what).at_least(
             1, f"give pairs that the corpus has with {source}, more text or a lower --min-count"
         )
         first, second = (
@@ -228,8 +228,8 @@ class Gendered:
                 f"{what}: all words of one group are in the other too, which does not tell them "
                 "apart; list each word on one side of its pairs"
             )
-        every = [pair for one in pairs for pair in resolve_pairs([one], index).found]
-        rows = tuple((index[a], index[b]) for a, b in (every if repeated else found.found))
+        every = [pair for listed in pairs for pair in resolve_pairs([listed], index).found]
+        rows = tuple((index[a], index[b]) for a, b in (every if repeated else resolved.found))
         return cls(first, second, rows, len(pairs if repeated else set(pairs)))
 
 
@@ -296,10 +296,10 @@ class GNGloVe(GloVe):
         both = (self.words.values + self.contexts.values)[:, :-1] / 2
         first, second = (self.side == 1, self.side == -1)
         neutral = (both[:, :-1] @ self.direction()).square() * self.neutral
-        found = {"distance": float(both[first, -1].mean() - both[second, -1].mean())}
+        terms = {"distance": float(both[first, -1].mean() - both[second, -1].mean())}
         if self.neutral.any():
-            found["orthogonality"] = float(neutral.sum() / self.neutral.sum())
-        return found
+            terms["orthogonality"] = float(neutral.sum() / self.neutral.sum())
+        return terms
 
 
 class PublishedGNGloVe(GNGloVe):

@@ -54,7 +54,7 @@ from wordbias.wordlists.queries import FoundQuery, Pair, Query
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]
 
-MEASURES = ("weat", *(one.name for one in BY_KEY["associations"].measures))
+MEASURES = ("weat", *(measure.name for measure in BY_KEY["associations"].measures))
 AT_ONCE = ("rnsb", "mac")
 """Measures of all groups at once; the others compare two."""
 _VALENCE = ("pleasant", "unpleasant")
@@ -84,14 +84,16 @@ def measure_queries(
     rows, errors = [], []
     for query in queries:
         try:
-            found = query.find(embedding, embedding.name)
+            found_query = query.find(embedding, embedding.name)
         except WordbiasError as error:
             errors.append(error)
             about = {"about": query.about} if query.about else {}
             details = {"set": query.name, **about, "reason": f"undefined: {error}"}
             rows += [Row(embedding.name, measure, None, details) for measure in measures]
         else:
-            rows += [row for name in measures for row in _rows(embedding, found, name, settings)]
+            rows += [
+                row for name in measures for row in _rows(embedding, found_query, name, settings)
+            ]
     if errors and len(errors) == len(queries):
         raise errors[0]
     return rows
@@ -134,20 +136,20 @@ def _group_rows(
         name: resolve(words, embedding, f"{where}: {name}")
         for name, words in zip(groups.groups, groups.members, strict=True)
     }
-    usable = {name: found for name, found in named.items() if len(found.found) >= 2}
+    usable = {name: group for name, group in named.items() if len(group.found) >= 2}
     if len(usable) < 2:
-        next(found for found in named.values() if len(found.found) < 2).at_least(2)
+        next(group for group in named.values() if len(group.found) < 2).at_least(2)
     left_out = [name for name in named if name not in usable]
     every = {**named, **sets}
     about = {
         "set": groups.name,
         "about": groups.name,
-        "n": {name: len(found.found) for name, found in {**usable, **sets}.items()},
-        "missing": {name: list(found.missing) for name, found in every.items() if found.missing},
+        "n": {name: len(group.found) for name, group in {**usable, **sets}.items()},
+        "missing": {name: list(group.missing) for name, group in every.items() if group.missing},
         **({"left_out": left_out} if left_out else {}),
     }
-    targets = {name: embedding.take(found.found) for name, found in usable.items()}
-    a_and_b = [embedding.take(found.found) for found in sets.values()]
+    targets = {name: embedding.take(group.found) for name, group in usable.items()}
+    a_and_b = [embedding.take(resolved.found) for resolved in sets.values()]
     for measure in measures:
         if measure == "rnsb":
             p = negative_probabilities(np.concatenate(list(targets.values())), *a_and_b)
@@ -158,7 +160,7 @@ def _group_rows(
             }
         for words, value in values.items():
             details = {**about, "words": words}
-            items = items_of([found.found for found in named.values()], seed)
+            items = items_of([group.found for group in named.values()], seed)
             yield _row(embedding.name, measure, value, details, items)
 
 
@@ -168,7 +170,7 @@ def _rows(
     if measure == "weat":
         yield weat_row(embedding, found, settings)
         return
-    items = items_of([one.found for one in found.sets], settings.seed)
+    items = items_of([word_set.found for word_set in found.sets], settings.seed)
     for words, value in _values(embedding, found, measure, settings.seed):
         about = {**found.details(), **({"words": words} if words else {})}
         if measure == "ripa" and found.pairs is not None:
@@ -177,21 +179,21 @@ def _rows(
 
 
 def _row(
-    subject: str, measure: str, found: Mapping[str, Any], about: Mapping[str, Any], items: str
+    subject: str, measure: str, measured: Mapping[str, Any], about: Mapping[str, Any], items: str
 ) -> Row:
     """Return the row of a result of `interval`."""
-    samples = found.get("samples")
-    reason = {"reason": found["reason"]} if "reason" in found else {}
+    samples = measured.get("samples")
+    reason = {"reason": measured["reason"]} if "reason" in measured else {}
     details = {**about, **by_bootstrap(samples, "words"), **reason, **ideal(measure)}
-    return Row(subject, measure, found["value"], details, drawn(samples, "words", items))
+    return Row(subject, measure, measured["value"], details, drawn(samples, "words", items))
 
 
 def _values(
-    embedding: Embedding, found: FoundQuery, measure: str, seed: int
+    embedding: Embedding, found_query: FoundQuery, measure: str, seed: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name of the words, and the value of a measure with its interval or a reason."""
-    x, y, *attributes = (embedding.take(words.found) for words in found.sets)
-    names = found.query.names
+    x, y, *attributes = (embedding.take(words.found) for words in found_query.sets)
+    names = found_query.query.names
     if measure == "rnsb":
         p = negative_probabilities(np.concatenate([x, y]), *attributes)
         yield "", interval(p, divergence, seed)
@@ -199,7 +201,7 @@ def _values(
         for name, t in zip(names, (x, y), strict=False):
             yield name, interval(mac_of_words(t, attributes), _mean, seed)
     else:
-        b = _relation(embedding, found) if measure == "ripa" else ""
+        b = _relation(embedding, found_query) if measure == "ripa" else ""
         for name, w in zip(names[2:], attributes, strict=True):
             if measure == "ect":
                 yield name, rank_interval(similarities(w, x, y), seed)
@@ -210,14 +212,16 @@ def _values(
                 yield name, interval(parts, _mean, seed)
 
 
-def _relation(embedding: Embedding, found: FoundQuery) -> Array | str:
-    if found.pairs is None:
-        first, second = (f"{len(words)} {name}" for name, words in found.query.targets)
+def _relation(embedding: Embedding, found_query: FoundQuery) -> Array | str:
+    if found_query.pairs is None:
+        first, second = (f"{len(words)} {name}" for name, words in found_query.query.targets)
         return f"undefined: pairs are the i-th words of both target sets, found {first}, {second}"
-    if not found.pairs.found:
+    if not found_query.pairs.found:
         return f"undefined: {embedding.name} has both words of none of the pairs"
     try:
-        return relation(*(embedding.take(side) for side in zip(*found.pairs.found, strict=True)))
+        return relation(
+            *(embedding.take(side) for side in zip(*found_query.pairs.found, strict=True))
+        )
     except WordbiasError as error:
         return f"undefined: {error}"
 

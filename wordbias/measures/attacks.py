@@ -79,7 +79,7 @@ def _voted(squares: Array, tested: Integers, known: Integers, design: Design) ->
     near = known[np.argsort(squares[np.ix_(tested, known)], axis=1, kind="stable")[:, :most]]
     labels = design.labels
     votes = np.stack([(labels[near] == c) / (labels[known] == c).mean(0) for c in range(design.k)])
-    sums = votes.cumsum(2)[:, :, [min(one, most) - 1 for one in NEIGHBOURS]]
+    sums = votes.cumsum(2)[:, :, [min(number, most) - 1 for number in NEIGHBOURS]]
     right: NDArray[np.bool_] = sums.round(9).argmax(0).swapaxes(0, 1) == labels[tested]
     return right
 

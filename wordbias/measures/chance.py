@@ -90,8 +90,8 @@ class Null:
         """First component of random pairs, ``(d,)``."""
         if self.pairs is None:
             return None
-        found = _fitted(partial(Subspace.from_pairs, *self.pairs))
-        return None if found is None else found.basis[0]
+        subspace = _fitted(partial(Subspace.from_pairs, *self.pairs))
+        return None if subspace is None else subspace.basis[0]
 
     @cached_property
     def direction(self) -> Direction | None:
@@ -99,21 +99,23 @@ class Null:
         recipe, groups = self.panel.recipe, self._groups(self.within)
         if self.panel.original_direction.subspace is None:
             return None
-        found: Direction | None
+        direction: Direction | None
         if recipe == "subspace":
             if groups is None or self.subspace is None:
                 return None
             weights = self.panel.weights if self.weights is None else self.weights.tolist()
-            found = with_side(reweighted(self.subspace, weights), recipe, *groups)
+            direction = with_side(reweighted(self.subspace, weights), recipe, *groups)
         elif recipe == "means":
-            one = None if groups is None else _fitted(partial(Subspace.from_means, groups))
-            found = Direction(one, recipe)
+            subspace = None if groups is None else _fitted(partial(Subspace.from_means, groups))
+            direction = Direction(subspace, recipe)
         elif recipe in RECIPES:
             vector = self.component if recipe == "pca" else self.axis
-            found = Direction(None if vector is None else Subspace.from_direction(vector), recipe)
+            direction = Direction(
+                None if vector is None else Subspace.from_direction(vector), recipe
+            )
         else:
-            found = self.spanned
-        return None if found is None or found.subspace is None else found
+            direction = self.spanned
+        return None if direction is None or direction.subspace is None else direction
 
     def _groups(self, within: Float) -> tuple[Float, Float] | None:
         if self.partition is None:
@@ -143,7 +145,7 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
     size, within, unit_within = _within_groups(panel)
     true = panel.original_direction.subspace if panel.recipe == "subspace" else None
     few = comb(len(within), size) < 2 * draws  # different partitions, each with its mirror image
-    found = []
+    nulls = []
     for _ in range(draws):
         order = of_groups.permutation(len(within))
         axis = _random_pairs(panel, axis_pair, of_axis)
@@ -157,8 +159,8 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
             spanned=_spanned(panel, of_file),
             weights=None if true is None else true.weights,
         )
-        found.append(null)
-    return found
+        nulls.append(null)
+    return nulls
 
 
 def with_chance(rows: Sequence[Row], values: Values) -> list[Row]:
@@ -194,10 +196,10 @@ def _row(row: Row, values: Float) -> Row:
 def group_vectors(panel: Panel) -> tuple[Float, Float]:
     """Return the vectors of both groups in the original; no rows where the words are too few."""
     try:
-        found = resolve_groups(panel.attribute, panel.original)
+        groups = resolve_groups(panel.attribute, panel.original)
     except WordbiasError:  # too few words: nothing is fitted to them
         return np.zeros((0, panel.original.dim)), np.zeros((0, panel.original.dim))
-    first, second = (panel.original.take(one.found).astype(float) for one in found)
+    first, second = (panel.original.take(group.found).astype(float) for group in groups)
     return first, second
 
 

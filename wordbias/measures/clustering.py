@@ -66,8 +66,8 @@ def clustering(
     places = np.empty((seeds, len(labels)), np.intp)
     with one_thread():
         for i in range(seeds):
-            found = KMeans(2, n_init=n_init, random_state=seed + i).fit_predict(vectors)
-            places[i] = 2 * labels + found
+            clusters = KMeans(2, n_init=n_init, random_state=seed + i).fit_predict(vectors)
+            places[i] = 2 * labels + clusters
     return Clustering(places)
 
 
@@ -110,8 +110,8 @@ def _rows_of(panel: Panel, words: int) -> list[Row]:
         chosen = panel.most_biased(words)
     except WordbiasError as error:
         return panel.undefined(MEASURES, f"undefined: {error}", **about)
-    found = clustering(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
-    values = (found.accuracy, found.v_measure)
+    clustered = clustering(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
+    values = (clustered.accuracy, clustered.v_measure)
     return [
         panel.row(
             name,
@@ -124,7 +124,7 @@ def _rows_of(panel: Panel, words: int) -> list[Row]:
             **about,
         )
         for name, of_seeds, samples in zip(
-            MEASURES, values, found.resampled(panel.rng()), strict=True
+            MEASURES, values, clustered.resampled(panel.rng()), strict=True
         )
     ]
 
@@ -133,11 +133,11 @@ def chance_of_clustering(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArr
     """Cluster the words that lean most along each null in the original, by their vectors."""
 
     def evaluate(vectors: NDArray[np.float32], labels: NDArray[np.bool_]) -> list[float]:
-        found = clustering(vectors, labels, seed=panel.seed)
-        return [float(found.accuracy.mean()), float(found.v_measure.mean())]
+        clustered = clustering(vectors, labels, seed=panel.seed)
+        return [float(clustered.accuracy.mean()), float(clustered.v_measure.mean())]
 
     values: dict[Key, NDArray[np.float64]] = {}
     for words in panel.clustered:
-        found = chance_of_most_biased(panel, nulls, words, MEASURES, evaluate)
-        values |= {(name, _setting(words)): row for (name, _), row in found.items()}
+        chances = chance_of_most_biased(panel, nulls, words, MEASURES, evaluate)
+        values |= {(name, _setting(words)): row for (name, _), row in chances.items()}
     return values

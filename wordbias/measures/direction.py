@@ -122,7 +122,7 @@ def _of_vector(
 
 def members(embedding: Embedding, attribute: Attribute) -> list[NDArray[np.float32]]:
     """Return the vectors of the words of both groups."""
-    return [embedding.take(found.found) for found in resolve_groups(attribute, embedding)]
+    return [embedding.take(group.found) for group in resolve_groups(attribute, embedding)]
 
 
 def _from_file(path: Path, embedding: Embedding) -> Subspace:
@@ -140,11 +140,11 @@ def axis(embedding: Embedding, attribute: Attribute) -> tuple[NDArray[np.float64
     if attribute.direction is None:
         return None, f"undefined: the attribute {attribute.name} has no pairs"
     a, b = attribute.direction
-    found = resolve_pairs([(a, b)], embedding).found
-    if not found:
+    pairs = resolve_pairs([(a, b)], embedding).found
+    if not pairs:
         return None, f"undefined: {embedding.name} lacks one of {a}, {b}"
-    x, y = embedding.take(found[0])
-    vector, reason = difference_direction(x, y, found[0])
+    x, y = embedding.take(pairs[0])
+    vector, reason = difference_direction(x, y, pairs[0])
     return (None, reason) if reason else (vector, "")
 
 
@@ -202,8 +202,8 @@ def signed_lengths(
     """
     along = subspace.coordinates(x)
     side = along.sum(-1) if towards is None else along @ towards
-    found: NDArray[np.float64] = np.sign(side) * np.linalg.norm(along * subspace.weights, axis=-1)
-    return found
+    signed: NDArray[np.float64] = np.sign(side) * np.linalg.norm(along * subspace.weights, axis=-1)
+    return signed
 
 
 def projections(
@@ -228,8 +228,8 @@ def projections_of_unit(x: NDArray[np.float64], axes: NDArray[np.float64]) -> ND
     """Return ``⟨x, g⟩ / ‖x‖`` of vectors (n, d) with axes (d,) or (d, m); 0 for a zero vector."""
     norm = np.linalg.norm(x, axis=1)
     length = np.where(norm == 0, 1, norm)
-    found: NDArray[np.float64] = x @ axes / (length if axes.ndim == 1 else length[:, None])
-    return found
+    projected: NDArray[np.float64] = x @ axes / (length if axes.ndim == 1 else length[:, None])
+    return projected
 
 
 class Biased(NamedTuple):

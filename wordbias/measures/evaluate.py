@@ -23,8 +23,8 @@ from wordbias.workers import Workers
 
 def rows_of(family: Family) -> Callable[[Panel], list[Row]]:
     """Return the function that evaluates a family on a panel."""
-    found: Callable[[Panel], list[Row]] = _function(family.rows)
-    return found
+    function: Callable[[Panel], list[Row]] = _function(family.rows)
+    return function
 
 
 def chance_of(family: Family) -> Callable[[Panel, Sequence[Null]], Values] | None:
@@ -34,8 +34,8 @@ def chance_of(family: Family) -> Callable[[Panel, Sequence[Null]], Values] | Non
 
 def _function(name: str) -> Callable[..., Any]:
     module, _, function = name.partition(".")
-    found: Callable[..., Any] = getattr(import_module(f"wordbias.measures.{module}"), function)
-    return found
+    target: Callable[..., Any] = getattr(import_module(f"wordbias.measures.{module}"), function)
+    return target
 
 
 def evaluate(panel: Panel, only: Collection[str] = STANDARD) -> list[Row]:
@@ -43,7 +43,7 @@ def evaluate(panel: Panel, only: Collection[str] = STANDARD) -> list[Row]:
     check_families(only)
     rows: list[Row] = []
     for together in families_together(only):
-        wanted = {one.name for family in together for one in family.measures}
+        wanted = {measure.name for family in together for measure in family.measures}
         rows += [row for row in rows_of(together[0])(panel) if row.measure in wanted]
     return rows
 
@@ -51,12 +51,12 @@ def evaluate(panel: Panel, only: Collection[str] = STANDARD) -> list[Row]:
 def chance_values(panel: Panel, families: Collection[str]) -> dict[Key, Any]:
     """Evaluate families of measures on a panel's original along axes of no meaning."""
     nulls = draw_nulls(panel)
-    found: dict[Key, Any] = {}
+    chances: dict[Key, Any] = {}
     for together in families_together(families):
         along = chance_of(together[0])
         if along is not None:
-            found |= along(panel, nulls[: together[0].draws])
-    return {key: values for key, values in found.items() if np.isfinite(values).any()}
+            chances |= along(panel, nulls[: together[0].draws])
+    return {key: values for key, values in chances.items() if np.isfinite(values).any()}
 
 
 def families_together(only: Collection[str]) -> Iterator[list[Family]]:
@@ -84,9 +84,9 @@ def evaluate_each(
     """Evaluate families of measures on several panels in parallel; see `evaluate`."""
     check_families(only)
     run = partial(_rows_of, only=only)
-    found = (workers or Workers()).unordered(run, range(len(panels)), shared=(panels,))
-    with progress("measuring", len(panels), "embedding") as bar, closing(found):
-        for place, rows in found:
+    measured = (workers or Workers()).unordered(run, range(len(panels)), shared=(panels,))
+    with progress("measuring", len(panels), "embedding") as bar, closing(measured):
+        for place, rows in measured:
             yield place, rows
             bar.update(1)
 
@@ -121,13 +121,13 @@ def evaluate_panels(
         for i, panel in enumerate(every)
         for group in (tuple(f.key for f in families) for families in families_together(only))
     ]
-    found = (workers or Workers()).results(_run, jobs, "measuring", shared=(every,))
+    evaluated = (workers or Workers()).results(_run, jobs, "measuring", shared=(every,))
     levels: dict[int, dict[Key, Any]] = {}
-    for job, (_, values) in zip(jobs, found, strict=True):
+    for job, (_, values) in zip(jobs, evaluated, strict=True):
         levels.setdefault(id(every[job.place].original), {}).update(values)
     return [
         row
-        for job, (rows, _) in zip(jobs, found, strict=True)
+        for job, (rows, _) in zip(jobs, evaluated, strict=True)
         for row in with_chance(rows, levels[id(every[job.place].original)])
     ]
 
@@ -142,11 +142,11 @@ def refuse_undefined(rows: Sequence[Row]) -> None:
 
 def _originals(panels: Sequence[Panel]) -> dict[int, Panel]:
     """Return a panel of each original, measured as its own."""
-    found = {id(panel.original): panel for panel in panels if panel.is_own}
+    originals = {id(panel.original): panel for panel in panels if panel.is_own}
     for panel in panels:
-        if id(panel.original) not in found:
-            found[id(panel.original)] = replace(panel, embedding=panel.original)
-    return found
+        if id(panel.original) not in originals:
+            originals[id(panel.original)] = replace(panel, embedding=panel.original)
+    return originals
 
 
 def _run(panels: Sequence[Panel], job: Job) -> tuple[list[Row], dict[Key, Any]]:

@@ -53,9 +53,9 @@ class Gipe(NamedTuple):
         total, weight = resampled_means(
             np.stack([self.gamma * self.eta, self.gamma], axis=1), rng
         ).T
-        found = np.full(len(total), np.nan)
-        np.divide(total, weight, out=found, where=weight > 0)
-        return found
+        means = np.full(len(total), np.nan)
+        np.divide(total, weight, out=means, where=weight > 0)
+        return means
 
 
 def indirect_bias(
@@ -94,8 +94,8 @@ def indirect_bias(
 
 
 def _dot(x: NDArray[np.float32], w: NDArray[np.intp], v: NDArray[np.int32]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.einsum("qd,qkd->qk", x[w], x[v], dtype=np.float64)
-    return found
+    products: NDArray[np.float64] = np.einsum("qd,qkd->qk", x[w], x[v], dtype=np.float64)
+    return products
 
 
 def gipe(
@@ -151,9 +151,9 @@ def find_neighbourhood(panel: Panel) -> Neighbourhood | None:
     place = {word: i for i, word in enumerate(words)}
     queries = np.array([place[word] for word in panel.vocabulary], np.intp)
     debiased = unit(_take(panel.embedding, words))
-    found = nearest(debiased, queries, k)
+    neighbours = nearest(debiased, queries, k)
     original = debiased if panel.is_own else unit(_take(panel.original, words))
-    return Neighbourhood(original, queries, found.rows)
+    return Neighbourhood(original, queries, neighbours.rows)
 
 
 def few_neighbours(panel: Panel) -> str:
@@ -164,12 +164,12 @@ def few_neighbours(panel: Panel) -> str:
 
 def dots(near: Neighbourhood) -> NDArray[np.float64]:
     """Return inner products of every query with each of its neighbours, shape ``(q, k)``."""
-    found = np.empty(near.rows.shape)
+    products = np.empty(near.rows.shape)
     step = max(1, _PAIRS // near.rows.shape[1])
-    for start in range(0, len(found), step):
+    for start in range(0, len(products), step):
         part = slice(start, start + step)
-        found[part] = _dot(near.unit, near.queries[part], near.rows[part])
-    return found
+        products[part] = _dot(near.unit, near.queries[part], near.rows[part])
+    return products
 
 
 def gipe_rows(panel: Panel) -> list[Row]:
@@ -190,15 +190,15 @@ def gipe_rows(panel: Panel) -> list[Row]:
     beta = indirect_bias(near.unit, near.queries, near.rows, direction.subspace)
     rows = []
     for theta in panel.thetas:
-        found = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=panel.isolated)
-        if not found.weight:
+        score = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=panel.isolated)
+        if not score.weight:
             reason = "undefined: no word is another's neighbour, and such words weigh nothing"
             rows.append(_undefined(panel, theta, reason, about))
             continue
         row = panel.row(
             "gipe",
-            found.value,
-            found.resampled(panel.rng()),
+            score.value,
+            score.resampled(panel.rng()),
             setting=f"θ={theta:g}",
             n=len(near.queries),
             **ideal("gipe"),
@@ -224,13 +224,13 @@ def _take(embedding: Embedding, words: Sequence[str]) -> NDArray[np.float32]:
 
 def chance_of_gipe(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
     """Compute GIPE along each null at every θ; nan without neighbours or a direction."""
-    found = {("gipe", f"θ={theta:g}"): np.full(len(nulls), np.nan) for theta in panel.thetas}
+    chances = {("gipe", f"θ={theta:g}"): np.full(len(nulls), np.nan) for theta in panel.thetas}
     if panel.original_direction.subspace is None:
-        return found
+        return chances
     near = neighbourhood_of(panel)
     forget_neighbourhood()
     if near is None:
-        return found
+        return chances
     dot = dots(near)
     for i, null in enumerate(nulls):
         if null.direction is None:
@@ -238,8 +238,8 @@ def chance_of_gipe(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.
         along = null.direction.defined()
         beta = indirect_bias(near.unit, near.queries, near.rows, along, dot)
         for theta in panel.thetas:
-            one = gipe(
+            score = gipe(
                 beta, near.queries, near.rows, len(near.unit), theta, isolated=panel.isolated
             )
-            found["gipe", f"θ={theta:g}"][i] = one.value
-    return found
+            chances["gipe", f"θ={theta:g}"][i] = score.value
+    return chances

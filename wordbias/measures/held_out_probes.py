@@ -113,8 +113,8 @@ class HeldOut:
     @property
     def largest(self) -> Array:
         """Return the largest value of all probes in each permutation of the labels."""
-        found: Array = np.max([probe.null for probe in self.probes], axis=0)
-        return found
+        largest: Array = np.max([probe.null for probe in self.probes], axis=0)
+        return largest
 
     def p(self, probe: Probed) -> float:
         """Return how often any probe reads permuted labels as well as this one the true ones."""
@@ -164,8 +164,8 @@ class Design:
         groups = self.units[places]
         counts = np.bincount(self.classes[np.unique(groups)], minlength=self.k)
         sizes = np.bincount(self.units)[groups, None]
-        found: Array = 1 / (self.k * counts[self.labels[places]] * sizes)
-        return found
+        weights: Array = 1 / (self.k * counts[self.labels[places]] * sizes)
+        return weights
 
 
 Found = tuple[str, Array, NDArray[np.bool_]]
@@ -226,9 +226,9 @@ def read_groups(
     classes = np.unique(codes[rows][first], return_inverse=True)[1].astype(np.intp)
     with one_thread():
         design = _designed(classes, units.astype(np.intp), rng, of_blocks, few=attacks is not None)
-        found = list(_ridges(x.astype(np.float64), design))
-        found += [] if attacks is None else attacks(x.astype(np.float64), design)
-        probes = _chosen(found, design)
+        candidates = list(_ridges(x.astype(np.float64), design))
+        candidates += [] if attacks is None else attacks(x.astype(np.float64), design)
+        probes = _chosen(candidates, design)
     return HeldOut(probes, classes, len(rows), tuple(notes), of_blocks)
 
 
@@ -260,9 +260,9 @@ def _check_groups(codes: Integers, units: Integers, names: NDArray[Any]) -> None
     pairs = np.unique(np.stack([units, codes]), axis=1)
     same = np.flatnonzero(np.diff(pairs[0]) == 0)
     if len(same):
-        one, other = (str(name) for name in names[pairs[1, same[0] : same[0] + 2]])
+        label, other = (str(name) for name in names[pairs[1, same[0] : same[0] + 2]])
         raise WordbiasError(
-            f"a group has the labels {one!r:.40} and {other!r:.40}; labels are permuted over "
+            f"a group has the labels {label!r:.40} and {other!r:.40}; labels are permuted over "
             "groups: each needs one label"
         )
 
@@ -275,9 +275,9 @@ def _drawn(rows: Integers, codes: Integers, units: Integers, rng: np.random.Gene
     )
     rank, turn = np.empty(len(place), np.intp), np.empty(len(rows), np.intp)
     classes = codes[rows][order][place]
-    for one in np.unique(classes):
-        some = np.flatnonzero(classes == one)
-        rank[some[np.argsort(place[some])]] = np.arange(len(some))
+    for code in np.unique(classes):
+        members = np.flatnonzero(classes == code)
+        rank[members[np.argsort(place[members])]] = np.arange(len(members))
     turn[np.argsort(of, kind="stable")] = np.arange(len(rows)) - np.repeat(
         np.cumsum(sizes) - sizes, sizes
     )
@@ -345,11 +345,11 @@ def _designed(
     else:
         fold_of = rng.permutation(int(blocks.max()) + 1)[blocks] % FOLDS
     together = fold_of if blocks is None else blocks
-    exchanged = [np.flatnonzero(together == one) for one in range(int(together.max()) + 1)]
+    exchanged = [np.flatnonzero(together == block) for block in range(int(together.max()) + 1)]
     permuted = np.repeat(classes[:, None], draws + 1, axis=1)
     for draw in range(1, draws + 1):
-        for some in exchanged:
-            permuted[some, draw] = classes[rng.permutation(some)]
+        for places in exchanged:
+            permuted[places, draw] = classes[rng.permutation(places)]
     folds = [np.flatnonzero(fold_of[units] == fold) for fold in range(FOLDS)]
     return Design(folds, permuted[units], classes, units)
 
@@ -358,8 +358,8 @@ def _ridges(x: Array, design: Design) -> Iterator[Found]:
     """Train ridge probes with each kernel and penalty on all labels."""
     k, labels, folds = design.k, design.labels, design.folds
     # the label of two classes is one column: the other would be its negative
-    shown = range(1, 2) if k == 2 else range(k)
-    y = np.stack([(labels == c) / (labels == c).mean(0) - 1 for c in shown], axis=2)
+    columns = range(1, 2) if k == 2 else range(k)
+    y = np.stack([(labels == c) / (labels == c).mean(0) - 1 for c in columns], axis=2)
     others = [np.setdiff1d(np.arange(len(x)), tested) for tested in folds]
     weights = [design.weights(rest) for rest in others]
     for name, kernel in _kernels(x):
@@ -377,12 +377,12 @@ def _ridges(x: Array, design: Design) -> Iterator[Found]:
             yield name, accuracies, correct
 
 
-def _chosen(found: Sequence[Found], design: Design) -> tuple[Probed, ...]:
+def _chosen(candidates: Sequence[Found], design: Design) -> tuple[Probed, ...]:
     """Choose each probe's setting, and the best of all, by the inner folds; test on the outer."""
     weights, sizes = design.weights(np.arange(len(design.units))), np.bincount(design.units)
     probes = []
-    for measure in (BEST, *dict.fromkeys(name for name, *_ in found)):
-        own = [one for one in found if measure in (BEST, one[0])]
+    for measure in (BEST, *dict.fromkeys(name for name, *_ in candidates)):
+        own = [candidate for candidate in candidates if measure in (BEST, candidate[0])]
         chosen = np.stack([accuracies for _, accuracies, _ in own]).argmax(0)
         correct = np.empty(design.labels.shape, bool)
         for f, tested in enumerate(design.folds):
@@ -399,8 +399,8 @@ def _guessed(scores: Array) -> Integers:
     # Scores that differ only by rounding are equal.
     if scores.shape[2] == 1:
         return (scores[:, :, 0] > 1e-9).astype(np.intp)
-    found: Integers = scores.round(9).argmax(2)
-    return found
+    guesses: Integers = scores.round(9).argmax(2)
+    return guesses
 
 
 def _error(values: Array, classes: Integers, added: float = 0.0) -> float:
@@ -408,8 +408,8 @@ def _error(values: Array, classes: Integers, added: float = 0.0) -> float:
     # `added` zeros and ones are added to each class for its variance, as in the interval of Agresti
     # and Coull (1998): a class that is right throughout could be wrong.
     total, k = 0.0, int(classes.max()) + 1
-    for one in range(k):
-        of = values[classes == one]
+    for code in range(k):
+        of = values[classes == code]
         n = len(of) + 2 * added
         mean = (of.sum() + added) / n
         squares = ((of - mean) ** 2).sum() + added * (mean**2 + (1 - mean) ** 2)

@@ -94,11 +94,11 @@ def known_embeddings() -> tuple[Known, ...]:
     content = json.loads(reference_path().read_text(encoding="utf-8"))
     return tuple(
         Known(
-            one["name"],
-            one.get("cosines", ()),
-            {comparable(row["measure"], row): row for row in one["rows"]},
+            embedding["name"],
+            embedding.get("cosines", ()),
+            {comparable(row["measure"], row): row for row in embedding["rows"]},
         )
-        for one in content["embeddings"]
+        for embedding in content["embeddings"]
     )
 
 
@@ -115,12 +115,12 @@ def coverage(row: Row, panel: Panel) -> float:
     if "coverage" in details:
         return float(details["coverage"])
     if isinstance(missing, Mapping) and isinstance(n, Mapping):
-        return float(min(one / (one + len(missing.get(name, ()))) for name, one in n.items()))
+        return float(min(size / (size + len(missing.get(name, ()))) for name, size in n.items()))
     if isinstance(missing, int) and isinstance(n, int):
         return n / (n + missing)
     if FAMILY_OF[row.measure].key == "midb":
-        found = [resolve(words, panel.embedding) for words in attribute.members]
-        return min(len(one.found) / len(one.listed) for one in found)
+        groups = [resolve(words, panel.embedding) for words in attribute.members]
+        return min(len(group.found) / len(group.listed) for group in groups)
     if row.measure == "direct-bias-pca":
         pairs = resolve_pairs(attribute.pairs, panel.embedding)
         return len(pairs.found) / len(pairs.listed)
@@ -129,14 +129,14 @@ def coverage(row: Row, panel: Panel) -> float:
 
 def pair_cosines(embedding: Embedding) -> list[float | None]:
     """Return the cosines of `PAIRS`, None where the embedding lacks a word."""
-    found: list[float | None] = []
+    cosines: list[float | None] = []
     for pair in PAIRS:
         if any(word not in embedding for word in pair):
-            found.append(None)
+            cosines.append(None)
             continue
         x, y = unit(embedding.take(pair)).astype(np.float64)
-        found.append(round(float(x @ y), 5))
-    return found
+        cosines.append(round(float(x @ y), 5))
+    return cosines
 
 
 def with_known_values(rows: Sequence[Row], panels: Sequence[Panel]) -> list[Row]:
@@ -148,7 +148,7 @@ def with_known_values(rows: Sequence[Row], panels: Sequence[Panel]) -> list[Row]
     by_name = {panel.embedding.name: panel for panel in panels}
     others = {name: _others(panel) for name, panel in by_name.items()}
     ruled = {name: _is_by_rule(panel) for name, panel in by_name.items()}
-    found = []
+    compared_rows = []
     for row in rows:
         panel = by_name.get(row.subject)
         if (
@@ -160,8 +160,8 @@ def with_known_values(rows: Sequence[Row], panels: Sequence[Panel]) -> list[Row]
             and (ruled[row.subject] or FAMILY_OF[row.measure].own_words)
         ):
             row = _with_values(row, panel, others[row.subject])
-        found.append(row)
-    return found
+        compared_rows.append(row)
+    return compared_rows
 
 
 def _with_values(row: Row, panel: Panel, others: Sequence[Known]) -> Row:
@@ -169,15 +169,17 @@ def _with_values(row: Row, panel: Panel, others: Sequence[Known]) -> Row:
         return row
     key = comparable(row.measure, {**row.details, **asked(row)})
     taken: list[Known] = []
-    for one in others:
-        at = one.values.get(key)
+    for other in others:
+        at = other.values.get(key)
         usable = at is not None and at.get("coverage", 1) >= COVERED and _as_many(row, at)
-        if usable and not any(before.is_same(one.cosines) for before in taken):
-            taken.append(one)
+        if usable and not any(before.is_same(other.cosines) for before in taken):
+            taken.append(other)
     if not taken:
         return row
-    chance = {one.name: one.values[key]["chance"] for one in taken if "chance" in one.values[key]}
-    about = {"known_values": {one.name: one.values[key]["value"] for one in taken}}
+    chance = {
+        known.name: known.values[key]["chance"] for known in taken if "chance" in known.values[key]
+    }
+    about = {"known_values": {known.name: known.values[key]["value"] for known in taken}}
     if chance:
         about["known_chance"] = chance
     return replace(row, details={**row.details, **about})
@@ -191,8 +193,8 @@ def asked(row: Row) -> dict[str, int]:
 
 def _as_many(row: Row, at: Mapping[str, Any]) -> bool:
     """Return whether neighbours or answers were searched among equally many words."""
-    one, other = int(row.details.get("among", 0)), int(at.get("among", 0))
-    return abs(one - other) <= _AMONG * max(one, other)
+    own, other = int(row.details.get("among", 0)), int(at.get("among", 0))
+    return abs(own - other) <= _AMONG * max(own, other)
 
 
 def _others(panel: Panel) -> list[Known]:
@@ -200,7 +202,7 @@ def _others(panel: Panel) -> list[Known]:
     if panel.attribute != Attribute.load() or panel.by_projection:
         return []
     cosines = pair_cosines(panel.embedding)
-    return [one for one in known_embeddings() if not one.is_same(cosines)]
+    return [known for known in known_embeddings() if not known.is_same(cosines)]
 
 
 def _is_by_rule(panel: Panel) -> bool:
@@ -216,10 +218,10 @@ def place(row: Row, names: Collection[str] | None = None) -> Place | None:
     """Place a row among the known values, or return None if there are none."""
     # Where only the distance from neutral matters, such as for WEAT, distances are compared.
     values: Mapping[str, float] = row.details.get("known_values", {})
-    others = [one for name, one in values.items() if names is None or name in names]
+    others = [value for name, value in values.items() if names is None or name in names]
     if row.value is None or not others:
         return None
-    return _place(_distance(row, row.value), [_distance(row, one) for one in others])
+    return _place(_distance(row, row.value), [_distance(row, other) for other in others])
 
 
 def place_less_chance(row: Row) -> Place | None:
@@ -237,12 +239,12 @@ def place_less_chance(row: Row) -> Place | None:
 
 
 def _distance(row: Row, value: float) -> float:
-    one = MEASURES[row.measure]
-    if one.better == "neutral" and isinstance(one.neutral, (int, float)):
-        return abs(value - one.neutral)
+    measure = MEASURES[row.measure]
+    if measure.better == "neutral" and isinstance(measure.neutral, (int, float)):
+        return abs(value - measure.neutral)
     return value
 
 
 def _place(value: float, others: Sequence[float]) -> Place:
-    shown, *known = (round(one, _DIGITS) for one in (value, *others))
-    return Place(sum(one < shown for one in known), known.count(shown), len(known))
+    rounded, *known = (round(number, _DIGITS) for number in (value, *others))
+    return Place(sum(other < rounded for other in known), known.count(rounded), len(known))

@@ -59,19 +59,19 @@ def find_lean(panel: Panel) -> tuple[Lean | None, str]:
     if panel.embedding.dim != original.dim:
         return None, f"undefined: {original.name} has {original.dim} dimensions, these others"
     try:
-        found = find_direction(original, attribute, "pca" if attribute.pairs else "means")
+        direction = find_direction(original, attribute, "pca" if attribute.pairs else "means")
     except WordbiasError as error:
         return None, f"undefined: {error}"
-    if found.subspace is None:
-        return None, found.reason
-    axis = found.subspace.basis[0]
+    if direction.subspace is None:
+        return None, direction.reason
+    axis = direction.subspace.basis[0]
     drawn: list[Float] = []
     if attribute.pairs:
         nulls = redrawn(panel, redraws(attribute, REDRAWS, panel.seed))
         drawn = [null.component for null in nulls if null.component is not None]
     low, high = _middle(_centred(panel.original_vectors) @ axis)
     axes = np.array(drawn).reshape(-1, len(axis))
-    return Lean(axis, found.recipe, axes, low, high), ""
+    return Lean(axis, direction.recipe, axes, low, high), ""
 
 
 def _centred(vectors: NDArray[np.float32], by: NDArray[np.float32] | None = None) -> Float:
@@ -161,11 +161,11 @@ def told_rows(panel: Panel, lean: Lean) -> list[Row]:
     """Return the share of words of pairs whose group the lean tells, and tells right."""
     # A definitional pair is measured along the axis of the others: it is no judge of itself.
     attribute, fitted = panel.attribute, tuple(dict.fromkeys(panel.attribute.pairs))
-    said: dict[str, tuple[int | None, int]] = {}
+    sides: dict[str, tuple[int | None, int]] = {}
     for pair in dict.fromkeys([*fitted, *attribute.equalise]):
         own = lean
         if pair in fitted:
-            others = tuple(one for one in fitted if one != pair)
+            others = tuple(other for other in fitted if other != pair)
             axis = pair_component(panel.original, replace(attribute, pairs=others))[0]
             if axis is None:
                 continue
@@ -175,10 +175,10 @@ def told_rows(panel: Panel, lean: Lean) -> list[Row]:
             for i, (word, value, over) in enumerate(
                 zip(words, *leans(panel, own, words), strict=True)
             ):
-                said[word] = own.side(float(value), spread_keys(LISTS, over)), i
-    if not said:
+                sides[word] = own.side(float(value), spread_keys(LISTS, over)), i
+    if not sides:
         return []
-    untold = [word for word, (side, _) in said.items() if side is None]
-    wrong = [word for word, (side, own) in said.items() if side not in (None, own)]
-    share = 1 - (len(untold) + len(wrong)) / len(said)
-    return [panel.row(TOLD, share, n=len(said), missing=untold, wrong=wrong, **ideal(TOLD))]
+    untold = [word for word, (side, _) in sides.items() if side is None]
+    wrong = [word for word, (side, own) in sides.items() if side not in (None, own)]
+    share = 1 - (len(untold) + len(wrong)) / len(sides)
+    return [panel.row(TOLD, share, n=len(sides), missing=untold, wrong=wrong, **ideal(TOLD))]

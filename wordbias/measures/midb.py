@@ -74,9 +74,9 @@ def midb_of_words(vectors: NDArray[np.float32], subspace: Subspace) -> Float:
 
 def contributions(x: Float, subspaces: Sequence[Subspace]) -> Float:
     """Return ``a_i ⟨g_i, x⟩`` of every vector and component of all subspaces, ``(n, Σk)``."""
-    rows = np.concatenate([one.basis * one.weights[:, None] for one in subspaces])
-    found: Float = x @ rows.T
-    return found
+    rows = np.concatenate([subspace.basis * subspace.weights[:, None] for subspace in subspaces])
+    parts: Float = x @ rows.T
+    return parts
 
 
 def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Float, Float]:
@@ -84,7 +84,7 @@ def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Floa
     # All values of MIDB are means of these, of their absolute values, or roots of such a mean.
     along = contributions(x, subspaces)
     # products with 0 and 1 add what belongs to a subspace faster than reduceat does
-    belongs = np.repeat(np.eye(len(subspaces)), [one.dims for one in subspaces], axis=0)
+    belongs = np.repeat(np.eye(len(subspaces)), [subspace.dims for subspace in subspaces], axis=0)
     signed = along @ belongs
     along *= along  # in place: along many null directions it is the largest array
     return signed, along @ belongs
@@ -92,8 +92,10 @@ def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Floa
 
 def signed_sums(x: Float, subspaces: Sequence[Subspace]) -> Float:
     """Return only MIDB of every vector along each subspace, shape ``(n, s)``."""
-    found: Float = x @ np.stack([one.basis.T @ one.weights for one in subspaces], axis=1)
-    return found
+    sums: Float = x @ np.stack(
+        [subspace.basis.T @ subspace.weights for subspace in subspaces], axis=1
+    )
+    return sums
 
 
 # Direct bias
@@ -136,14 +138,14 @@ class BiasDirections:
 
     def undefined(self) -> dict[str, str]:
         """Return the measures that have no value along these directions, each with the reason."""
-        found: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         if self.subspace is None or self.unit_subspace is None:
-            found |= dict.fromkeys(MIDB, self.subspace_reason)
+            reasons |= dict.fromkeys(MIDB, self.subspace_reason)
         if self.direction is None:
-            found["direct-bias"] = self.direction_reason
+            reasons["direct-bias"] = self.direction_reason
         if self.pair_component is None:
-            found["direct-bias-pca"] = self.pair_reason
-        return found
+            reasons["direct-bias-pca"] = self.pair_reason
+        return reasons
 
     def measure(self, vectors: NDArray[np.float32]) -> dict[str, Value]:
         """Measure MIDB and direct bias of vectors, shape ``(n, d)``, along these directions."""
@@ -173,7 +175,7 @@ def fit_directions(
     pair_reason += _NO_OTHER if not attribute.pairs else ""
     try:
         first, second = (
-            embedding.take(found.found) for found in resolve_groups(attribute, embedding)
+            embedding.take(group.found) for group in resolve_groups(attribute, embedding)
         )
         subspace = Subspace.from_groups(first, second, dims, centre=centre)
         on_unit = Subspace.from_groups(unit(first), unit(second), dims, centre=centre)
@@ -199,12 +201,12 @@ def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> di
     # after a method, and those of chance. They are nan where undefined.
     signed, squares = _where_fitted(
         lambda subspaces: np.stack(sums_of_contributions(x, subspaces)),
-        [one.subspace for one in fits],
+        [fit.subspace for fit in fits],
         (2, len(x)),
     )
     signed_unit, squares_unit = _where_fitted(
         lambda subspaces: np.stack(sums_of_contributions(on_unit, subspaces)),
-        [one.unit_subspace for one in fits],
+        [fit.unit_subspace for fit in fits],
         (2, len(x)),
     )
     direct = _where_fitted(
@@ -231,10 +233,10 @@ def _where_fitted(
     measured: Callable[[list[T]], Float], along: Sequence[T | None], shape: tuple[int, ...]
 ) -> Float:
     """Measure along what is fitted, on the last axis; nan along None."""
-    found = np.full((*shape, len(along)), np.nan)
-    if fitted := [one for one in along if one is not None]:
-        found[..., [one is not None for one in along]] = measured(fitted)
-    return found
+    measurements = np.full((*shape, len(along)), np.nan)
+    if fitted := [fit for fit in along if fit is not None]:
+        measurements[..., [fit is not None for fit in along]] = measured(fitted)
+    return measurements
 
 
 def values_of_words(vectors: NDArray[np.float32], fitted: BiasDirections) -> dict[str, Float]:
@@ -303,8 +305,8 @@ def chance_of_midb(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
         for name, values in values_along(block, normalise(block), fits).items():
             sums[name] += values.sum(axis=0)
     n = len(panel.vocabulary)
-    found = {(name, ""): of_mean(name, total / n) for name, total in sums.items()}
-    return found | _in_span(panel, nulls)
+    means = {(name, ""): of_mean(name, total / n) for name, total in sums.items()}
+    return means | _in_span(panel, nulls)
 
 
 def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
@@ -314,5 +316,5 @@ def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     if not delta.any():
         return {}
     along = [None if null.subspace is None else null.subspace.coordinates(delta) for null in nulls]
-    shares = [np.nan if one is None else float(one @ one / (delta @ delta)) for one in along]
+    shares = [np.nan if part is None else float(part @ part / (delta @ delta)) for part in along]
     return {("difference-in-span", ""): np.array(shares)}

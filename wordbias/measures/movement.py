@@ -79,8 +79,8 @@ def neighbours_kept_by(
     def preserved(after: NDArray[np.float32]) -> NDArray[np.float64]:
         there = lengths(after[queries]) > 0
         new = neighbours(after, queries[there], k)
-        kept: NDArray[np.float64] = (old[there, :, None] == new[:, None]).any(axis=2).mean(axis=1)
-        return kept
+        shares: NDArray[np.float64] = (old[there, :, None] == new[:, None]).any(axis=2).mean(axis=1)
+        return shares
 
     return preserved
 
@@ -101,7 +101,7 @@ def nearest(unit_vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int
     # cosines above it are kept, and the bound rises with them; the last of them are decided in
     # float64. Of more than k + 1 equal rows, the first k + 1 are enough. Where nearly all cosines
     # of a tile are equal within rounding, as in vectors along one line, the tile is in float64.
-    found = Neighbours(
+    near = Neighbours(
         np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.float32)
     )
 
@@ -111,14 +111,14 @@ def nearest(unit_vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int
     def work(start: int) -> int:
         part = slice(start, start + _QUERIES)
         own = queries[part]
-        found.rows[part], found.cosine[part] = _block(among, columns, unit_vectors[own], own, k)
+        near.rows[part], near.cosine[part] = _block(among, columns, unit_vectors[own], own, k)
         return len(own)
 
     starts = range(0, len(queries), _QUERIES)
     with blas_threads(1), progress("neighbours", len(queries), "word") as bar:
         for done in ordered_map(work, starts):
             bar.update(done)
-    return found
+    return near
 
 
 def _first_of_equal(x: NDArray[np.float32], most: int) -> NDArray[np.intp] | None:
@@ -197,10 +197,10 @@ def _few(
     if len(hits.row) <= _CROWDED * len(q) * len(tile) or len(tile) <= m:
         return hits
     exact = q.astype(np.float64) @ tile.astype(np.float64).T
-    found = _above(exact, np.partition(exact, -m, axis=1)[:, -m], offset)
-    order = np.lexsort((found.column, -found.cosine, found.row))
-    places = order[_starts(found.row, len(q))[:, None] + np.arange(m)].ravel()
-    few = found.chosen(places)
+    above = _above(exact, np.partition(exact, -m, axis=1)[:, -m], offset)
+    order = np.lexsort((above.column, -above.cosine, above.row))
+    places = order[_starts(above.row, len(q))[:, None] + np.arange(m)].ravel()
+    few = above.chosen(places)
     return few._replace(cosine=few.cosine.astype(np.float32))
 
 

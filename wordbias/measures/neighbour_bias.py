@@ -45,9 +45,9 @@ def correlation_of(means: Float) -> Float:
     """Return Pearson's r of means of `moments`, ``(…, 5)``; nan where all of one are equal."""
     x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
     square = np.maximum(xx - x**2, 0) * np.maximum(yy - y**2, 0)
-    found = np.full(square.shape, np.nan)
-    np.divide(xy - x * y, np.sqrt(square), out=found, where=square > 0)
-    return np.clip(found, -1, 1)
+    correlations = np.full(square.shape, np.nan)
+    np.divide(xy - x * y, np.sqrt(square), out=correlations, where=square > 0)
+    return np.clip(correlations, -1, 1)
 
 
 def neighbour_bias_rows(panel: Panel) -> list[Row]:
@@ -59,22 +59,22 @@ def neighbour_bias_rows(panel: Panel) -> list[Row]:
     if near is None:
         return panel.undefined([MEASURE], few_neighbours(panel), **about)
     about |= {"k": near.rows.shape[1], "among": len(near.unit)}
-    found = moments(lean_and_share(near, direction))
-    value = float(correlation_of(found.mean(axis=0)))
+    products = moments(lean_and_share(near, direction))
+    value = float(correlation_of(products.mean(axis=0)))
     if np.isnan(value):
         reason = "undefined: all words have the same lean, or equally many neighbours of each side"
         return panel.undefined([MEASURE], reason, **about)
-    samples = correlation_of(resampled_means(found, panel.rng()))
-    return [panel.row(MEASURE, value, samples, n=len(found), **ideal(MEASURE), **about)]
+    samples = correlation_of(resampled_means(products, panel.rng()))
+    return [panel.row(MEASURE, value, samples, n=len(products), **ideal(MEASURE), **about)]
 
 
 def chance_of_neighbour_bias(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     """Correlate lean and neighbours along each null; nan without neighbours or a direction."""
-    found = np.full(len(nulls), np.nan)
+    correlations = np.full(len(nulls), np.nan)
     near = None if panel.original_direction.subspace is None else neighbourhood_of(panel)
     forget_neighbourhood()
     for i, null in enumerate(nulls):
         if near is not None and null.direction is not None:
             along = moments(lean_and_share(near, null.direction))
-            found[i] = correlation_of(along.mean(axis=0))
-    return {(MEASURE, ""): found}
+            correlations[i] = correlation_of(along.mean(axis=0))
+    return {(MEASURE, ""): correlations}

@@ -165,7 +165,7 @@ class Panel:
         return [self.row(name, None, reason=reason, **details) for name in measures]
 
     def _direction(self, embedding: Embedding) -> Direction:
-        found = find_direction(
+        direction = find_direction(
             embedding,
             self.attribute,
             self.recipe,
@@ -173,9 +173,9 @@ class Panel:
             centre=self.centre,
             weights=self.weights,
         )
-        if found.subspace is None or found.subspace.dims == 1:
-            return found
-        return with_side(found.subspace, found.recipe, *members(embedding, self.attribute))
+        if direction.subspace is None or direction.subspace.dims == 1:
+            return direction
+        return with_side(direction.subspace, direction.recipe, *members(embedding, self.attribute))
 
 
 def make_panels(

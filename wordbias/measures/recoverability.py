@@ -52,12 +52,12 @@ def recoverability(
     train, test = train_test_split(
         np.arange(len(labels)), train_size=train_share, stratify=labels, random_state=seed
     )
-    found = {}
+    recovered = {}
     with blas_threads(1):
         for name in CLASSIFIERS:
             model, converged = _fitted(make_classifier(name, seed), vectors[train], labels[train])
-            found[name] = Recovered(model.predict(vectors[test]) == labels[test], converged)
-    return found
+            recovered[name] = Recovered(model.predict(vectors[test]) == labels[test], converged)
+    return recovered
 
 
 def _fitted(model: Any, x: NDArray[np.float32], y: NDArray[np.bool_]) -> tuple[Any, bool]:
@@ -66,7 +66,7 @@ def _fitted(model: Any, x: NDArray[np.float32], y: NDArray[np.bool_]) -> tuple[A
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(x, y)
-    return model, not any(issubclass(found.category, ConvergenceWarning) for found in caught)
+    return model, not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
 def make_classifier(name: str, seed: int) -> Any:
@@ -90,8 +90,8 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
         chosen = panel.most_biased(words)
     except WordbiasError as error:
         return panel.undefined(MEASURES, f"undefined: {error}", **about)
-    found = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
-    right = np.stack([result.right for result in found.values()], axis=1)
+    recovered = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
+    right = np.stack([result.right for result in recovered.values()], axis=1)
     samples = resampled_means(right.astype(np.float64), panel.rng())
     return [
         panel.row(
@@ -104,7 +104,7 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
             converged=None if result.converged else False,
             **about,
         )
-        for i, (name, result) in enumerate(found.items())
+        for i, (name, result) in enumerate(recovered.items())
     ]
 
 
@@ -112,7 +112,7 @@ def chance_of_recoverability(panel: Panel, nulls: Sequence[Null]) -> dict[Key, N
     """Classify the words that lean most along each null in the original, by their vectors."""
 
     def evaluate(vectors: NDArray[np.float32], labels: NDArray[np.bool_]) -> list[float]:
-        found = recoverability(vectors, labels, seed=panel.seed)
-        return [one.accuracy for one in found.values()]
+        recovered = recoverability(vectors, labels, seed=panel.seed)
+        return [outcome.accuracy for outcome in recovered.values()]
 
     return chance_of_most_biased(panel, nulls, WORDS, MEASURES, evaluate)

@@ -137,7 +137,7 @@ def read_families(text: str) -> Iterator[Family]:
                 other = texts[own.pop("like")] if "like" in own else {}
                 shared = {key: text for key, text in other.items() if key not in _NAMES}
                 texts[name] = {**shared, **own}
-            measures = tuple(Measure(name=name, **one) for name, one in texts.items())
+            measures = tuple(Measure(name=name, **fields) for name, fields in texts.items())
             options = tuple(table.pop("options", ()))
             yield Family(key=key, measures=measures, options=options, **table)
         except (KeyError, TypeError) as error:
@@ -152,12 +152,14 @@ FAMILIES = tuple(
 
 BY_KEY: Mapping[str, Family] = {family.key: family for family in FAMILIES}
 FAMILY_OF: Mapping[str, Family] = {
-    one.name: family for family in FAMILIES for one in family.measures
+    measure.name: family for family in FAMILIES for measure in family.measures
 }
-MEASURES: Mapping[str, Measure] = {one.name: one for family in FAMILIES for one in family.measures}
+MEASURES: Mapping[str, Measure] = {
+    measure.name: measure for family in FAMILIES for measure in family.measures
+}
 SECTIONS = tuple(family for family in FAMILIES if family.section)
 """Families that have a section in a report, in their order."""
-LISTED = tuple(one.name for family in SECTIONS for one in family.measures if one.listed)
+LISTED = tuple(measure.name for family in SECTIONS for measure in family.measures if measure.listed)
 """Measures that these sections list."""
 SELECTABLE = tuple(family.key for family in FAMILIES if family.rows)
 """Keys of the families that ``--only`` takes."""
@@ -223,10 +225,10 @@ def full_title(measure: str) -> str:
 
 def meaning(measure: str) -> str:
     """Describe the number of a measure, its neutral value and the better direction."""
-    one = MEASURES[measure]
-    notes = [f"neutral {one.neutral:g}"] if isinstance(one.neutral, (int, float)) else []
-    notes += [f"{one.better} is better"] if one.better in ("lower", "higher") else []
-    return "; ".join(filter(None, [f"{measure}: {one.number or one.title}", ", ".join(notes)]))
+    spec = MEASURES[measure]
+    notes = [f"neutral {spec.neutral:g}"] if isinstance(spec.neutral, (int, float)) else []
+    notes += [f"{spec.better} is better"] if spec.better in ("lower", "higher") else []
+    return "; ".join(filter(None, [f"{measure}: {spec.number or spec.title}", ", ".join(notes)]))
 
 
 def names_families(function: F) -> F:

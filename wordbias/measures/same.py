@@ -58,8 +58,8 @@ def same_rows(panel: Panel) -> list[Row]:
     """Measure SAME along the difference of the groups in the embedding itself."""
     try:
         groups = [
-            normalise(panel.embedding.take(found.found).astype(float))
-            for found in resolve_groups(panel.attribute, panel.embedding)
+            normalise(panel.embedding.take(group.found).astype(float))
+            for group in resolve_groups(panel.attribute, panel.embedding)
         ]
         difference = difference_of(*groups)
     except WordbiasError as error:
@@ -80,7 +80,7 @@ def same_rows(panel: Panel) -> list[Row]:
 
 def chance_of_same(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     """Measure SAME along the difference of groups that do not differ, one for each null."""
-    found = np.full((len(MEASURES), len(nulls)), np.nan)
+    scores = np.full((len(MEASURES), len(nulls)), np.nan)
     defined = [i for i, null in enumerate(nulls) if null.partition is not None]
     axes = [
         difference_of(*(null.unit_within[rows] for rows in null.partition))
@@ -93,5 +93,5 @@ def chance_of_same(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     total = np.zeros((len(axes), 3))
     for block in blocks_of_original(panel):
         total += moments(projections_of_unit(block, along)).sum(axis=0)
-    found[:, defined] = of_means(total / len(panel.vocabulary)).T
-    return {(name, ""): values for name, values in zip(MEASURES, found, strict=True)}
+    scores[:, defined] = of_means(total / len(panel.vocabulary)).T
+    return {(name, ""): values for name, values in zip(MEASURES, scores, strict=True)}

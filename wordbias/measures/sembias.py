@@ -72,12 +72,12 @@ def usable_questions(
     """Resolve the words; return the questions that have all, and the number of the others."""
     # Published code either crashes there or leaves the line out as well; the denominator is then
     # the number of usable questions.
-    found = []
+    usable = []
     for question in questions:
         pairs = [resolve_pairs([pair], vocabulary).found for pair in question]
         if all(pairs):
-            found.append([pair[0] for pair in pairs])
-    return found, len(questions) - len(found)
+            usable.append([pair[0] for pair in pairs])
+    return usable, len(questions) - len(usable)
 
 
 def choices(differences: NDArray[np.float64], direction: Direction) -> NDArray[np.intp]:
@@ -162,7 +162,7 @@ def category_shares(
     embedding: Embedding, sembias: SemBias, directions: Sequence[Direction | None]
 ) -> dict[tuple[str, str], NDArray[np.float64]]:
     """Return shares by measure and set along several directions, nan where one is None."""
-    found: dict[tuple[str, str], NDArray[np.float64]] = {}
+    shares_by_set: dict[tuple[str, str], NDArray[np.float64]] = {}
     for name, questions in _sets(sembias).items():
         usable = usable_questions(questions, embedding)[0]
         shares = np.full((len(MEASURES), len(directions)), np.nan)
@@ -170,8 +170,10 @@ def category_shares(
         for i, direction in enumerate(directions):
             if direction is not None and differences is not None:
                 shares[:, i] = category_counts(choices(differences, direction)) / len(usable)
-        found |= {(measure, name): row for measure, row in zip(MEASURES, shares, strict=True)}
-    return found
+        shares_by_set |= {
+            (measure, name): row for measure, row in zip(MEASURES, shares, strict=True)
+        }
+    return shares_by_set
 
 
 def _sets(sembias: SemBias) -> dict[str, Sequence[Question]]:

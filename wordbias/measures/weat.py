@@ -73,9 +73,9 @@ def weat(embedding: Embedding, query: Query, settings: Settings | None = None) -
     return [weat_row(embedding, query.find(embedding, embedding.name), settings or Settings())]
 
 
-def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row:
+def weat_row(embedding: Embedding, query: FoundQuery, settings: Settings) -> Row:
     """Run a query whose words were looked up; see `weat`."""
-    x, y, a, b = (embedding.take(words.found) for words in found.sets)
+    x, y, a, b = (embedding.take(words.found) for words in query.sets)
     c = cosines(np.concatenate([x, y]), np.concatenate([a, b]))
     s = c[:, : len(a)].mean(axis=1) - c[:, len(a) :].mean(axis=1)
     s_x, s_y = s[: len(x)], s[len(x) :]
@@ -85,7 +85,7 @@ def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row
         c, sizes, np.random.default_rng(settings.seed), ddof=settings.ddof
     )
     details = {
-        **found.details(),
+        **query.details(),
         **by_bootstrap(samples, "words"),
         **_tested(s_x, s_y, settings),
         "ddof": settings.ddof,
@@ -101,18 +101,18 @@ def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row
         "weat",
         d,
         details,
-        drawn(samples, "words", items_of([one.found for one in found.sets], settings.seed)),
+        drawn(samples, "words", items_of([words.found for words in query.sets], settings.seed)),
     )
 
 
 def _tested(s_x: Array, s_y: Array, settings: Settings) -> dict[str, Any]:
     rng = np.random.default_rng(settings.seed)
-    found = p_value(s_x, s_y, rng, alternative=settings.alternative, samples=settings.samples)
+    test = p_value(s_x, s_y, rng, alternative=settings.alternative, samples=settings.samples)
     return {
-        "p": found.p,
+        "p": test.p,
         "alternative": settings.alternative,
-        "partitions": found.partitions,
-        "method": "exact" if found.exact else "sampled",
+        "partitions": test.partitions,
+        "method": "exact" if test.exact else "sampled",
     }
 
 
@@ -200,14 +200,14 @@ def resampled_effect_sizes(
     sd = np.sqrt((w * centred**2).sum(axis=1) * total / (total - ddof))
     gap = (x * s[:, :n]).sum(axis=1) - (y * s[:, n:]).sum(axis=1)
     usable = sd > TIE * np.abs(s).mean(axis=1)
-    found: Array = np.divide(gap, sd, out=np.full(len(gap), np.nan), where=usable)
-    return found
+    effects: Array = np.divide(gap, sd, out=np.full(len(gap), np.nan), where=usable)
+    return effects
 
 
 def cosines(w: ArrayLike, v: ArrayLike) -> Array:
     """Return cosines of all rows of `w` and `v`, shape ``(n, m)``; 0 for a zero vector."""
-    found: Array = _unit(w) @ _unit(v).T
-    return found
+    products: Array = _unit(w) @ _unit(v).T
+    return products
 
 
 def _unit(vectors: ArrayLike) -> Array:
@@ -320,8 +320,8 @@ def divergence(p: NDArray[np.float64]) -> NDArray[np.float64]:
     total = p.sum(axis=-1, keepdims=True)
     share = p / np.where(total > 0, total, np.nan)
     terms = share * np.log(np.where(share > 0, share * p.shape[-1], 1))
-    found: NDArray[np.float64] = np.maximum(terms.sum(axis=-1), 0)  # not −1e-17
-    return found
+    nats: NDArray[np.float64] = np.maximum(terms.sum(axis=-1), 0)  # not −1e-17
+    return nats
 
 
 # MAC

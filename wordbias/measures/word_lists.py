@@ -78,12 +78,12 @@ def redrawn_vectors(
 ) -> list[list[Float]]:
     """Return the vectors (n_j, d) of each redraw's groups, twice those of a word drawn twice."""
     groups = [_found_words(words, embedding) for words in attribute.members]
-    made = []
-    for one in drawn:
-        rows = [at[places] for places, (at, _) in zip(one.words, groups, strict=True)]
+    by_redraw = []
+    for redraw in drawn:
+        rows = [at[places] for places, (at, _) in zip(redraw.words, groups, strict=True)]
         vectors = [vectors[i[i >= 0]] for i, (_, vectors) in zip(rows, groups, strict=True)]
-        made.append(vectors)
-    return made
+        by_redraw.append(vectors)
+    return by_redraw
 
 
 def redrawn(panel: Panel, drawn: Sequence[Redraw], *, left_out: bool = False) -> list[Null]:
@@ -95,22 +95,22 @@ def redrawn(panel: Panel, drawn: Sequence[Redraw], *, left_out: bool = False) ->
     raw = np.concatenate([vectors for _, vectors in groups])
     on_unit = unit(raw.astype(np.float32)).astype(float)
     places, pairs = _found_pairs(attribute.pairs, embedding)
-    made = []
-    for one in drawn:
+    nulls = []
+    for redraw in drawn:
         rows = [
             np.delete(at, chosen) if left_out else at[chosen]
-            for chosen, (at, _) in zip(one.words, groups, strict=True)
+            for chosen, (at, _) in zip(redraw.words, groups, strict=True)
         ]
         first, second = (listed[listed >= 0] for listed in rows)
         both = axis = None
-        if one.axis is not None and not left_out:
-            chosen = places[one.pairs]
+        if redraw.axis is not None and not left_out:
+            chosen = places[redraw.pairs]
             both = _apart(pairs[:, chosen[chosen >= 0]])
-            row = places[one.axis]
+            row = places[redraw.axis]
             if attribute.direction is not None and row >= 0:
                 vector, reason = difference_direction(*pairs[:, row])
                 axis = None if reason else vector
-        made.append(
+        nulls.append(
             Null(
                 panel,
                 raw,
@@ -121,30 +121,30 @@ def redrawn(panel: Panel, drawn: Sequence[Redraw], *, left_out: bool = False) ->
                 spanned=None,
             )
         )
-    return made
+    return nulls
 
 
 def _found_words(words: Sequence[str], embedding: Embedding) -> tuple[NDArray[np.intp], Float]:
     """Return the row of each listed word among the vectors found, −1 where it has none."""
     # A word counts once, in whatever spelling it is listed.
-    found = resolve(words, embedding).found
-    place = {word: i for i, word in enumerate(found)}
+    known_words = resolve(words, embedding).found
+    place = {word: i for i, word in enumerate(known_words)}
     listed = dict.fromkeys(words)
     rows = [place.pop(next(iter(resolve([word], embedding).found), ""), -1) for word in listed]
-    return np.array(rows, np.intp), embedding.take(found).astype(float)
+    return np.array(rows, np.intp), embedding.take(known_words).astype(float)
 
 
 def _found_pairs(
     pairs: Sequence[tuple[str, str]], embedding: Embedding
 ) -> tuple[NDArray[np.intp], Float]:
     """Return the row of each listed pair, as `_found_words`, and both sides, ``(2, n, d)``."""
-    found = resolve_pairs(pairs, embedding).found
-    place = {pair: i for i, pair in enumerate(found)}
+    known_pairs = resolve_pairs(pairs, embedding).found
+    place = {pair: i for i, pair in enumerate(known_pairs)}
     rows = [
         place.pop(next(iter(resolve_pairs([pair], embedding).found), ("", "")), -1)
         for pair in dict.fromkeys(pairs)
     ]
-    sides = [embedding.take([pair[side] for pair in found]).astype(float) for side in (0, 1)]
+    sides = [embedding.take([pair[side] for pair in known_pairs]).astype(float) for side in (0, 1)]
     return np.array(rows, np.intp), np.stack(sides)
 
 
@@ -186,16 +186,16 @@ def with_lists(
         for together in families_together([key for key in only if key in REDRAWN])
     ]
     run = partial(_values, draws=draws)
-    found = (workers or Workers()).results(run, jobs, "redrawing lists", shared=(panels,))
+    by_job = (workers or Workers()).results(run, jobs, "redrawing lists", shared=(panels,))
     values = {
         (panels[job.place].embedding.name, *key): redrawn_values
-        for job, of_job in zip(jobs, found, strict=True)
+        for job, of_job in zip(jobs, by_job, strict=True)
         for key, redrawn_values in of_job.items()
     }
     first, items = panels[0].embedding.name, items_of_lists(panels[0].attribute, panels[0].seed)
-    made = with_redraws(rows, values, items, lambda row: (row.subject, *key_of(row)))
-    known = {key_of(row): row for row in made if row.subject == first}
-    return [_with_change(row, known.get(key_of(row))) for row in made]
+    interval_rows = with_redraws(rows, values, items, lambda row: (row.subject, *key_of(row)))
+    known = {key_of(row): row for row in interval_rows if row.subject == first}
+    return [_with_change(row, known.get(key_of(row))) for row in interval_rows]
 
 
 def items_of_lists(attribute: Attribute, seed: int) -> str:
@@ -209,15 +209,15 @@ def with_redraws(
     """Add to rows their values over redrawn lists: mean, number, and middle 95 %."""
     # `values` has shape (draws,), nan where undefined. A redraw has fewer different words, to which
     # a subspace fits more closely: the value itself may lie outside.
-    made = []
+    extended = []
     for row in rows:
         own = None if (of := key(row)) is None else values.get(of)
         if row.value is not None and own is not None and np.isfinite(own).any():
             keys = {LISTS: float(np.nanmean(own)), **spread_keys(LISTS, own)}
             draws = {**row.draws, **drawn(own, LISTS, items, kind=LISTS)}
             row = replace(row, details={**row.details, **keys}, draws=draws)
-        made.append(row)
-    return made
+        extended.append(row)
+    return extended
 
 
 def _values(panels: Sequence[Panel], job: _Job, *, draws: int) -> dict[Key, Float]:

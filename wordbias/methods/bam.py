@@ -49,13 +49,13 @@ def fit(
     attribute = as_attribute(attribute)
     listed = (*attribute.pairs, *attribute.equalise)
     pairs = pair_vectors(embedding, attribute, listed, "bam")
-    found = align_as_published(pairs) if as_published else align(pairs.first, pairs.second)
+    alignment = align_as_published(pairs) if as_published else align(pairs.first, pairs.second)
     return Fitted(
         "bam",
-        (Linear((np.eye(embedding.dim) + found.W) / 2),),
-        found=_rows(embedding.name, pairs, found),
+        (Linear((np.eye(embedding.dim) + alignment.W) / 2),),
+        found=_rows(embedding.name, pairs, alignment),
         settings={"as_published": as_published},
-        warnings=_remarks(found, embedding.dim, as_published),
+        warnings=_remarks(alignment, embedding.dim, as_published),
     )
 
 

@@ -42,7 +42,7 @@ class Removals(NamedTuple):
     @property
     def every(self) -> list[Chain]:
         """The chains of all kinds, in the order in which `with_null` takes their changes."""
-        return [one for chains in self.chains.values() for one in chains]
+        return [chain for chains in self.chains.values() for chain in chains]
 
 
 def random_removals(
@@ -77,21 +77,21 @@ def with_null(
     # a row that is not after the removal is None.
     in_order = iter(others)
     by_kind = {kind: list(islice(in_order, len(of))) for kind, of in removals.chains.items()}
-    made = []
+    compared = []
     for row in rows:
         of, details, draws = key(row), dict(row.details), dict(row.draws)
         if of is not None and of in own:
             if row.measure == "displacement":
-                details |= {f"{kind}_reason": one for kind, one in removals.reasons.items()}
+                details |= {f"{kind}_reason": reason for kind, reason in removals.reasons.items()}
             for kind, many in by_kind.items():
-                if len(changes := np.array([one[of] for one in many if of in one])):
-                    found = null_keys(kind, row.value or 0.0, own[of], changes)
-                    details |= {"change": own[of], **found}
+                if len(changes := np.array([other[of] for other in many if of in other])):
+                    keys = null_keys(kind, row.value or 0.0, own[of], changes)
+                    details |= {"change": own[of], **keys}
                     draws |= drawn(changes, "removals", kind=kind)
                 if row.measure == "displacement" and kind in removals.directions:
                     details[f"{kind}_directions"] = float(removals.directions[kind].mean())
-        made.append(replace(row, details=details, draws=draws))
-    return made
+        compared.append(replace(row, details=details, draws=draws))
+    return compared
 
 
 def measures_beside_null(
@@ -108,6 +108,6 @@ def measures_beside_null(
         known = ((row.value, start.get(of), of) for row in after if (of := key(row)) is not None)
         return {of: end - at for end, at, of in known if end is not None and at is not None}
 
-    removed = (replace(panel, embedding=one(before).renamed(name)) for one in removals.every)
-    others = (changes(evaluate_panels([one], only, chance=False)) for one in removed)
+    removed = (replace(panel, embedding=chain(before).renamed(name)) for chain in removals.every)
+    others = (changes(evaluate_panels([other], only, chance=False)) for other in removed)
     return with_null(rows, removals, changes(rows), others, key)

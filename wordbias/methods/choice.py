@@ -80,11 +80,11 @@ def metric_names() -> list[str]:
     """Return the measures that a method can be chosen by: those with a better way to go."""
     # Signed means are not among them: where words on both sides cancel, nothing is removed.
     named = [
-        one.name
+        metric.name
         for family in FAMILIES
         if family.rows
-        for one in family.measures
-        if one.listed and one.better in ("lower", "higher")
+        for metric in family.measures
+        if metric.listed and metric.better in ("lower", "higher")
     ]
     return [*named, "weat", _LEAN]
 
@@ -138,15 +138,15 @@ def make_halves(
             "other at least 4 are needed; give words with --vocab FILE"
         )
     words, jobs = split(vocabulary, seed), split(occupations, seed)
-    asked = _halves_of_sembias(sembias, seed)
+    questions = _halves_of_sembias(sembias, seed)
     tests = (None, None) if query is None else _halves_of_query(query, seed)
-    pairs = [_halves_of_set(one, seed) for one in sets]
+    pairs = [_halves_of_set(pair_set, seed) for pair_set in sets]
     chosen, reported = (
         Half(
             name,
             tuple(words[i]),
             tuple(jobs[i]),
-            asked[i],
+            questions[i],
             tests[i],
             tuple(both[i] for both in pairs),
         )
@@ -161,7 +161,7 @@ def _halves_of_sembias(sembias: SemBias | None, seed: int) -> tuple[SemBias | No
     stereotyped = COLUMNS.index(CATEGORIES.index("stereotype"))
     pairs = list(dict.fromkeys(question[stereotyped] for question in sembias.questions))
     first, second = (
-        SemBias(tuple(one for one in sembias.questions if one[stereotyped] in half))
+        SemBias(tuple(question for question in sembias.questions if question[stereotyped] in half))
         for half in split(pairs, seed)
     )
     return first, second
@@ -177,10 +177,10 @@ def _halves_of_query(query: Query, seed: int) -> tuple[Query, Query]:
     return first, second
 
 
-def _halves_of_set(one: SimilaritySet, seed: int) -> tuple[SimilaritySet, SimilaritySet]:
+def _halves_of_set(pair_set: SimilaritySet, seed: int) -> tuple[SimilaritySet, SimilaritySet]:
     first, second = (
-        SimilaritySet(one.name, tuple(pairs), tuple(scores))
-        for half in split(list(zip(one.pairs, one.scores, strict=True)), seed)
+        SimilaritySet(pair_set.name, tuple(pairs), tuple(scores))
+        for half in split(list(zip(pair_set.pairs, pair_set.scores, strict=True)), seed)
         for pairs, scores in [zip(*half, strict=True) if half else ((), ())]
     )
     return first, second
@@ -242,14 +242,14 @@ def make_task(
         *sorted(listed_words(attribute)),
         *sorted(spelled(() if sembias is None else sembias.words)),
         *sorted(() if query is None else query.candidates()),
-        *sorted(spelled(word for one in sets for pair in one.pairs for word in pair)),
+        *sorted(spelled(word for pair_set in sets for pair in pair_set.pairs for word in pair)),
     ]
     part = embedding.subset(words)
     task = Task(embedding, part, attribute, fitted_to, tuple(vocabulary), *halves, metric, seed)
     before = {half.name: measure(task, half, part) for half in halves}
-    for one in before.values():
-        if one.value is None:
-            reason = str(one.details.get("reason", "")).removeprefix("undefined: ")
+    for row in before.values():
+        if row.value is None:
+            reason = str(row.details.get("reason", "")).removeprefix("undefined: ")
             raise WordbiasError(
                 f"{embedding.name}: {short_title(metric)} has no value before on one half of the "
                 f"words: {reason}"
@@ -261,7 +261,7 @@ def main_query(attribute: Attribute) -> Query:
     """Return the association test that stands for WEAT in summaries."""
     # Other groups than gender's are targets, with pleasant and unpleasant words as attributes.
     if attribute == Attribute.load():
-        (main,) = (one for one in load_queries() if one.name == BY_KEY["weat"].main_variant)
+        (main,) = (query for query in load_queries() if query.name == BY_KEY["weat"].main_variant)
         return main
     return group_queries(attribute, load_two_sets(("pleasant", "unpleasant")))[0]
 
@@ -308,10 +308,10 @@ def _weat(panel: Panel, query: Query | None) -> Row:
     assert query is not None  # the task has one where it is the metric
     about = {"set": query.name, "setting": "|d|", **_ideal("weat")}
     try:
-        found = query.find(panel.embedding)
+        resolved = query.find(panel.embedding)
     except WordbiasError as error:
         return panel.row("weat", None, reason=f"undefined: {error}", **about)
-    x, y, a, b = (panel.embedding.take(words.found) for words in found.sets)
+    x, y, a, b = (panel.embedding.take(words.found) for words in resolved.sets)
     c = cosines(np.concatenate([x, y]), np.concatenate([a, b]))
     s = c[:, : len(a)].mean(1) - c[:, len(a) :].mean(1)
     d = effect_size(s[: len(x)], s[len(x) :])
@@ -332,24 +332,26 @@ def cost_rows(task: Task, half: Half, after: Embedding) -> list[Row]:
     rng = np.random.default_rng(task.seed)
     queries = np.sort(rng.choice(rows, min(QUERIES, len(rows)), replace=False))
     k = min(NEIGHBOURS, len(words) - 1)
-    old, new = (neighbours(one.take(task.vocabulary), queries, k) for one in (task.part, after))
-    kept = np.array([len(np.intersect1d(a, b)) / k for a, b in zip(old, new, strict=True)])
-    samples = resampled_means(kept[:, None], rng)[:, 0]
+    old, new = (
+        neighbours(version.take(task.vocabulary), queries, k) for version in (task.part, after)
+    )
+    shares = np.array([len(np.intersect1d(a, b)) / k for a, b in zip(old, new, strict=True)])
+    samples = resampled_means(shares[:, None], rng)[:, 0]
     about = {
         "stage": "after",
         "setting": f"k={k}",
-        "n": len(kept),
+        "n": len(shares),
         **by_bootstrap(samples, "words"),
     }
     name, measured = task.embedding.name, "neighbours-preserved"
-    found = [Row(name, measured, float(kept.mean()), {**about, **ideal(measured)})]
+    costs = [Row(name, measured, float(shares.mean()), {**about, **ideal(measured)})]
     if half.sets:
-        for stage, one in (("before", task.part), ("after", after)):
-            found += [
+        for stage, embedding in (("before", task.part), ("after", after)):
+            costs += [
                 replace(of.row, details={"stage": stage, **of.row.details})
-                for of in quality(one, half.sets, seed=task.seed, name=name)
+                for of in quality(embedding, half.sets, seed=task.seed, name=name)
             ]
-    return found
+    return costs
 
 
 # Trying and choosing
@@ -365,14 +367,14 @@ class Tried:
     @property
     def moved(self) -> float:
         """Mean displacement of the half's words."""
-        found: float = self.row.details.get("moved", math.inf)
-        return found
+        distance: float = self.row.details.get("moved", math.inf)
+        return distance
 
     @property
     def kept(self) -> float | None:
         """Smallest share kept."""
-        found: float | None = self.row.details.get("kept")
-        return found
+        share: float | None = self.row.details.get("kept")
+        return share
 
     @property
     def improves(self) -> bool:
@@ -432,29 +434,29 @@ def try_candidate(task: Task, candidate: Sequence[Configured]) -> Tried:
 def choose(task: Task, tried: Sequence[Tried], keep: float) -> Tried:
     """Return the candidate with the best value among those that keep enough and improve it."""
     # Of equally good ones it is the one that moves words least.
-    enough = [one for one in tried if one.kept is not None and one.kept >= keep]
-    good = [one for one in enough if one.improves]
+    enough = [trial for trial in tried if trial.kept is not None and trial.kept >= keep]
+    good = [trial for trial in enough if trial.improves]
     if good:
-        return min(good, key=lambda one: (round(_badness(task, one), _DIGITS), one.moved))
-    measured = [one for one in tried if one.row.value is not None and one.kept is not None]
+        return min(good, key=lambda trial: (round(_badness(task, trial), _DIGITS), trial.moved))
+    measured = [trial for trial in tried if trial.row.value is not None and trial.kept is not None]
     if not measured:
         first = tried[0]
         raise WordbiasError(
             f"{task.embedding.name}: no method gives a value of {_title(task)}; "
             f"{first.candidate}: {first.row.details.get('reason')}"
         )
-    if enough := [one for one in enough if one in measured]:
-        nearest = min(enough, key=lambda one: _badness(task, one))
-        found = (
+    if enough := [trial for trial in enough if trial in measured]:
+        nearest = min(enough, key=lambda trial: _badness(task, trial))
+        problem = (
             f"{how_many(len(enough), 'method')} tried with {percent(keep)} kept, and none improves "
             f"{_title(task)} by an interval that excludes 0"
         )
     else:
-        improving = [one for one in measured if one.improves] or measured
-        nearest = max(improving, key=lambda one: one.kept or 0.0)
-        found = f"no method keeps {percent(keep)} of {' and '.join(nearest.row.details['costs'])}"
+        improving = [trial for trial in measured if trial.improves] or measured
+        nearest = max(improving, key=lambda trial: trial.kept or 0.0)
+        problem = f"no method keeps {percent(keep)} of {' and '.join(nearest.row.details['costs'])}"
     raise WordbiasError(
-        f"{task.embedding.name}: {found}; the nearest, {_told(task, nearest)}; give a lower "
+        f"{task.embedding.name}: {problem}; the nearest, {_told(task, nearest)}; give a lower "
         "--keep, or other methods"
     )
 
@@ -464,22 +466,22 @@ def percent(keep: float) -> str:
     return f"{100 * keep:.6g}%"
 
 
-def _badness(task: Task, one: Tried) -> float:
-    return math.inf if one.row.value is None else badness(one.row.value, task.better, 0.0)
+def _badness(task: Task, trial: Tried) -> float:
+    return math.inf if trial.row.value is None else badness(trial.row.value, task.better, 0.0)
 
 
 def _title(task: Task) -> str:
     return short_title(task.metric)
 
 
-def _told(task: Task, one: Tried) -> str:
+def _told(task: Task, trial: Tried) -> str:
     """Say what a candidate keeps and changes."""
-    details, value = one.row.details, one.row.value
+    details, value = trial.row.details, trial.row.value
     before = None if value is None or "change" not in details else value - details["change"]
     ends = ""
     if "change_low" in details:
         ends = f" (change {number(details['change_low'])} to {number(details['change_high'])})"
     return (
-        f"{one.candidate}, keeps {one.kept:.1%} and takes {_title(task)} from "
+        f"{trial.candidate}, keeps {trial.kept:.1%} and takes {_title(task)} from "
         f"{number(before)} to {number(value)}{ends}"
     )

@@ -164,8 +164,8 @@ def split(labels: Integers, rng: np.random.Generator) -> tuple[Integers, Integer
         places = rng.permutation(np.flatnonzero(labels == label))
         test = int(np.ceil(HELD_OUT * len(places)))
         dev = test + int(np.ceil(HELD_OUT * (len(places) - test)))
-        for part, found in zip(parts, np.split(places, [test, dev]), strict=True):
-            part.append(found)
+        for part, chunk in zip(parts, np.split(places, [test, dev]), strict=True):
+            part.append(chunk)
     test_places, dev_places, train_places = (np.sort(np.concatenate(part)) for part in parts)
     return train_places, dev_places, test_places
 
@@ -181,7 +181,7 @@ def leans(
         first = projections(vectors, _axis(embedding, attribute))
         return np.stack([first, -first], axis=1)
     along = [Subspace.from_direction(row) for row in _from_the_mean(embedding, attribute)]
-    return np.stack([projections(vectors, one) for one in along], axis=1)
+    return np.stack([projections(vectors, subspace) for subspace in along], axis=1)
 
 
 def _axis(embedding: Embedding, attribute: Attribute) -> Subspace:

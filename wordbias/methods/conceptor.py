@@ -44,8 +44,8 @@ def fit(
     # them by the conceptors' AND and OR; here all words of the groups are one list.
     check_embedding(embedding)
     attribute = as_groups(attribute)
-    found = resolve_groups(attribute, embedding, embedding.name)
-    words = list(dict.fromkeys(word for group in found for word in group.found))
+    groups = resolve_groups(attribute, embedding, embedding.name)
+    words = list(dict.fromkeys(word for group in groups for word in group.found))
     subspace = conceptor(finite_vectors(embedding, words), aperture)
     quota = float(subspace.weights.sum()) / embedding.dim
     details = {"n": len(words), "dimensions": embedding.dim}
@@ -69,14 +69,16 @@ def conceptor(vectors: ArrayLike, aperture: float = APERTURE) -> Subspace:
             f"aperture {aperture}: expected a positive number, such as {APERTURE:g}"
         )
     _, s, u = np.linalg.svd(x / np.sqrt(len(x)), full_matrices=False)
-    kept = s > max(rounding(vectors) / np.sqrt(len(x)), s[0] * max(x.shape) * np.finfo(float).eps)
-    if not kept.any():
+    nonzero = s > max(
+        rounding(vectors) / np.sqrt(len(x)), s[0] * max(x.shape) * np.finfo(float).eps
+    )
+    if not nonzero.any():
         raise WordbiasError(f"the vectors of all {len(x)} words of the groups are zero")
-    square = (aperture * s[kept]) ** 2
+    square = (aperture * s[nonzero]) ** 2
     weights = square / (square + 1)
     if weights.max() < np.finfo(np.float32).eps:
         raise WordbiasError(
             f"aperture {aperture:g}: nothing would change, for the largest root mean square of the "
             f"words in any direction is {s[0]:.3g}; give an aperture nearer to its inverse"
         )
-    return Subspace(u[kept], weights)
+    return Subspace(u[nonzero], weights)

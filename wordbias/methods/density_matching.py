@@ -68,8 +68,8 @@ def directions(x: Matrix, codes: Integers, dims: int, rng: np.random.Generator) 
     classes = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
     means = np.stack([x[of].mean(0) for of in classes])
     _, values, v = np.linalg.svd(means - means.mean(0))
-    found = int((values[: len(classes) - 1] > _SMALLEST).sum())
-    of_means, rest = v[:found], v[found:]
+    rank = int((values[: len(classes) - 1] > _SMALLEST).sum())
+    of_means, rest = v[:rank], v[rank:]
     x = x @ rest.T
     if not np.abs(x).max(initial=0) > _SMALLEST:
         return np.eye(v.shape[1])  # exactly zero afterwards: rounding would tell the class

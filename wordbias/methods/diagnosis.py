@@ -95,7 +95,7 @@ def first_stability(
         return None
     rng = np.random.default_rng(0)
     f, g = first.astype(float), second.astype(float)
-    found = []
+    cosines = []
     with blas_threads(1):
         for _ in range(_REFITS):
             x, y = f[rng.integers(n, size=n)], g[rng.integers(m, size=m)]
@@ -105,8 +105,8 @@ def first_stability(
             values, vectors = np.linalg.eigh(moment @ moment.T)
             if values[-1] > 0:  # else one word was drawn throughout: nothing varies
                 drawn = moment.T @ vectors[:, -1] / np.sqrt(values[-1])
-                found.append(abs(float(drawn @ component)))
-    return float(np.mean(found)) if found else None
+                cosines.append(abs(float(drawn @ component)))
+    return float(np.mean(cosines)) if cosines else None
 
 
 def _resampled_mean(
@@ -137,9 +137,9 @@ def diagnose(
         del settings["centre"]  # means are not centred on anything
         settings.pop("as_published", None)
     else:
-        found = Diagnosis.of(embedding, attribute, settings["dims"], centre=centre)
-        rows = [found.removed_row(projection), *found.component_rows(projection)]
-        notes = found.cautions()
+        diagnosis = Diagnosis.of(embedding, attribute, settings["dims"], centre=centre)
+        rows = [diagnosis.removed_row(projection), *diagnosis.component_rows(projection)]
+        notes = diagnosis.cautions()
     return Fitted(
         projection.name, (projection,), found=tuple(rows), settings=settings, warnings=tuple(notes)
     )
@@ -174,8 +174,8 @@ class Diagnosis:
         vectors = embedding.take(first.found), embedding.take(second.found)
         subspace = Subspace.from_groups(*vectors, dims, centre=centre)
         rng = np.random.default_rng(seed)
-        found = components(subspace, *vectors, axis(embedding, attribute)[0], rng, centre=centre)
-        return cls(embedding.name, attribute, (first, second), vectors, subspace, found, centre)
+        parts = components(subspace, *vectors, axis(embedding, attribute)[0], rng, centre=centre)
+        return cls(embedding.name, attribute, (first, second), vectors, subspace, parts, centre)
 
     def component_rows(self, projection: Projection | None = None) -> list[Row]:
         """Return a row for each component, and the groups' difference's share in their span."""
@@ -186,21 +186,21 @@ class Diagnosis:
             "centred": self.centre,
         }
         missing = [word for group in self.groups for word in group.missing]
-        found = self.components
+        parts = self.components
         removed = None if projection is None else removed_shares(projection)
-        along = found.cos_direction
+        along = parts.cos_direction
         rows = []
-        for i, weight in enumerate(found.weights.tolist()):
+        for i, weight in enumerate(parts.weights.tolist()):
             details = {
                 "component": i + 1,
                 **({} if removed is None else {"removed": removed[i]}),
-                "cos_difference": float(found.cos_difference[i]),
+                "cos_difference": float(parts.cos_difference[i]),
                 "cos_direction": None if along is None else float(along[i]),
-                "sign_stability": float(found.stability[i]),
+                "sign_stability": float(parts.stability[i]),
             }
             rows.append(Row(self.subject, "explained-variance", weight, {**details, **sizes}))
         in_span = {**sizes, "missing": missing}
-        return [*rows, Row(self.subject, "difference-in-span", found.share, in_span)]
+        return [*rows, Row(self.subject, "difference-in-span", parts.share, in_span)]
 
     def removed_row(self, projection: Projection) -> Row:
         """Return how much of the groups' difference a fit removes, and the published fit."""
@@ -222,20 +222,20 @@ class Diagnosis:
 
     def cautions(self, *, signs: bool = True) -> list[str]:
         """Return warnings on few words, a missing difference, and `signs` that are noise."""
-        found, attribute = self.components, self.attribute
+        parts, attribute = self.components, self.attribute
         notes = _about_missing(attribute.groups, self.groups, first_names=attribute.first_names)
-        if found.first_stability is not None and found.first_stability < ALIKE:
+        if parts.first_stability is not None and parts.first_stability < ALIKE:
             notes.append(
                 "the first component hangs on which words are in the groups: of words drawn again "
-                f"it has the mean |cos| {found.first_stability:.2f} with this one; give more words"
+                f"it has the mean |cos| {parts.first_stability:.2f} with this one; give more words"
             )
-        if found.share < DESCRIBES_DIFFERENCE:
+        if parts.share < DESCRIBES_DIFFERENCE:
             notes.append(
-                f"these components hold {found.share:.0%} of the difference between the groups: "
+                f"these components hold {parts.share:.0%} of the difference between the groups: "
                 "they describe variation within the groups (among their words) more than that "
                 "difference; without centre or as-published they contain it"
             )
-        noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
+        noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(parts.stability) if share < STABLE)
         if noisy and signs:
             notes.append(
                 f"the sign of {noisy} is noise (bootstrap stability below {STABLE}), and signed "

@@ -70,7 +70,9 @@ def fit(
     whole = moments(embedding)
     components = _components(embedding, whole, candidates)
     leaning = _leaning(embedding, attribute, per_side)
-    outcomes = list(ordered_map(lambda one: try_component(one, pairs, leaning), components))
+    outcomes = list(
+        ordered_map(lambda component: try_component(component, pairs, leaning), components)
+    )
     best = min(range(len(outcomes)), key=lambda k: outcomes[k].accuracy)
     chosen, used = outcomes[best], len(leaning.labels) // 2
     note = f"candidates were compared on {used} words a side, for no more lean to one"
@@ -148,8 +150,8 @@ def try_component(component: Subspace, pairs: Pairs, leaning: Leaning) -> Candid
         for part in (pairs.first, pairs.second, leaning.vectors)
     )
     g = Subspace.from_pairs(first, second)
-    found = two_means(g.remove(x, hard=True))
-    cells = np.bincount(2 * leaning.labels + found, minlength=4).reshape(2, 2)
+    clusters = two_means(g.remove(x, hard=True))
+    cells = np.bincount(2 * leaning.labels + clusters, minlength=4).reshape(2, 2)
     return Candidate(component, g, float(accuracy(cells)))
 
 
@@ -175,6 +177,6 @@ def two_means(x: Float) -> NDArray[np.bool_]:
 def _rows(subject: str, outcomes: Sequence[Candidate], best: int, words: int) -> tuple[Row, ...]:
     common = {"n": words, "neutral": 0.5, "better": "lower"}
     return tuple(
-        Row(subject, MEASURE, one.accuracy, {"candidate": k, "chosen": k == best, **common})
-        for k, one in enumerate(outcomes)
+        Row(subject, MEASURE, outcome.accuracy, {"candidate": k, "chosen": k == best, **common})
+        for k, outcome in enumerate(outcomes)
     )

@@ -132,16 +132,16 @@ def _displacement_row(subject: str, moved: NDArray[np.float64], **details: Any) 
     return Row(subject, "displacement", float(moved.mean()), details)
 
 
-def _neighbour_row(subject: str, k: int, kept: Float | None) -> Row:
+def _neighbour_row(subject: str, k: int, shares: Float | None) -> Row:
     details = {"stage": "after", "setting": f"k={k}", **ideal("neighbours-preserved")}
-    if kept is None:
+    if shares is None:
         undefined = "undefined: the vocabulary has a single word"
     else:
-        details["n"] = len(kept)
-        undefined = "" if len(kept) else "undefined: every vector is zero before or after"
+        details["n"] = len(shares)
+        undefined = "" if len(shares) else "undefined: every vector is zero before or after"
     if undefined:
         details["reason"] = undefined
-    value = None if kept is None or undefined else float(kept.mean())
+    value = None if shares is None or undefined else float(shares.mean())
     return Row(subject, "neighbours-preserved", value, details)
 
 
@@ -152,14 +152,14 @@ def changes(rows: Sequence[Row]) -> dict[Change, float]:
     """Return after less before of each defined measure of `effect`, by measure and reference."""
     # Displacement and the neighbours kept have no value before: they are less their neutral value,
     # that of no change.
-    found: dict[Change, float] = {}
+    differences: dict[Change, float] = {}
     before = {row.measure: row.value for row in rows if row.details.get("stage") == "before"}
     for row in rows:
         key = change_of(row)
         start = before.get(row.measure, row.details["neutral"])
         if key is not None and row.value is not None and start is not None:
-            found[key] = row.value - start
-    return found
+            differences[key] = row.value - start
+    return differences
 
 
 def change_of(row: Row) -> Change | None:
@@ -182,10 +182,10 @@ def effect_beside_null(
 ) -> Effect:
     """Measure what a chain of methods changes, and what random removals in its place change."""
     # `part` has at least the vocabulary and the `listed_words`.
-    results = (one(part) for one in (chain, *removals.every))
+    results = (removal(part) for removal in (chain, *removals.every))
     measured = effects(part, results, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     own = next(measured)
-    others = (changes(one.rows) for one in measured)
+    others = (changes(outcome.rows) for outcome in measured)
     rows = with_null(own.rows, removals, changes(own.rows), others, change_of)
     return replace(own, rows=rows)
 
@@ -211,7 +211,7 @@ def over_lists(
     # the `listed_words`.
     panel = Panel(before, before, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     drawn = redraws(attribute, draws, seed)
-    found: dict[Stage, Float] = {}
+    by_stage: dict[Stage, Float] = {}
     nulls = zip(redrawn(panel, drawn), redrawn(panel, drawn, left_out=True), strict=True)
     for draw, (fitted, others) in enumerate(nulls):
         if fitted.subspace is None:
@@ -226,9 +226,9 @@ def over_lists(
             midb = unseen.measure(embedding.take(vocabulary))
             values |= {(name, stage, LEFT_OUT): midb[name].value for name in MIDB}
         for key, value in values.items():
-            column = found.setdefault(key, np.full(draws, np.nan))
+            column = by_stage.setdefault(key, np.full(draws, np.nan))
             column[draw] = np.nan if value is None else value
-    return found
+    return by_stage
 
 
 def _stage_of(row: Row) -> Stage | None:
@@ -245,15 +245,15 @@ def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float], items: str) ->
     # `unseen_change` of its change, with the middle 95 % of the changes.
     known = with_redraws(rows, lists, items, _stage_of)
     starts = {row.measure: row for row in known if row.details["stage"] == "before"}
-    made = []
+    extended = []
     for row in known:
         if change_of(row) is not None and LISTS in row.draws:
             row = with_change(starts.get(row.measure) or _unchanged(row), row)
             start, end = (lists.get((row.measure, at, LEFT_OUT)) for at in ("before", "after"))
             if row.details.get("reference") == "before" and start is not None and end is not None:
                 row = replace(row, details={**row.details, **_unseen(start, end - start)})
-        made.append(row)
-    return made
+        extended.append(row)
+    return extended
 
 
 def _unchanged(row: Row) -> Row:
@@ -323,12 +323,12 @@ class Study:
 
     def _about_cost(self) -> str:
         cost = {row.measure: row for row in self.measured.rows if "word" not in row.details}
-        moved, kept = cost["displacement"], cost["neighbours-preserved"]
+        moved, preserved = cost["displacement"], cost["neighbours-preserved"]
         sentence = f"Cost: words move by {moved.value:.1%} of their length on average"
-        if kept.value is None:
+        if preserved.value is None:
             return f"{sentence}."
-        k = str(kept.details["setting"]).removeprefix("k=")
-        return f"{sentence} and keep {kept.value:.1%} of their {k} nearest words."
+        k = str(preserved.details["setting"]).removeprefix("k=")
+        return f"{sentence} and keep {preserved.value:.1%} of their {k} nearest words."
 
 
 def study(

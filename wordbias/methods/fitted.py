@@ -135,10 +135,10 @@ class Fitted:
         replaced: list[int],
     ) -> None:
         if exempt:
-            kept: Any = x[exempt]
+            exempted: Any = x[exempt]
             for step in self.exempt_steps:
-                kept = step(kept)
-            out[exempt] = kept
+                exempted = step(exempted)
+            out[exempt] = exempted
         if replaced:
             index = self.replaced.index
             out[replaced] = self.replaced.vectors[[index[words[i]] for i in replaced]]
@@ -163,7 +163,8 @@ class Chain:
 
     def __post_init__(self) -> None:
         parts = (
-            Fitted(one.name, (one,)) if isinstance(one, Projection) else one for one in self.parts
+            Fitted(part.name, (part,)) if isinstance(part, Projection) else part
+            for part in self.parts
         )
         object.__setattr__(self, "parts", tuple(parts))
 

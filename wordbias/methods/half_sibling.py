@@ -78,13 +78,13 @@ def regression(definition: ArrayLike, alpha: float = ALPHA) -> Subspace:
     if not (alpha > 0 and np.isfinite(alpha)):
         raise WordbiasError(f"alpha {alpha}: expected a positive number, such as {ALPHA:g}")
     _, s, u = np.linalg.svd(rows, full_matrices=False)
-    kept = s > max(rounding(definition), s[0] * max(rows.shape) * np.finfo(float).eps)
-    if not kept.any():
+    nonzero = s > max(rounding(definition), s[0] * max(rows.shape) * np.finfo(float).eps)
+    if not nonzero.any():
         raise WordbiasError(f"the vectors of all {len(rows)} specific words are zero")
-    weights = s[kept] ** 2 / (s[kept] ** 2 + alpha)
+    weights = s[nonzero] ** 2 / (s[nonzero] ** 2 + alpha)
     if weights.max() < np.finfo(np.float32).eps:
         raise WordbiasError(
             f"alpha {alpha:g}: nothing would change, for the specific words' largest singular "
             f"value is {s[0]:.3g}; give an alpha nearer to its square"
         )
-    return Subspace(u[kept], weights)
+    return Subspace(u[nonzero], weights)

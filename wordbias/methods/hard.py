@@ -47,11 +47,11 @@ def fit(
     check_embedding(embedding)
     attribute = as_attribute(attribute)
     part = on_unit_length(embedding, listed_words(attribute))
-    found = find_direction(part, attribute, direction)
+    axis = find_direction(part, attribute, direction)
     settings = {"direction": direction, "equalise": equalise, "as_published": as_published}
     pairs = (attribute.equalise or attribute.pairs) if equalise else ()
     exempt = _exempt(attribute, as_published)
-    return neutralise("hard", embedding, found.defined(), pairs, exempt, settings)
+    return neutralise("hard", embedding, axis.defined(), pairs, exempt, settings)
 
 
 def fit_moments(moments: Sequence[Moments], settings: Mapping[str, Any]) -> tuple[Step, ...]:

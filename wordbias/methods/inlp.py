@@ -91,12 +91,12 @@ def fit(
             f"({1 / classes:.3f}): there is nothing to remove (the first: "
             f"{trained.rounds[0].accuracy:.3f}); is it debiased already?"
         )
-    found = (
+    rows = (
         *_round_rows(embedding, words, trained, weights, classifier),
         *probe_rows(embedding.name, x, projection(x), words, words.train),
     )
     warnings = _warnings(trained, classes, rounds)
-    return Fitted("inlp", (projection,), found=found, settings=settings, warnings=warnings)
+    return Fitted("inlp", (projection,), found=rows, settings=settings, warnings=warnings)
 
 
 def fit_rows(
@@ -140,10 +140,10 @@ def _held_out(codes: Integers, seed: int) -> NDArray[np.bool_]:
     for label in range(codes.max() + 1):
         places = rng.permutation(np.flatnonzero(codes == label))
         held_out[places[: min(int(np.ceil(HELD_OUT * len(places))), len(places) - 1)]] = True
-    found = len(np.unique(codes[held_out]))
-    if found < 2:
+    group_count = len(np.unique(codes[held_out]))
+    if group_count < 2:
         raise WordbiasError(
-            f"INLP: {'one' if found else 'no'} group has two rows or more; expected two such "
+            f"INLP: {'one' if group_count else 'no'} group has two rows or more; expected two such "
             "groups, as held-out rows of both end the rounds; give more rows, or use LEACE"
         )
     return held_out
@@ -209,8 +209,8 @@ class Rounds:
 
     def information_weights(self, classes: int) -> Matrix:
         """Return for every direction the `information_weight` of its round, shape ``(k,)``."""
-        weights = [information_weight(one.accuracy, classes) for one in self.rounds]
-        return np.repeat(weights, [one.directions for one in self.rounds])
+        weights = [information_weight(inlp_round.accuracy, classes) for inlp_round in self.rounds]
+        return np.repeat(weights, [inlp_round.directions for inlp_round in self.rounds])
 
 
 def learn(

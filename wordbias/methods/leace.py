@@ -62,8 +62,8 @@ def fit(
     words = labelled_words(embedding, attribute, classes=classes, per_class=per_class, seed=seed)
     x = words.vectors(embedding)
     erasure = fit_erasure(x[words.learned], words.labels[words.learned], method, shrinkage)
-    found = probe_rows(embedding.name, x, erasure(x), words, words.learned)
-    return Fitted("leace", (erasure,), found=tuple(found), settings=settings)
+    rows = probe_rows(embedding.name, x, erasure(x), words, words.learned)
+    return Fitted("leace", (erasure,), found=tuple(rows), settings=settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +115,11 @@ def erase(moments: Sequence[Moments], method: str = "leace", shrinkage: bool = T
     if method not in METHODS:
         raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
     first = moments[0]
-    if any(len(one.classes) < 2 for one in moments):
+    if any(len(moment.classes) < 2 for moment in moments):
         raise WordbiasError(f"{first.n} vectors are of one class: expected two classes or more")
     covariance = first.covariance()
     scale = _scale(first, covariance)
-    means = [one.means for one in moments]
+    means = [moment.means for moment in moments]
     if _gap(means) <= SMALLEST * scale:
         raise WordbiasError(
             f"the classes of {first.n} vectors do not differ in their means: there is nothing to "
@@ -129,7 +129,7 @@ def erase(moments: Sequence[Moments], method: str = "leace", shrinkage: bool = T
     estimate = shrunk_covariance(covariance, first.n) if shrinkage else covariance
     left, right = _eraser(moments, estimate, scale, method)
     erasure = Erasure(*_without_rounding(left, right, first))
-    if not _gap([erasure(one) for one in means]) <= SMALLEST * scale:
+    if not _gap([erasure(class_means) for class_means in means]) <= SMALLEST * scale:
         raise WordbiasError(
             f"the means of the classes of {first.n} vectors stay apart, by rounding: some of their "
             "coordinates are many orders of magnitude larger than others; bring them to one scale"
@@ -156,11 +156,12 @@ def _eraser(
     whiten = unwhiten = np.eye(d)
     if method == "leace":
         values, v = np.linalg.eigh(covariance)
-        kept = values > values[-1] * d * np.finfo(float).eps
-        values, v = values[kept], v[:, kept]
+        positive = values > values[-1] * d * np.finfo(float).eps
+        values, v = values[positive], v[:, positive]
         whiten, unwhiten = v * values**-0.5 @ v.T, v * values**0.5 @ v.T
     cross = np.concatenate(
-        [((one.means - one.mean) * (one.counts[:, None] / scale)).T for one in moments], axis=1
+        [((moment.means - moment.mean) * (moment.counts[:, None] / scale)).T for moment in moments],
+        axis=1,
     )
     u, size, _ = np.linalg.svd(whiten @ cross / max(n - 1, 1), full_matrices=False)
     u = u[:, size > SMALLEST]
@@ -188,7 +189,7 @@ def shrunk_covariance(s: Matrix, n: int) -> Matrix:
 
 def _gap(means: Sequence[Matrix]) -> float:
     """Return the largest difference between the means of two classes in any coordinate."""
-    return max(float(np.ptp(one, axis=0).max()) for one in means)
+    return max(float(np.ptp(class_means, axis=0).max()) for class_means in means)
 
 
 def _scale(moments: Moments, covariance: Matrix) -> float:

@@ -33,8 +33,8 @@ def probe_rows(
     with blas_threads(1):
         for classifier in CLASSIFIERS:
             for stage, x in (("before", before), ("after", after)):
-                found = probe(classifier, x, words.labels, fitted, words.test)
-                for name, (accuracy, n) in found.items():
+                probed = probe(classifier, x, words.labels, fitted, words.test)
+                for name, (accuracy, n) in probed.items():
                     details = {"stage": stage, "method": classifier, "set": name, "n": n}
                     details |= ideal("probe-accuracy", 1 / len(words.classes))
                     rows.append(Row(subject, "probe-accuracy", accuracy, details))
@@ -49,8 +49,10 @@ def probe(
     # `unseen`: trained on held-out words too, in five-fold cross-validation. That is the hardest of
     # the three: a method may remove what a classifier learns from in the words it is fitted on, and
     # leave it in others.
-    found = _classified(classifier, x[fitted], labels[fitted], x[np.concatenate([fitted, test])])
-    on_fitted, on_test = found[: len(fitted)], found[len(fitted) :]
+    predictions = _classified(
+        classifier, x[fitted], labels[fitted], x[np.concatenate([fitted, test])]
+    )
+    on_fitted, on_test = predictions[: len(fitted)], predictions[len(fitted) :]
     return {
         "fitted": (balanced_accuracy(labels[fitted], on_fitted), len(fitted)),
         "test": (balanced_accuracy(labels[test], on_test), len(test)),
@@ -60,13 +62,13 @@ def probe(
 
 def _cross_validated(classifier: str, x: Matrix, labels: Integers) -> float:
     """Return the balanced accuracy of cross-validation, every fifth word of a class in one fold."""
-    fold, found = np.empty_like(labels), np.empty_like(labels)
+    fold, predictions = np.empty_like(labels), np.empty_like(labels)
     for label in np.unique(labels):
         fold[labels == label] = np.arange((labels == label).sum()) % FOLDS
     for part in np.unique(fold):
         held = fold == part
-        found[held] = _classified(classifier, x[~held], labels[~held], x[held])
-    return balanced_accuracy(labels, found)
+        predictions[held] = _classified(classifier, x[~held], labels[~held], x[held])
+    return balanced_accuracy(labels, predictions)
 
 
 def scores(classifier: str, x: Matrix, labels: Integers, tested: Matrix) -> Matrix:
@@ -95,9 +97,9 @@ def _classified(classifier: str, x: Matrix, labels: Integers, tested: Matrix) ->
     return predicted(np.round(scores(classifier, x, labels, tested), _DIGITS))
 
 
-def balanced_accuracy(labels: Integers, found: Integers) -> float:
+def balanced_accuracy(labels: Integers, predictions: Integers) -> float:
     """Mean over the classes of the share of their words that are classified correctly."""
-    shares = [float((found[labels == label] == label).mean()) for label in np.unique(labels)]
+    shares = [float((predictions[labels == label] == label).mean()) for label in np.unique(labels)]
     return float(np.mean(shares))
 
 

@@ -62,13 +62,13 @@ def fit_methods(
     """Fit methods one after the other, each on the result of the ones before it."""
     if not methods:
         raise UsageError(f"methods: name at least one of {', '.join(METHODS)}")
-    refuse_mixed_centring({_is_centred(one) for one in methods})
+    refuse_mixed_centring({_is_centred(configured) for configured in methods})
     parts = []
-    for one in methods:
-        groups = attribute or (None if one.name == "multi-hard" else Attribute.load())
-        fitted = fit_method(one, embedding, groups, seed=seed, device=device)
+    for method in methods:
+        groups = attribute or (None if method.name == "multi-hard" else Attribute.load())
+        fitted = fit_method(method, embedding, groups, seed=seed, device=device)
         debiased = fitted(embedding)
-        refuse_no_change(one.name, embedding, debiased)
+        refuse_no_change(method.name, embedding, debiased)
         parts.append(fitted)
         embedding = debiased
     return Chain(tuple(parts)), embedding
@@ -125,14 +125,16 @@ def drawn_seed(random_state: Any) -> int:
 
 def defaults_of(name: str) -> dict[str, Any]:
     """Return the settings of a method with their defaults, as its function ``fit`` calls them."""
-    return {_CALL.get(key, key): one.default for key, one in settings_of(EVERY[name]).items()}
+    return {
+        _CALL.get(key, key): setting.default for key, setting in settings_of(EVERY[name]).items()
+    }
 
 
 def parse_columns(methods: ChainsLike) -> dict[str, list[Configured]]:
     """Return chains by their texts: ``misp hard,misp inlp:rounds=10``; ``none`` for none."""
     listed = as_listed(methods)
-    words = [word for one in listed if isinstance(one, str) for word in one.lower().split()]
-    if listed and not words and all(isinstance(one, str) for one in listed):
+    words = [word for chain in listed if isinstance(chain, str) for word in chain.lower().split()]
+    if listed and not words and all(isinstance(chain, str) for chain in listed):
         raise UsageError(f"methods: expected some of {', '.join(METHODS)}, or {NONE}")
     if NONE not in words:
         return read_chains(methods, METHODS)
@@ -143,32 +145,32 @@ def parse_columns(methods: ChainsLike) -> dict[str, list[Configured]]:
 
 def head_of(methods: Sequence[Configured]) -> int | None:
     """Return the number of frequent words that methods look at; None for all words."""
-    heads = [METHODS[one.name]._head for one in methods]
+    heads = [METHODS[method.name]._head for method in methods]
     return None if None in heads else max(head for head in heads if head is not None)
 
 
 def wanted_by(methods: Sequence[Configured], attribute: Attribute | WordGroups) -> set[str]:
     """Return all spellings of the words that methods look up beside the most frequent ones."""
     words = listed_words(attribute)
-    for one in methods:
-        if one.name == "multi-hard":
-            given = one.settings.get("sets")
+    for method in methods:
+        if method.name == "multi-hard":
+            given = method.settings.get("sets")
             sets = given if isinstance(given, WordSets) else WordSets.load(given)
             words |= spellings(sets.specific)
-        if one.name == "oscar":
+        if method.name == "oscar":
             from wordbias.methods.oscar import concept_words
 
-            words |= spellings(concept_words(one.settings.get("concept")))
+            words |= spellings(concept_words(method.settings.get("concept")))
     return words
 
 
 def files_of(methods: Iterable[Configured]) -> dict[str, str | None]:
     """Return the values of settings that may name a file, by method and setting."""
     return {
-        f"{one.name}:{key.replace('_', '-')}": path_of(value)
-        for one in methods
-        for key, value in one.settings.items()
-        if settings_of(METHODS[one.name])[key].names_file
+        f"{method.name}:{key.replace('_', '-')}": path_of(value)
+        for method in methods
+        for key, value in method.settings.items()
+        if settings_of(METHODS[method.name])[key].names_file
     }
 
 

@@ -82,14 +82,14 @@ def fit_moments(
     """Fit MISP, or with `hard` MHD, to each label of some rows, after those before it."""
     steps: list[Projection] = []
     centre = bool(settings.get("centre") or settings.get("as_published"))
-    for one in moments:
-        left = one
+    for moment in moments:
+        left = moment
         for step in steps:
             left = mapped(left, step)
-        if steps and np.ptp(left.means, axis=0).max() <= _SILENT * np.abs(one.means).max():
+        if steps and np.ptp(left.means, axis=0).max() <= _SILENT * np.abs(moment.means).max():
             continue  # its means differed in nothing else than those of a label before
-        found = subspace_of(left, settings.get("dims"), centre=centre)
-        steps.append(Projection(reweighted(found, settings.get("weights", "variance")), hard))
+        subspace = subspace_of(left, settings.get("dims"), centre=centre)
+        steps.append(Projection(reweighted(subspace, settings.get("weights", "variance")), hard))
     if len(steps) > 1 and hard and sum(step.subspace.dims for step in steps) >= moments[0].dim:
         raise WordbiasError(
             f"mhd: the components of {len(steps)} labels are together all {moments[0].dim} "
@@ -122,9 +122,9 @@ def subspace_of(moments: Moments, dims: int | None = None, *, centre: bool = Fal
 def components_of_means(moments: Sequence[Moments], dims: int | None = None) -> Subspace:
     """Return the components of the differences between the means of each label of some rows."""
     # Of two dimensions or more one is kept.
-    rows = np.concatenate([one.means - one.means.mean(0) for one in moments])
-    most = sum(len(one.classes) - 1 for one in moments)
-    what = f"the means of {' and '.join(str(len(one.classes)) for one in moments)} groups"
+    rows = np.concatenate([moment.means - moment.means.mean(0) for moment in moments])
+    most = sum(len(moment.classes) - 1 for moment in moments)
+    what = f"the means of {' and '.join(str(len(moment.classes)) for moment in moments)} groups"
     return _components(rows, rows[0], dims, most, moments[0], what)
 
 
@@ -150,9 +150,9 @@ def _components(
 def _root(c: Floats) -> Floats:
     """Return rows `r` with ``r.T @ r`` equal to a covariance, up to rounding."""
     values, vectors = np.linalg.eigh(c)
-    kept = values > values[-1] * len(c) * np.finfo(float).eps
-    kept[-1] = True  # a row of zeros if nothing varies
-    rows: Floats = (vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0))).T
+    positive = values > values[-1] * len(c) * np.finfo(float).eps
+    positive[-1] = True  # a row of zeros if nothing varies
+    rows: Floats = (vectors[:, positive] * np.sqrt(np.maximum(values[positive], 0))).T
     return rows
 
 
@@ -160,7 +160,7 @@ def group_vectors(
     embedding: Embedding, attribute: Attribute | WordGroups
 ) -> list[NDArray[np.float32]]:
     """Return the vectors of each group's words, an array for each group."""
-    return [embedding.take(found.found) for found in resolve_groups(embedding, attribute)]
+    return [embedding.take(group.found) for group in resolve_groups(embedding, attribute)]
 
 
 def resolve_groups(embedding: Embedding, attribute: Attribute | WordGroups) -> list[Resolved[str]]:

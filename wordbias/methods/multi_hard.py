@@ -54,14 +54,14 @@ def fit(
 def _from_sets(embedding: Embedding, sets: WordSets, dims: int | None) -> Subspace:
     """Fit to the definitional sets whose words are all in the embedding, as it spells them."""
     resolved = [resolve(words, embedding) for words in sets.definitional]
-    whole = [one.found for one in resolved if len(one.found) == len(one.listed)]
+    whole = [word_set.found for word_set in resolved if len(word_set.found) == len(word_set.listed)]
     if not resolved:
         raise WordbiasError(
             f"{sets.name} has no definitional sets or pairs; give some in its file, or take the "
             "means of its groups (multi-hard:means)"
         )
     if not whole:
-        missing = ", ".join(word for one in resolved for word in one.missing[:1])
+        missing = ", ".join(word for word_set in resolved for word in word_set.missing[:1])
         raise WordbiasError(
             f"{embedding.name}: 0 of {len(resolved)} definitional sets of {sets.name} found whole "
             f"(missing: {missing}); give sets of words it has: multi-hard:sets=FILE"

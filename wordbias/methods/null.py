@@ -107,21 +107,21 @@ def chains_as_far(
     part = embedding.subset(words)
     i, j = max(
         (i, j)
-        for i, one in enumerate(chain.parts)
-        for j, step in enumerate(one.steps)
+        for i, method in enumerate(chain.parts)
+        for j, step in enumerate(method.steps)
         if isinstance(step, (Projection, Erasure))
     )
     own, last = chain.parts[i], chain.parts[i].steps[j]
     bias = last.bias if isinstance(last, Erasure) else np.zeros(part.dim)
     head, tail = _kept(own.steps[:j]), _kept(own.steps[j + 1 :])
-    others = [replace(one, steps=_kept(one.steps)) for one in chain.parts]
+    others = [replace(method, steps=_kept(method.steps)) for method in chain.parts]
     moves = [word not in own.exempt for word in part.words]
     x = Chain((*others[:i], replace(own, steps=head)))(part).vectors[moves].astype(float)
-    start, end = (unit(one(part).vectors) for one in (Chain(tuple(others)), chain))
+    start, end = (unit(variant(part).vectors) for variant in (Chain(tuple(others)), chain))
     target = float(displacement(start, end).mean())
 
     root = _root_of_covariance(x) if by_covariance else np.eye(part.dim)
-    made, directions = [], np.zeros(draws)
+    chains, directions = [], np.zeros(draws)
     for draw in range(draws):
         rng = np.random.default_rng((seed, draw, _BY_COVARIANCE if by_covariance else _AS_FAR))
         frame = np.linalg.qr(root @ rng.standard_normal((root.shape[1], root.shape[1])))[0].T
@@ -136,8 +136,8 @@ def chains_as_far(
             removal = Erasure(drawn.T * weights, drawn, bias)
         directions[draw] = weights.sum()
         parts = [*others[:i], replace(own, steps=(*head, removal, *tail)), *others[i + 1 :]]
-        made.append(Chain(tuple(parts)))
-    return made, directions
+        chains.append(Chain(tuple(parts)))
+    return chains, directions
 
 
 def _weights_as_far(
@@ -180,8 +180,8 @@ def _weights_as_far(
 def _root_of_covariance(x: Float) -> Float:
     """Return R with R Rᵀ the covariance of rows, shape ``(d, rank)``."""
     values, vectors = np.linalg.eigh(np.cov(x.T, bias=True))
-    kept = values > values[-1] * len(values) * np.finfo(float).eps
-    root: Float = vectors[:, kept] * np.sqrt(values[kept])
+    positive = values > values[-1] * len(values) * np.finfo(float).eps
+    root: Float = vectors[:, positive] * np.sqrt(values[positive])
     return root
 
 

@@ -47,16 +47,16 @@ def fit(
     attribute = as_attribute(attribute)
     finite_vectors(embedding, sorted(listed_words(attribute).intersection(embedding.index)))
     first = find_direction(embedding, attribute, direction)
-    found = resolve(concept_words(concept), embedding, f"{embedding.name}: concept")
-    found.at_least(_DIRECTIONS + 1, "give words it has: oscar:concept=FILE")
-    components = concept_directions(finite_vectors(embedding, found.found))
+    resolved = resolve(concept_words(concept), embedding, f"{embedding.name}: concept")
+    resolved.at_least(_DIRECTIONS + 1, "give words it has: oscar:concept=FILE")
+    components = concept_directions(finite_vectors(embedding, resolved.found))
     chosen = nearest_directions(first.defined().basis, components)
     try:
         step = GradedRotation(chosen.v1, chosen.v2)
     except WordbiasError as error:
         what = f"{embedding.name}: {attribute.name} and the concept"
         raise WordbiasError(f"{what}: {error}") from None
-    rows = _angle_rows(embedding.name, step, chosen, first.recipe, found)
+    rows = _angle_rows(embedding.name, step, chosen, first.recipe, resolved)
     settings = {"concept": _as_json(concept), "direction": direction}
     return Fitted("oscar", (step,), found=rows, settings=settings)
 
@@ -74,13 +74,13 @@ def concept_directions(vectors: ArrayLike) -> Float:
     """Return the first two principal components of vectors ``(n, d)``, or the only one."""
     x = matrix(vectors)
     _, s, vt = np.linalg.svd(x - x.mean(0), full_matrices=False)
-    kept: Float = vt[s > max(rounding(vectors), s[0] * max(x.shape) * np.finfo(float).eps)]
-    if not len(kept):
+    components: Float = vt[s > max(rounding(vectors), s[0] * max(x.shape) * np.finfo(float).eps)]
+    if not len(components):
         raise WordbiasError(
             f"the vectors of all {len(x)} words of the concept are equal; give other words: "
             "oscar:concept=FILE"
         )
-    return kept[:_DIRECTIONS]
+    return components[:_DIRECTIONS]
 
 
 class Chosen(NamedTuple):
@@ -100,14 +100,14 @@ def nearest_directions(first: Float, second: Float) -> Chosen:
 
 
 def _angle_rows(
-    subject: str, step: GradedRotation, chosen: Chosen, direction: str, found: Resolved[str]
+    subject: str, step: GradedRotation, chosen: Chosen, direction: str, resolved: Resolved[str]
 ) -> tuple[Row, ...]:
     """Return the angle between the two directions before and after, in degrees."""
     common = {
         "direction": direction,
         "component": chosen.component,
-        "n": len(found.found),
-        "missing": len(found.missing),
+        "n": len(resolved.found),
+        "missing": len(resolved.missing),
         "neutral": 90.0,
         "better": "neutral",
     }

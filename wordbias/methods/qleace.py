@@ -83,9 +83,12 @@ def fit_rows(
 def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Transport:
     """Return the optimal transport of each class to the barycentre of all."""
     # Shrunk covariances are nearly equal afterwards, not exactly.
-    counts = np.array([one.n for one in of_classes], float)
-    means, weights = np.concatenate([one.means for one in of_classes]), counts / counts.sum()
-    covariances = np.stack([one.covariance() for one in of_classes])
+    counts = np.array([moments.n for moments in of_classes], float)
+    means, weights = (
+        np.concatenate([moments.means for moments in of_classes]),
+        counts / counts.sum(),
+    )
+    covariances = np.stack([moments.covariance() for moments in of_classes])
     within = np.einsum("k,kij->ij", weights, covariances)
     if not 0 < (size := float(np.trace(within))) < np.inf:
         raise WordbiasError(
@@ -103,8 +106,8 @@ def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Tr
         spread = np.sqrt(np.where(varies, np.diag(within), 0))
         covariances = np.stack(
             [
-                shrunk_in_units(s, one.n, spread)
-                for s, one in zip(covariances, of_classes, strict=True)
+                shrunk_in_units(s, moments.n, spread)
+                for s, moments in zip(covariances, of_classes, strict=True)
             ]
         )
         within = np.einsum("k,kij->ij", weights, covariances)
@@ -121,7 +124,7 @@ def fit_classes(of_classes: Sequence[Moments], *, shrinkage: bool = False) -> Tr
             "covariances with qleace:shrinkage"
         )
     centre = barycentre(inside, weights)
-    maps = np.stack([transport(one, centre) for one in inside])
+    maps = np.stack([transport(covariance, centre) for covariance in inside])
     return Transport(weights @ means, means, v @ maps @ v.T)
 
 
@@ -130,41 +133,41 @@ def shrunk_in_units(s: Matrix, n: int, spread: Matrix) -> Matrix:
     # Towards the identity, a column of tiny spread would keep its spread in each class.
     there = np.flatnonzero(spread)
     square, size = np.ix_(there, there), np.outer(spread[there], spread[there])
-    found = np.zeros_like(s)
-    found[square] = shrunk_covariance(s[square] / size, n) * size
-    return found
+    shrunk = np.zeros_like(s)
+    shrunk[square] = shrunk_covariance(s[square] / size, n) * size
+    return shrunk
 
 
 def barycentre(covariances: Matrix, weights: Matrix) -> Matrix:
     """Return the covariance of the Wasserstein barycentre of centred Gaussians, (K, d, d)."""
     # It begins with the barycentres of two, which are closed, and goes on by the fixed-point
     # iteration of Álvarez-Esteban et al. (2016, equation 7).
-    found: Matrix = covariances[0]
+    centre: Matrix = covariances[0]
     total = weights[0]
-    for one, weight in zip(covariances[1:], weights[1:], strict=True):
+    for covariance, weight in zip(covariances[1:], weights[1:], strict=True):
         total += weight
         share = weight / total
-        between = (1 - share) * np.eye(len(found)) + share * transport(found, one)
-        found = between @ found @ between
+        between = (1 - share) * np.eye(len(centre)) + share * transport(centre, covariance)
+        centre = between @ centre @ between
     last = np.inf
     for _ in range(_STEPS):
-        root, inverse = _roots(found)
+        root, inverse = _roots(centre)
         mean = np.einsum(
             "k,kij->ij", weights, np.stack([_root(root @ s @ root) for s in covariances])
         )
         new = inverse @ mean @ mean @ inverse
-        change = float(np.linalg.norm(new - found) / np.linalg.norm(found))
+        change = float(np.linalg.norm(new - centre) / np.linalg.norm(centre))
         if not _EXACT < change < last:  # below, only rounding changes it
             break
-        found, last = new, change
-    return found
+        centre, last = new, change
+    return centre
 
 
 def transport(a: Matrix, b: Matrix) -> Matrix:
     """Return the symmetric matrix `T` with ``T a T = b``: the optimal transport of Gaussians."""
     root, inverse = _roots(a)
-    found: Matrix = inverse @ _root(root @ b @ root) @ inverse
-    return found
+    transport_map: Matrix = inverse @ _root(root @ b @ root) @ inverse
+    return transport_map
 
 
 def _root(s: Matrix) -> Matrix:

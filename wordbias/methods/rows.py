@@ -76,10 +76,10 @@ def fit_rows(
     """Fit a method to rows (n, d) and the class of each, 0 to K − 1, by one label or several."""
     listed = [labels] if isinstance(labels, np.ndarray) else list(labels)
     given = dict(settings or {})
-    kept = {key: plain(value) for key, value in given.items()}
+    plain_settings = {key: plain(value) for key, value in given.items()}
     if name in OF_ROWS:
         steps, warnings = OF_ROWS[name](x, listed, given)
-        fitted = Fitted(name, steps, settings=kept, warnings=warnings)
+        fitted = Fitted(name, steps, settings=plain_settings, warnings=warnings)
     else:
         unit = name == "hard" and not inside
         moments = [Moments.of_codes(x, codes, numbered(codes), unit=unit) for codes in listed]
@@ -156,17 +156,17 @@ def _check(name: str, moments: Sequence[Moments], *, unit: bool) -> None:
             f"{name}: is fitted to rows, for which moments are not enough; give the rows, or a "
             "sample of them"
         )
-    for one in moments:
-        if len(one.classes) < 2:
+    for moment in moments:
+        if len(moment.classes) < 2:
             raise WordbiasError(
-                f"{name}: {one.n:,} vectors are of one class, {one.classes[0]!r:.40}: expected two "
-                "classes or more"
+                f"{name}: {moment.n:,} vectors are of one class, {moment.classes[0]!r:.40}: "
+                "expected two classes or more"
             )
-        if one.unit != unit:
+        if moment.unit != unit:
             how = "with" if unit else "without"
             raise WordbiasError(f"{name}: needs moments that were made {how} unit=True")
-        if (one.n, one.dim) != (moments[0].n, moments[0].dim):
+        if (moment.n, moment.dim) != (moments[0].n, moments[0].dim):
             raise WordbiasError(
-                f"{name}: the moments by several labels must be of the same rows, got {one!r} "
+                f"{name}: the moments by several labels must be of the same rows, got {moment!r} "
                 f"beside {moments[0]!r}"
             )

@@ -667,11 +667,11 @@ class GNGloVe(MethodSettings):
 
 
 EVERY: Mapping[str, type[MethodSettings]] = {
-    one._name: one for one in MethodSettings.__subclasses__()
+    method._name: method for method in MethodSettings.__subclasses__()
 }
 """All methods by their names."""
 METHODS: Mapping[str, type[MethodSettings]] = {
-    name: one for name, one in EVERY.items() if one._is_of_words
+    name: method for name, method in EVERY.items() if method._is_of_words
 }
 """Those that can be fitted to words."""
 ROW_METHODS: Known = {

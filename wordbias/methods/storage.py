@@ -142,14 +142,14 @@ def _unpack_steps(
     steps = []
     for i, about in enumerate(stored):
         settings = dict(about)
-        made = _class_of(settings.pop("kind"))
-        for field in fields(made):  # type: ignore[arg-type]
+        step_class = _class_of(settings.pop("kind"))
+        for field in fields(step_class):  # type: ignore[arg-type]
             key = f"{at}.{i}.{field.name}"
             if f"{key}.basis" in tensors:
                 settings[field.name] = Subspace(tensors[f"{key}.basis"], tensors[f"{key}.weights"])
             elif key in tensors:
                 settings[field.name] = tensors[key]
-        steps.append(made(**settings))
+        steps.append(step_class(**settings))
     return tuple(steps)
 
 
@@ -160,8 +160,8 @@ def _class_of(kind: str) -> type[Step]:
             "by a newer version?"
         )
     module, _, name = KINDS[kind].rpartition(".")
-    found: type[Step] = getattr(import_module(f"wordbias.methods.{module}"), name)
-    return found
+    step_class: type[Step] = getattr(import_module(f"wordbias.methods.{module}"), name)
+    return step_class
 
 
 # origin

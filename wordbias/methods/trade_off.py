@@ -38,7 +38,7 @@ STATED = "sentences"
 NEIGHBOURS_TITLE = "neighbours"
 COSTS = ("sentence-order-kept", "sentence-neighbours-kept", "perplexity-kept")
 """Shares that a projection of a model keeps."""
-SHARES = {"neighbours-preserved": NEIGHBOURS_TITLE, **{one: one for one in COSTS}}
+SHARES = {"neighbours-preserved": NEIGHBOURS_TITLE, **{cost: cost for cost in COSTS}}
 """Measures that are shares kept themselves, with the names of these costs."""
 _NONE_BEYOND = "undefined: no main measure has a value before that is beyond chance"
 
@@ -81,8 +81,8 @@ def efficient(points: Sequence[tuple[float, float]]) -> list[bool]:
     return [not any(_dominates(other, point) for other in points) for point in points]
 
 
-def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return one[0] <= other[0] and one[1] >= other[1] and one != other
+def _dominates(point: tuple[float, float], other: tuple[float, float]) -> bool:
+    return point[0] <= other[0] and point[1] >= other[1] and point != other
 
 
 def badness(value: float, better: str, neutral: float) -> float:
@@ -102,22 +102,22 @@ def _subject_rows(rows: Sequence[Row]) -> list[Row]:
         if row.details.get(_COLUMN) and row.measure not in (BIAS_LEFT, _COLUMN):
             of_columns.setdefault(str(row.details["stage"]), []).append(row)
     quality = values_of([row for row in rows if row.details.get("stage") == BEFORE])
-    found = [_column_row(firsts, quality, stage, own) for stage, own in of_columns.items()]
-    places = [i for i, row in enumerate(found) if _point(row) is not None]
-    points = [point for row in found if (point := _point(row)) is not None]
+    column_rows = [_column_row(firsts, quality, stage, own) for stage, own in of_columns.items()]
+    places = [i for i, row in enumerate(column_rows) if _point(row) is not None]
+    points = [point for row in column_rows if (point := _point(row)) is not None]
     best = {i for i, chosen in zip(places, efficient([*points, UNCHANGED]), strict=False) if chosen}
     return [
         Row(row.subject, row.measure, row.value, {**row.details, "pareto": i in best})
-        for i, row in enumerate(found)
+        for i, row in enumerate(column_rows)
     ]
 
 
 def _point(row: Row) -> tuple[float, float] | None:
     """Return bias left and quality kept, if both are known and it is no control."""
-    kept = row.details["kept"]
-    if row.value is None or kept is None or row.details.get(_COLUMN) in CONTROLS:
+    quality_kept = row.details["kept"]
+    if row.value is None or quality_kept is None or row.details.get(_COLUMN) in CONTROLS:
         return None
-    return row.value, kept
+    return row.value, quality_kept
 
 
 def _main_rows(before: Sequence[Row]) -> list[Row]:
@@ -219,7 +219,7 @@ def shares_kept(before: Values, after: Values) -> dict[str, float]:
     """Return the share that is kept of each kind of quality, and of what is a share itself."""
     # That of similarity is its sum over the test sets after divided by that before, and that of
     # analogies alike.
-    found = {}
+    shares = {}
     for measure in QUALITY:
         both = [
             (old, new)
@@ -228,6 +228,9 @@ def shares_kept(before: Values, after: Values) -> dict[str, float]:
         ]
         total = sum(old for old, _ in both)
         if total > 0:
-            found[in_words(measure)] = sum(new for _, new in both) / total
-    kept = {key[0]: value for key, value in reversed([*after.items()]) if value is not None}
-    return {**found, **{name: kept[one] for one, name in SHARES.items() if one in kept}}
+            shares[in_words(measure)] = sum(new for _, new in both) / total
+    values_after = {key[0]: value for key, value in reversed([*after.items()]) if value is not None}
+    return {
+        **shares,
+        **{name: values_after[cost] for cost, name in SHARES.items() if cost in values_after},
+    }

@@ -85,14 +85,14 @@ def pair_vectors(
             f"{what} needs pairs of words that differ in {attribute.name} alone, and the attribute "
             'has none; give its file [pairs] definitional = [["a", "b"]]'
         )
-    found = resolve_pairs(pairs, embedding, f"{embedding.name}: pairs for {what}").at_least(1).found
-    first, second = (finite_vectors(embedding, words) for words in zip(*found, strict=True))
+    known = resolve_pairs(pairs, embedding, f"{embedding.name}: pairs for {what}").at_least(1).found
+    first, second = (finite_vectors(embedding, words) for words in zip(*known, strict=True))
     if (first == second).all():
         raise WordbiasError(
-            f"{embedding.name}: the words of all {len(found)} pairs for {what} have equal vectors; "
+            f"{embedding.name}: the words of all {len(known)} pairs for {what} have equal vectors; "
             "give vectors that were not debiased so already"
         )
-    return Pairs(found, first, second)
+    return Pairs(known, first, second)
 
 
 def moments(embedding: Embedding) -> Moments:

@@ -116,14 +116,14 @@ def scrubbing_rows(adapter: Adapter, subject: str) -> list[Row]:
 
 def scrubbing_tables(adapter: Adapter, subject: str) -> list[Table]:
     """Return a table with one line a layer and one column a kind of sites."""
-    shown = {
+    shares = {
         site: " → ".join(number(adapter.facts["sites"][str(site)][stage], 3) for stage in STAGES)
         for site in adapter.steps
     }
-    kinds = [kind for kind in FITTED if any(site.kind == kind for site in shown)]
-    layers = sorted({site.layer or 0 for site in shown})
+    kinds = [kind for kind in FITTED if any(site.kind == kind for site in shares)]
+    layers = sorted({site.layer or 0 for site in shares})
     cells = [
-        [str(layer), *(shown.get(Site(kind, layer), "–") for kind in kinds)] for layer in layers
+        [str(layer), *(shares.get(Site(kind, layer), "–") for kind in kinds)] for layer in layers
     ]
     what = adapter.facts["labels"] or "the label"
     before = "with the removals at earlier sites"

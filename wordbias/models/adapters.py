@@ -95,10 +95,10 @@ class Adapter:
 
     def __repr__(self) -> str:
         names = list(map(str, self.sites))
-        shown = ", ".join(names) if len(names) < 8 else how_many(len(names), "site")
+        site_text = ", ".join(names) if len(names) < 8 else how_many(len(names), "site")
         chosen = f"; {self.chosen}" if self.chosen else ""
         kind = "Null adapter" if "null" in self.facts else "Adapter"
-        return on_a_line(f"<{kind} of a {self.fingerprint.architecture}{chosen}: {shown}>")
+        return on_a_line(f"<{kind} of a {self.fingerprint.architecture}{chosen}: {site_text}>")
 
     def _repr_html_(self) -> str:
         """Show the subspaces in a notebook."""
@@ -117,14 +117,14 @@ class Adapter:
     @property
     def settings(self) -> tuple[str, ...]:
         """Names of the published settings, and of the baseline, that it has subspaces for."""
-        found = []
+        names = []
         for name in (*map(str, all_settings()), SENT_DEBIAS):
             try:
                 self.interventions(name)
             except WordbiasError:
                 continue
-            found.append(name)
-        return tuple(found)
+            names.append(name)
+        return tuple(names)
 
     def setting(self, name: Settings | str) -> Adapter:
         """Return the adapter with another default setting.
@@ -156,10 +156,10 @@ class Adapter:
             return np.random.default_rng([seed, *str(site).encode()])
 
         subspaces = {
-            site: random_subspace(one, generator(site), site.kind)
-            for site, one in self.subspaces.items()
+            site: random_subspace(subspace, generator(site), site.kind)
+            for site, subspace in self.subspaces.items()
         }
-        steps = {site: random_step(one, generator(site)) for site, one in self.steps.items()}
+        steps = {site: random_step(step, generator(site)) for site, step in self.steps.items()}
         baseline = self.sent_debias
         if baseline is not None:
             baseline = random_subspace(baseline, generator(SENT_DEBIAS))
@@ -242,7 +242,7 @@ class Adapter:
             self.check(encoder, force=force)
             inside, behind = _divided(model, self.interventions(setting))
             folded = fold(encoder, inside)
-            left = reasons_text((one.site, reason) for one, reason in folded.left)
+            left = reasons_text((intervention.site, reason) for intervention, reason in folded.left)
             if left and not (partly and (folded.folded or behind)):
                 raise WordbiasError(
                     f"{type(encoder).__name__}: cannot be folded into the weights: {left}; use "
@@ -251,11 +251,11 @@ class Adapter:
         if left:
             warnings.warn(f"not folded: {left}", WordbiasWarning, stacklevel=2)
         # copies the object around the encoder, with the folded model in its place
-        made = copy.deepcopy(model, {id(held_by(model)): folded.model})
+        copied = copy.deepcopy(model, {id(held_by(model)): folded.model})
         if not behind:
-            return made
-        modules = modules_of([one.step for one in behind], behind[0].width)
-        changed: Model = with_modules(made, modules)
+            return copied
+        modules = modules_of([intervention.step for intervention in behind], behind[0].width)
+        changed: Model = with_modules(copied, modules)
         return changed
 
     def check(
@@ -332,14 +332,14 @@ class Adapter:
             "cls": (chosen.n12, chosen.c12),
             "tokens": (chosen.n11, chosen.c11),
         }
-        found = []
+        removals = []
         for site in wanted:
             n, c = how.get(site.kind, (0, 0))
             dims = None if site.kind in PARTS else 1 + (c or 0)
             read = site.kind == "cls" and READ in self.facts
             there = Site.parse(self.facts[READ]) if read else site
-            found.append(self.intervention(there, dims, not n))
-        return found
+            removals.append(self.intervention(there, dims, not n))
+        return removals
 
     def intervention(self, site: Site, dims: int | None = None, hard: bool = True) -> Intervention:
         """Return the removal at one site.
@@ -406,13 +406,13 @@ def read_adapter(path: str | os.PathLike[str]) -> Adapter:
         fitted = about.get("steps", {})
         steps = {Site.parse(name): _step(name, fitted[name], tensors) for name in fitted}
         names = [name.removesuffix(".basis") for name in tensors if name.endswith(".basis")]
-        found = {
+        by_name = {
             name: Subspace(tensors[f"{name}.basis"], tensors[f"{name}.weights"])
             for name in names
             if name not in fitted
         }
-        baseline = found.pop(SENT_DEBIAS, None)
-        subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
+        baseline = by_name.pop(SENT_DEBIAS, None)
+        subspaces = {Site.parse(name): subspace for name, subspace in by_name.items()}
         chosen = about.get("setting")
         if not isinstance(chosen, (str, type(None))):
             raise TypeError(f"its setting is {chosen!r}")
@@ -460,8 +460,10 @@ def _divided(
     # are refused with the reason.
     if not is_sentence_transformer(model):
         return list(interventions), []
-    behind = [one for one in interventions if one.site == EMBEDDING]
-    return [one for one in interventions if one.site != EMBEDDING], behind
+    behind = [intervention for intervention in interventions if intervention.site == EMBEDDING]
+    return [
+        intervention for intervention in interventions if intervention.site != EMBEDDING
+    ], behind
 
 
 def part_of_sequence(adapter: Adapter, setting: str | None = None) -> str:

@@ -75,8 +75,8 @@ class Likelihoods:
     @property
     def per_token(self) -> Float:
         """Mean log-probability of a token, shape ``(n,)``."""
-        found: Float = self.total / self.tokens
-        return found
+        means: Float = self.total / self.tokens
+        return means
 
     def shaped(self, *shape: int) -> Likelihoods:
         """Return them in another shape, such as pairs."""
@@ -120,16 +120,16 @@ class CausalModel(LoadedModel):
             (name for name in ("logits_to_keep", "num_logits_to_keep") if name in known), ""
         )
         own = configured_length(loaded.model), int(loaded.tokenizer.model_max_length)
-        limits = [one for one in (least_limit(own), max_length) if one is not None]
+        limits = [limit for limit in (least_limit(own), max_length) if limit is not None]
         if limits and min(limits) < 2:
             raise WordbiasError(f"{loaded.name}: expected a length of at least 2 tokens, got 1")
         front = _front(loaded.tokenizer)
-        made = cls(
+        decoder = cls(
             **vars(loaded), front=front, limit=min(limits, default=None), bos=bos, keeps=keeps
         )
         if bos:
-            _ = made.start
-        return made
+            _ = decoder.start
+        return decoder
 
     @property
     def start(self) -> int:
@@ -155,15 +155,15 @@ class CausalModel(LoadedModel):
 
     def _alone(self, ids: tuple[int, ...], text: str) -> Tokens:
         if not self.bos:
-            made = Tokens((*self.front, *ids), max(1, len(self.front)))
+            tokens = Tokens((*self.front, *ids), max(1, len(self.front)))
         elif ids[:1] == (self.start,):
-            made = Tokens(ids, 1)
+            tokens = Tokens(ids, 1)
         else:
-            made = Tokens((self.start, *ids), 1)
-        if len(made.ids) <= made.given:
+            tokens = Tokens((self.start, *ids), 1)
+        if len(tokens.ids) <= tokens.given:
             without = "" if self.bos else " but its first, which --no-bos leaves out"
             raise WordbiasError(f"{self.name}: has no token to score in {text!r:.60}{without}")
-        return made
+        return tokens
 
     def continuations(self, pairs: Sequence[tuple[str, str]]) -> list[Tokens]:
         """Tokenise contexts with continuations; an empty context is none."""
@@ -171,10 +171,10 @@ class CausalModel(LoadedModel):
         whole = self._ids([context + more for context, more in moved])
         contexts = list(dict.fromkeys(context for context, _ in moved))
         read = dict(zip(contexts, self._ids(contexts), strict=True))
-        made = []
+        tokenised = []
         for (context, more), ids in zip(moved, whole, strict=True):
             if not context:
-                made.append(self._alone(ids, more))
+                tokenised.append(self._alone(ids, more))
                 continue
             given = (*self.front, *read[context])
             scored = ids[len(read[context]) :]
@@ -183,15 +183,15 @@ class CausalModel(LoadedModel):
                     f"{self.name}: the continuation {more!r:.40} has no token of its own after "
                     f"{context[-40:]!r}; begin it with a space or a longer word"
                 )
-            made.append(Tokens((*given, *scored), len(given)))
-        return made
+            tokenised.append(Tokens((*given, *scored), len(given)))
+        return tokenised
 
     def _ids(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         if not texts:
             return []
         with silent(need_transformers()):
-            found = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-        return [tuple(ids) for ids in found]
+            token_ids = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        return [tuple(ids) for ids in token_ids]
 
     # Log-likelihoods
 
@@ -207,24 +207,24 @@ class CausalModel(LoadedModel):
 
     def score(self, tokens: Sequence[Tokens], what: str = "texts") -> Likelihoods:
         """Return the log-likelihoods of tokens; equal ones are computed once."""
-        fitting = [self._fitting(one) for one in tokens]
-        distinct = {one: i for i, one in enumerate(dict.fromkeys(fitting))}
+        fitting = [self._fitting(sequence) for sequence in tokens]
+        distinct = {sequence: i for i, sequence in enumerate(dict.fromkeys(fitting))}
         requests = list(distinct)
-        found = np.zeros(len(requests))
+        totals = np.zeros(len(requests))
         keys = [] if self.kept is None else self.kept.keys(self.name, requests)
         alone, shared = self._by_context(requests)
         with self.predicting() as torch, progress(what, len(requests), "text") as bar:
             if shared:
-                alone = [*alone, *self._score_shared(requests, shared, found, keys, torch, bar)]
+                alone = [*alone, *self._score_shared(requests, shared, totals, keys, torch, bar)]
             for rows in self._batches(np.array([len(requests[i].ids) - 1 for i in alone], int)):
                 chosen = [alone[i] for i in rows]
                 batch = [requests[i] for i in chosen]
-                found[chosen] = self._once(chosen, keys, partial(self._score_batch, batch, torch))
+                totals[chosen] = self._once(chosen, keys, partial(self._score_batch, batch, torch))
                 bar.update(len(rows))
-        places = np.array([distinct[one] for one in fitting], int)
-        counts = np.array([len(one.ids) - one.given for one in fitting], np.int64)
+        places = np.array([distinct[sequence] for sequence in fitting], int)
+        counts = np.array([len(sequence.ids) - sequence.given for sequence in fitting], np.int64)
         cut = sum(len(a.ids) != len(b.ids) for a, b in zip(tokens, fitting, strict=True))
-        return Likelihoods(self.finite(found)[places], counts, cut)
+        return Likelihoods(self.finite(totals)[places], counts, cut)
 
     def _once(
         self, chosen: Sequence[int], keys: Sequence[bytes], compute: Callable[[], Float | None]
@@ -238,17 +238,17 @@ class CausalModel(LoadedModel):
             self.kept.add(of, values)
         return values
 
-    def _fitting(self, one: Tokens) -> Tokens:
+    def _fitting(self, sequence: Tokens) -> Tokens:
         """Cut a context at its beginning, so that the model can read it; the last is not read."""
-        if self.limit is None or (excess := len(one.ids) - 1 - self.limit) <= 0:
-            return one
-        if excess >= one.given:
-            text = self.tokenizer.decode(one.ids[one.given :])
+        if self.limit is None or (excess := len(sequence.ids) - 1 - self.limit) <= 0:
+            return sequence
+        if excess >= sequence.given:
+            text = self.tokenizer.decode(sequence.ids[sequence.given :])
             raise WordbiasError(
                 f"{self.name}: reads at most {self.limit} tokens; a text to score has "
-                f"{len(one.ids) - one.given}: {text[:60]!r}"
+                f"{len(sequence.ids) - sequence.given}: {text[:60]!r}"
             )
-        return Tokens(one.ids[excess:], one.given - excess)
+        return Tokens(sequence.ids[excess:], sequence.given - excess)
 
     def _batches(self, lengths: Places) -> Iterator[Places]:
         """Yield places of texts of like length, the longest first."""
@@ -263,16 +263,16 @@ class CausalModel(LoadedModel):
 
     def _score_batch(self, batch: Sequence[Tokens], torch: Any) -> Float:
         """Score texts that are padded on the right, which those before it cannot see."""
-        width = max(len(one.ids) for one in batch) - 1
+        width = max(len(sequence.ids) for sequence in batch) - 1
         ids = torch.zeros((len(batch), width), dtype=torch.long)
         mask = torch.zeros_like(ids)
         targets = torch.full_like(ids, _UNSCORED)
-        for row, one in enumerate(batch):
-            read = len(one.ids) - 1
-            ids[row, :read] = torch.tensor(one.ids[:-1])
+        for row, request in enumerate(batch):
+            read = len(request.ids) - 1
+            ids[row, :read] = torch.tensor(request.ids[:-1])
             mask[row, :read] = 1
-            targets[row, one.given - 1 : read] = torch.tensor(one.ids[one.given :])
-        first = min(one.given for one in batch) - 1
+            targets[row, request.given - 1 : read] = torch.tensor(request.ids[request.given :])
+        first = min(sequence.given for sequence in batch) - 1
         positions = torch.arange(first, width, device=self.device)
         inputs = {"input_ids": ids.to(self.device), "attention_mask": mask.to(self.device)}
         if self.keeps == "logits_to_keep":
@@ -288,8 +288,8 @@ class CausalModel(LoadedModel):
     ) -> tuple[list[int], list[tuple[tuple[int, ...], list[int]]]]:
         """Return the texts with a context of their own, and contexts with those that share them."""
         of: dict[tuple[int, ...], list[int]] = {}
-        for i, one in enumerate(requests):
-            of.setdefault(one.ids[: one.given], []).append(i)
+        for i, request in enumerate(requests):
+            of.setdefault(request.ids[: request.given], []).append(i)
         alone: list[int] = []
         shared: list[tuple[tuple[int, ...], list[int]]] = []
         for ids, rows in of.items():
@@ -303,12 +303,12 @@ class CausalModel(LoadedModel):
         self,
         requests: Sequence[Tokens],
         shared: Sequence[tuple[tuple[int, ...], Sequence[int]]],
-        found: Float,
+        totals: Float,
         keys: Sequence[bytes],
         torch: Any,
         bar: Bar,
     ) -> list[int]:
-        """Score continuations into `found`; return those that the model cannot continue."""
+        """Score continuations into `totals`; return those that the model cannot continue."""
         # Contexts of a batch have one length: none is padded.
         budget = max(1, 4 * min(BUDGET, _LOGITS // self._vocabulary))
         lengths = np.array([len(ids) for ids, _ in shared])
@@ -323,7 +323,7 @@ class CausalModel(LoadedModel):
                 values = self._once(chosen, keys, partial(self._continue, contexts, batch, torch))
                 if values is None:
                     return [i for _, of in shared for i in of]
-                found[chosen] = values
+                totals[chosen] = values
                 bar.update(len(inside))
         return []
 
@@ -343,11 +343,11 @@ class CausalModel(LoadedModel):
         ):
             return None
         rows = torch.tensor([row for row, _ in batch])
-        firsts = torch.tensor([one.ids[one.given] for _, one in batch])
+        firsts = torch.tensor([request.ids[request.given] for _, request in batch])
         log_p = to_float64(out.logits[:, -1]).log_softmax(-1)
         first = log_p[rows.to(log_p.device), firsts.to(log_p.device)]
         values: Float = first.cpu().numpy()
-        longer = [i for i, (_, one) in enumerate(batch) if len(one.ids) - one.given > 1]
+        longer = [i for i, (_, request) in enumerate(batch) if len(request.ids) - request.given > 1]
         if not longer:
             return values
         cache.batch_select_indices(rows[longer].to(self.device))
@@ -380,14 +380,14 @@ _CACHES = ("cache", "past_key_values")
 
 def _summed(logits: Any, targets: Any, torch: Any) -> Float:
     """Sum the log-probabilities of targets, ``(B, T)``, in float64 whatever the model's type is."""
-    found = torch.zeros(targets.shape, dtype=torch.float64)
+    log_probs = torch.zeros(targets.shape, dtype=torch.float64)
     scored = (targets != _UNSCORED).nonzero()  # (N, 2)
     for places in scored.split(max(1, _IN_FLOAT64 // logits.shape[-1])):
         row, column = places.unbind(1)
         log_p = to_float64(logits[row.to(logits.device), column.to(logits.device)]).log_softmax(-1)
         chosen = log_p.gather(1, targets[row, column].to(log_p.device)[:, None])
-        found[row, column] = chosen[:, 0].cpu()
-    summed: Float = found.sum(-1).numpy()
+        log_probs[row, column] = chosen[:, 0].cpu()
+    summed: Float = log_probs.sum(-1).numpy()
     return summed
 
 
@@ -405,8 +405,8 @@ def _alike(rows: Places, lengths: Places) -> Iterator[Places]:
 
 def _without_spaces(context: str, more: str) -> tuple[str, str]:
     """Move the spaces at the end of a context to its continuation."""
-    kept = context.rstrip()
-    return kept, context[len(kept) :] + more
+    stripped = context.rstrip()
+    return stripped, context[len(stripped) :] + more
 
 
 def _front(tokenizer: Any) -> tuple[int, ...]:
@@ -428,17 +428,17 @@ def _check_causal(loaded: LoadedModel) -> None:
     ids = torch.tensor([[0, 0], [0, 1]], dtype=torch.long, device=loaded.model.device)
     try:
         with torch.inference_mode(), evaluating(loaded.model):
-            one, other = loaded.model(
+            logits, other = loaded.model(
                 input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False
             ).logits.float()
     except Exception as error:  # whatever a model that is none raises
         raise WordbiasError(
             f"{loaded.name}: cannot be run as a decoder: {first_line(error)}"
         ) from None
-    if not bool(torch.isfinite(one[0]).all()):
+    if not bool(torch.isfinite(logits[0]).all()):
         return  # refused when texts are scored, as damaged
-    moved = float((one[0] - other[0]).abs().max())
-    if moved > _SAME * float(one[0].abs().max()):
+    moved = float((logits[0] - other[0]).abs().max())
+    if moved > _SAME * float(logits[0].abs().max()):
         raise WordbiasError(
             f"{loaded.name}: is an encoder (a {type(loaded.model).__name__} that reads the words "
             "after the one that it predicts); its sentences have no likelihood: give a decoder"

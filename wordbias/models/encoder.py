@@ -145,9 +145,9 @@ class Encoder(LoadedModel):
             }
             if self.causal:
                 given["use_cache"] = False  # keys and values, which nothing would continue
-            found = self.model(**given, output_hidden_states=True)
-        states: list[Any] = list(found.hidden_states)
-        last = getattr(found, "last_hidden_state", None)
+            encoded = self.model(**given, output_hidden_states=True)
+        states: list[Any] = list(encoded.hidden_states)
+        last = getattr(encoded, "last_hidden_state", None)
         if last is not None and last.shape == states[-1].shape:
             states[-1] = last  # some models normalise what they collected without that
         return states
@@ -155,8 +155,8 @@ class Encoder(LoadedModel):
     def sha256(self) -> str:
         """Return a hash of the weights that vectors depend on."""
         # The pooler does not belong to them: where a folder lacks it, it is random each time.
-        found = weights_sha256(self.model, without=_UNUSED)
-        return found if self.sentence is None else self.sentence.weights_sha256(found)
+        digest = weights_sha256(self.model, without=_UNUSED)
+        return digest if self.sentence is None else self.sentence.weights_sha256(digest)
 
 
 def _from_name(
@@ -198,8 +198,8 @@ def _shape(model: Any, name: str) -> tuple[int, int, bool]:
         ) from None
     if len(widths) > 1:
         raise WordbiasError(f"{name}: its layers have different widths: {sorted(widths)}")
-    one, other = states[-1]
-    causal = torch.equal(one[0], other[0]) and not torch.equal(one[1], other[1])
+    vectors, other = states[-1]
+    causal = torch.equal(vectors[0], other[0]) and not torch.equal(vectors[1], other[1])
     return len(states) - 1, widths.pop(), causal and len(states) > 1
 
 

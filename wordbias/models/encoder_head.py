@@ -61,8 +61,8 @@ class EncoderWithHead(nn.Module):
 def _vectors_behind(model: Any, x: Tensor) -> Tensor:
     if model.modules_behind is None:
         return x
-    found: Tensor = model.modules_behind.apply(x.float().cpu()).to(x)
-    return found
+    vectors: Tensor = model.modules_behind.apply(x.float().cpu()).to(x)
+    return vectors
 
 
 def load_with_head(source: ModelLike, head: Any, device: str | None) -> LoadedModel:
@@ -115,7 +115,7 @@ def _weights(head: Any) -> tuple[Any, Any, list[str]]:
     weight = np.atleast_2d(np.asarray(parts["coef_"], np.float64))
     bias = np.broadcast_to(np.asarray(parts["intercept_"], np.float64), len(weight))
     known = parts["classes_"]
-    classes = ["number"] if known is None else [str(one) for one in known]
+    classes = ["number"] if known is None else [str(label) for label in known]
     if len(weight) == 1 and len(classes) == 2:  # the score of the second class
         weight, bias = np.stack([0 * weight[0], weight[0]]), np.array([0, bias[0]])
     if len(weight) != len(classes):

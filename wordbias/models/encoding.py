@@ -123,7 +123,7 @@ class Settings:
         longest = encoder.max_length if self.max_length is None else self.max_length
         of_word = self.pooling == "word" and encoder.causal
         subword = self.subword or ("last" if of_word else "mean")
-        found = replace(self, max_length=longest, subword=subword)
+        settings = replace(self, max_length=longest, subword=subword)
         if self.template == CHAT:
             if self.special_tokens == "none":
                 raise WordbiasError(
@@ -131,33 +131,33 @@ class Settings:
                     "--special-tokens=none, or write a template out"
                 )
             template = Template.of_chat(encoder.tokenizer, encoder.name)
-            found = replace(found, template=str(template), chat=True)
+            settings = replace(settings, template=str(template), chat=True)
         elif self.template == PLACE:
-            found = replace(found, template="")
+            settings = replace(settings, template="")
         if self.pooling == "word":
             special = self.special_tokens or "seen"
-            found = replace(found, special_tokens=special, modules=_modules_of_words(encoder))
+            settings = replace(settings, special_tokens=special, modules=_modules_of_words(encoder))
         elif (sentence := encoder.sentence) is not None and self.follows(encoder):
-            found = replace(
-                found,
+            settings = replace(
+                settings,
                 modules=sentence.names,
                 pooling=JOINED.join(sentence.pooling),
                 special_tokens="counted",
                 prompt=sentence.prompt,
             )
         else:
-            found = replace(
-                found,
+            settings = replace(
+                settings,
                 pooling=self.pooling or _default_pooling(encoder),
                 special_tokens=self.special_tokens or "seen",
             )
-        if encoder.causal and "first" in found.ways:
+        if encoder.causal and "first" in settings.ways:
             raise WordbiasError(
                 f"{encoder.name}: in this causal model the first token has read no other: it is "
                 "the same in all texts that begin alike; take the last token or the mean "
                 "(--pooling=last, --pooling=mean)"
             )
-        return replace(found, layers=_layers(found, encoder))
+        return replace(settings, layers=_layers(settings, encoder))
 
     def follows(self, encoder: Encoder) -> bool:
         """Return whether these settings are those of the encoder's sentence-transformers folder."""
@@ -179,8 +179,8 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary, without a template that is not there."""
-        found = asdict(self)
-        return {key: value for key, value in found.items() if value or key not in _OF_TEMPLATES}
+        settings = asdict(self)
+        return {key: value for key, value in settings.items() if value or key not in _OF_TEMPLATES}
 
 
 def _default_pooling(encoder: Encoder) -> str:
@@ -310,7 +310,7 @@ class EncodingJob:
                 if i == 0:
                     self._check_changed(rows, vectors)
                 places = [copies[row] for row in rows]
-                repeats = [len(some) for some in places]
+                repeats = [len(copy_places) for copy_places in places]
                 yield Batch(np.concatenate(places), np.repeat(vectors, repeats, axis=1), len(rows))
                 bar.update(int(lengths[rows].sum()))
 
@@ -324,14 +324,16 @@ class EncodingJob:
     def _check_changed(self, rows: Places, vectors: Float32) -> None:
         """Refuse interventions in the model that change no vector."""
         model, settings = self.encoder.model, self.settings
-        active = [one for one in interventions_in(model) if one.sites]
+        active = [intervention for intervention in interventions_in(model) if intervention.sites]
         if not active:
             return
         with paused(model):
             if not np.array_equal(self._encode(rows), vectors):
                 return
         layers = settings.layers or ()
-        sites = ", ".join(dict.fromkeys(site for one in active for site in one.sites))
+        sites = ", ".join(
+            dict.fromkeys(site for intervention in active for site in intervention.sites)
+        )
         how = f"{settings.pooling}, special tokens {settings.special_tokens}"
         published = "L11-…, attn-…, or " if self.encoder.layers in layers else ""
         would = (
@@ -353,11 +355,11 @@ class EncodingJob:
         states = self.encoder.hidden_states(padded(self.tokens, rows, self.encoder))
         weights = torch.from_numpy(self._weights(rows)).to(self.encoder.device)
         with torch.inference_mode():
-            found = [
+            pooled = [
                 self._through_modules(self._pooled(states[layer].float(), weights), layer)
                 for layer in self.settings.layers or ()
             ]
-        vectors: Float32 = torch.stack(found).cpu().numpy()
+        vectors: Float32 = torch.stack(pooled).cpu().numpy()
         if not np.isfinite(vectors).all():
             raise WordbiasError(
                 f"{self.encoder.name}: gives vectors that are no numbers; its weights are damaged, "
@@ -370,19 +372,19 @@ class EncodingJob:
         shape = len(rows), len(self.settings.ways), int(self.tokens.lengths[rows].max())
         out = np.zeros(shape, np.float32)
         for i, row in enumerate(rows):
-            found = token_weights(self.tokens, row, self.settings, self.prompt)
-            out[i, :, : found.shape[1]] = found
+            weights = token_weights(self.tokens, row, self.settings, self.prompt)
+            out[i, :, : weights.shape[1]] = weights
         return out
 
     def _pooled(self, state: Any, weights: Any) -> Any:
         """Pool a layer, shape ``(B, T, d)``; join the vectors of several kinds of pooling."""
         torch = need("torch", extra="contextual", purpose=PURPOSE)
-        found = torch.bmm(weights, state)
+        pooled = torch.bmm(weights, state)
         for i, way in enumerate(self.settings.ways):
             if way == "max":
                 there = weights[:, i, :, None] > 0
-                found[:, i] = state.masked_fill(~there, float("-inf")).amax(dim=1)
-        return found.flatten(1)
+                pooled[:, i] = state.masked_fill(~there, float("-inf")).amax(dim=1)
+        return pooled.flatten(1)
 
     def _through_modules(self, x: Any, layer: int) -> Any:
         """Put vectors of the last layer through the modules of a sentence-transformers folder."""

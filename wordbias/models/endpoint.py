@@ -103,12 +103,12 @@ class Endpoint:
         """Return the vectors of texts, shape ``(n, d)``; raise `AgainError` at what may pass."""
         body = self._post({"model": self.model, "input": list(texts)}, len(texts))
         try:
-            found = json.loads(body)
+            answer = json.loads(body)
         except (ValueError, RecursionError):
             if body.lstrip()[:1] in (b"{", b""):
                 raise AgainError(f"half an answer, of {len(body):,} bytes") from None
             raise self._odd(f"{self._excerpt(body)}, which is no JSON") from None
-        return self._vectors(found, len(texts))
+        return self._vectors(answer, len(texts))
 
     def _post(self, sent: dict[str, Any], n: int) -> bytes:
         """Send a request; return the body of the answer."""
@@ -151,10 +151,10 @@ class Endpoint:
 
     def _refused(self, error: urllib.error.HTTPError) -> NoReturn:
         """Raise the error of a status that is not 200."""
-        status, said = error.code, self._said(error)
-        about = f"{self.host} answers {status}{said}"
+        status, message = error.code, self._said(error)
+        about = f"{self.host} answers {status}{message}"
         if status in _BUSY or status >= 500:
-            raise AgainError(f"answers {status}{said}", _seconds(error.headers)) from None
+            raise AgainError(f"answers {status}{message}", _seconds(error.headers)) from None
         remedy = f"expected vectors of {self.model!r}; see what the server takes"
         if status in (401, 403):
             state = "is not set" if not self._key() else "is set, and may be of another account"
@@ -177,15 +177,15 @@ class Endpoint:
         except (OSError, http.client.HTTPException):
             return ""
         try:
-            found = json.loads(body)
+            message = json.loads(body)
         except (ValueError, RecursionError):
             return ""
         for name in ("error", "message", "detail"):
-            if isinstance(found, dict) and name in found:
-                found = found[name]
-        if not isinstance(found, str) or not found.strip():
+            if isinstance(message, dict) and name in message:
+                message = message[name]
+        if not isinstance(message, str) or not message.strip():
             return ""
-        return f": {self._clean(found)[:_SHOWN]}"
+        return f": {self._clean(message)[:_SHOWN]}"
 
     def _failed(self, error: OSError | http.client.HTTPException) -> NoReturn:
         """Raise the error of a connection that failed."""
@@ -200,24 +200,24 @@ class Endpoint:
             raise AgainError(f"no answer in {TIMEOUT:g} seconds") from None
         if isinstance(reason, http.client.IncompleteRead):
             raise AgainError(f"half an answer, of {len(reason.partial):,} bytes") from None
-        shown = reason if isinstance(reason, BaseException) else error
-        raise AgainError(f"the connection broke ({type(shown).__name__})") from None
+        cause = reason if isinstance(reason, BaseException) else error
+        raise AgainError(f"the connection broke ({type(cause).__name__})") from None
 
-    def _vectors(self, found: Any, n: int) -> Float32:
+    def _vectors(self, answer: Any, n: int) -> Float32:
         """Check an answer; return its vectors in the order of the texts."""
-        listed = found.get("data") if isinstance(found, dict) else None
+        listed = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(listed, list):
-            raise self._odd(f"{self._excerpt(json.dumps(found).encode())}, which has no list data")
+            raise self._odd(f"{self._excerpt(json.dumps(answer).encode())}, which has no list data")
         if len(listed) != n:
             raise self._odd(f"{len(listed):,} vectors for {n:,} texts")
         rows: dict[int, Float32] = {}
-        for one in listed:
-            index = one.get("index") if isinstance(one, dict) else None
+        for record in listed:
+            index = record.get("index") if isinstance(record, dict) else None
             if not isinstance(index, int) or index not in range(n):
                 raise self._odd(f"a vector whose index is none of 0 to {n - 1}")
             if index in rows:
                 raise self._odd(f"the index {index} twice")
-            row = one.get("embedding")
+            row = record.get("embedding")
             if not isinstance(row, list) or not row or not all(map(_is_number, row)):
                 raise self._odd(f"no list of numbers for the text of index {index}")
             rows[index] = np.array(list(map(_float, row))).astype(np.float32)

@@ -94,45 +94,45 @@ def _as_it_is(model: Any, x: Tensor) -> Tensor:
 
 
 def _pooled(model: Any, x: Tensor) -> Tensor:
-    found: Tensor = base_of(model).pooler(x[:, None])
-    return found
+    pooled: Tensor = base_of(model).pooler(x[:, None])
+    return pooled
 
 
 def _context_pooled(model: Any, x: Tensor) -> Tensor:
-    found: Tensor = model.pooler(x[:, None])
-    return found
+    pooled: Tensor = model.pooler(x[:, None])
+    return pooled
 
 
 def _albert_pooled(model: Any, x: Tensor) -> Tensor:
     base = base_of(model)
-    found: Tensor = base.pooler_activation(base.pooler(x))
-    return found
+    pooled: Tensor = base.pooler_activation(base.pooler(x))
+    return pooled
 
 
 def _rectified(model: Any, x: Tensor) -> Tensor:
-    found: Tensor = model.pre_classifier(x).relu()
-    return found
+    rectified: Tensor = model.pre_classifier(x).relu()
+    return rectified
 
 
 def _dense(model: Any, x: Tensor) -> Tensor:
-    found: Tensor = model.classifier.dense(model.classifier.dropout(x)).tanh()
-    return found
+    hidden: Tensor = model.classifier.dense(model.classifier.dropout(x)).tanh()
+    return hidden
 
 
 def _modern(model: Any, x: Tensor) -> Tensor:
-    found: Tensor = model.head(x)
-    return found
+    hidden: Tensor = model.head(x)
+    return hidden
 
 
 def _activated(model: Any, x: Tensor) -> Tensor:
-    found: Tensor = model.activation(model.dense(x))
-    return found
+    activated: Tensor = model.activation(model.dense(x))
+    return activated
 
 
 def _dense_activated(model: Any, x: Tensor) -> Tensor:
     head = model.classifier
-    found: Tensor = head.activation(head.dense(head.dropout(x)))
-    return found
+    activated: Tensor = head.activation(head.dense(head.dropout(x)))
+    return activated
 
 
 # Rests of layers: from the context vectors of the attention to the layer's output
@@ -140,29 +140,29 @@ def _dense_activated(model: Any, x: Tensor) -> Tensor:
 
 def _bert_layer(layer: Any, context: Tensor, x: Tensor) -> Tensor:
     attended = layer.attention.output(context, x)
-    found: Tensor = layer.output(layer.intermediate(attended), attended)
-    return found
+    hidden: Tensor = layer.output(layer.intermediate(attended), attended)
+    return hidden
 
 
 def _distilbert_layer(layer: Any, context: Tensor, x: Tensor) -> Tensor:
     attended = layer.sa_layer_norm(layer.attention.out_lin(context) + x)
-    found: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
-    return found
+    hidden: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
+    return hidden
 
 
 def _mpnet_layer(layer: Any, context: Tensor, x: Tensor) -> Tensor:
     attention = layer.attention
     attended = attention.LayerNorm(attention.attn.o(context) + x)
-    found: Tensor = layer.output(layer.intermediate(attended), attended)
-    return found
+    hidden: Tensor = layer.output(layer.intermediate(attended), attended)
+    return hidden
 
 
 def _albert_layer(layer: Any, context: Tensor, x: Tensor) -> Tensor:
     attention = layer.attention
     attended = attention.LayerNorm(attention.dense(context) + x)
     inner = layer.ffn_output(layer.activation(layer.ffn(attended)))
-    found: Tensor = layer.full_layer_layer_norm(inner + attended)
-    return found
+    hidden: Tensor = layer.full_layer_layer_norm(inner + attended)
+    return hidden
 
 
 # The table
@@ -475,8 +475,8 @@ def texts_of(model: Any, x: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
         return x[:, 0]
     mask = inputs["attention_mask"].to(x.device)
     if reads == MEAN:
-        found: Tensor = (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return found.to(x.dtype)
+        means: Tensor = (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        return means.to(x.dtype)
     padding = model.config.get_text_config().pad_token_id
     real = mask if padding is None else (inputs["input_ids"] != padding).to(mask)
     return x[range(len(x)), real.cumsum(1).argmax(1)]  # the first place with all of them
@@ -494,8 +494,8 @@ def logits_of(model: Any, x: Tensor) -> Tensor:
     sentence = sentence_vector(model, x)
     if head.dropout:
         sentence = model.get_submodule(head.dropout)(sentence)
-    found: Tensor = final_of(model)(sentence)
-    return found
+    logits: Tensor = final_of(model)(sentence)
+    return logits
 
 
 def text_head_of(model: Any) -> tuple[Head, SentenceVector]:
@@ -509,7 +509,9 @@ def text_head_of(model: Any) -> tuple[Head, SentenceVector]:
         )
     if head is None or head.sentence is None:
         every = [item for family in FAMILIES.values() for item in family.heads.items()]
-        purposes = dict.fromkeys(purpose for purpose, one in every if one.sentence is not None)
+        purposes = dict.fromkeys(
+            purpose for purpose, known_head in every if known_head.sentence is not None
+        )
         decoder = "; wordbias likelihood measures decoders that predict words"
         raise WordbiasError(
             f"{type(model).__name__}: expected a model with a head for {' or '.join(purposes)}"

@@ -80,22 +80,22 @@ def fold(model: Any, interventions: Iterable[Intervention]) -> Folded:
         adds = [site for site, steps in at.items() if _constant(model, site, steps).any()]
         order = [it.within(model).site for it in wanted]
         reasons = reasons_against(model, order, adds)
-        made = merged(model)
+        copied = merged(model)
         folded = [site for site, reason in zip(order, reasons, strict=True) if not reason]
         for site in reversed(dict.fromkeys(folded)):  # two may go into one map, the later one first
-            _fold_one(made, site, at[site])
+            _fold_one(copied, site, at[site])
     done = [it for it, reason in zip(wanted, reasons, strict=True) if not reason]
     left = [(it, reason) for it, reason in zip(wanted, reasons, strict=True) if reason]
-    return Folded(made, tuple(done), tuple(left))
+    return Folded(copied, tuple(done), tuple(left))
 
 
 def _constant(model: Any, site: Site, steps: Sequence[Intervention]) -> Any:
     """Return the vector `c` of the interventions at a site, in float64."""
     torch = need("torch", extra="contextual", purpose=PURPOSE)
-    found = torch.zeros(1, locate(model, site).width, dtype=torch.float64)
+    constant = torch.zeros(1, locate(model, site).width, dtype=torch.float64)
     for it in steps:
-        found = it.removal()(found)
-    return found[0]
+        constant = it.removal()(constant)
+    return constant[0]
 
 
 def _fold_one(model: Any, site: Site, steps: Sequence[Intervention]) -> None:
@@ -249,15 +249,15 @@ def _reason_in_order(site: Site, later: Sequence[Site]) -> str:
 
 def by_reason(left: Iterable[tuple[Site, str]]) -> dict[str, list[Site]]:
     """Put sites that are not folded together by the reason."""
-    found: dict[str, list[Site]] = {}
+    sites_by_reason: dict[str, list[Site]] = {}
     for site, reason in left:
-        found.setdefault(reason, []).append(site)
-    return found
+        sites_by_reason.setdefault(reason, []).append(site)
+    return sites_by_reason
 
 
 def reasons_text(left: Iterable[tuple[Site, str]]) -> str:
     """Write sites that are not folded and the reasons, those with the same reason together."""
-    return "; ".join(f"{written(some)}: {why}" for why, some in by_reason(left).items())
+    return "; ".join(f"{written(sites)}: {why}" for why, sites in by_reason(left).items())
 
 
 def nothing_folded(

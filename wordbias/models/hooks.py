@@ -68,7 +68,7 @@ class Intervention:
         else:
             arrays = [self.what.basis, self.what.weights]
             head = f"{self.hard} {self.what.basis.shape}\n"
-        return head.encode() + b"".join(one.astype("<f8").tobytes() for one in arrays)
+        return head.encode() + b"".join(array.astype("<f8").tobytes() for array in arrays)
 
     @property
     def removes(self) -> bool:
@@ -122,8 +122,8 @@ class Removal:
             return partial(self.what.like(x).remove, hard=self.hard)
         erasure = self.what
         left, right = like(erasure.left, x), like(erasure.right, x)
-        kept = like(erasure.right @ erasure.bias, x)
-        return lambda y: y - (y @ right.T - kept) @ left.T
+        offset = like(erasure.right @ erasure.bias, x)
+        return lambda y: y - (y @ right.T - offset) @ left.T
 
 
 @contextmanager
@@ -140,9 +140,9 @@ def applied(model: Any, interventions: Iterable[Intervention], setting: str = ""
     values = next(model.parameters())
     for it, removal in zip(wanted, removals, strict=True):
         removal(values.new_empty(0, it.width))  # torch.compile cannot trace arrays of numpy
-    with intervening(model, named, setting, sha256_of(wanted, named)) as one:
+    with intervening(model, named, setting, sha256_of(wanted, named)) as active:
         changes = [
-            (place, partial(_unless_paused, one, removal))
+            (place, partial(_unless_paused, active, removal))
             for place, removal in zip(places, removals, strict=True)
         ]
         with changing(changes):
@@ -152,13 +152,13 @@ def applied(model: Any, interventions: Iterable[Intervention], setting: str = ""
 def sha256_of(interventions: Sequence[Intervention], sites: Sequence[str]) -> str:
     """Return a hash of sites and of what is removed there."""
     digest = hashlib.sha256()
-    for site, one in zip(sites, interventions, strict=True):
-        digest.update(f"{site} ".encode() + one.content)
+    for site, intervention in zip(sites, interventions, strict=True):
+        digest.update(f"{site} ".encode() + intervention.content)
     return digest.hexdigest()
 
 
-def _unless_paused(one: Applied, removal: Removal, x: Any) -> Any:
-    return None if one.paused else removal(x)
+def _unless_paused(active: Applied, removal: Removal, x: Any) -> Any:
+    return None if active.paused else removal(x)
 
 
 def check_plain(model: Any, what: str = "fit") -> None:
@@ -188,7 +188,10 @@ def random_subspace(subspace: Subspace, rng: np.random.Generator, kind: str = ""
     if kind in PARTS:  # one direction for each head
         frames = (random_frame(1, d // k, rng) for _ in range(k))
         return of_heads(
-            [Subspace(one, [weight]) for one, weight in zip(frames, subspace.weights, strict=True)]
+            [
+                Subspace(frame, [weight])
+                for frame, weight in zip(frames, subspace.weights, strict=True)
+            ]
         )
     return Subspace(random_frame(k, d, rng), subspace.weights)
 
@@ -313,15 +316,15 @@ def applied_behind(
     """Remove subspaces from what a loaded ``SentenceTransformer`` outputs, for a block."""
     modules = [module for _, module in model.named_children()]
     last = modules[place_of_modules([type(module).__name__ for module in modules]) - 1]
-    removals = [one.removal() for one in interventions]
-    named = [str(one.site) for one in interventions]
+    removals = [intervention.removal() for intervention in interventions]
+    named = [str(intervention.site) for intervention in interventions]
     with intervening(model, named, setting, sha256_of(interventions, named)) as active:
 
         def hook(module: Any, args: Any, output: Any) -> Any:
             if active.paused:
                 return None
             x = output["sentence_embedding"]
-            if any(one.width != x.shape[-1] for one in interventions):
+            if any(intervention.width != x.shape[-1] for intervention in interventions):
                 raise WordbiasError(
                     f"site {EMBEDDING}: the model outputs vectors of {x.shape[-1]} values, but "
                     "the subspace is of another length; fit one on this model"

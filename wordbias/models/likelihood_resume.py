@@ -28,13 +28,13 @@ class Kept:
         """Return the keys of what is scored next by a model."""
         # They differ between calls: the same text is rounded otherwise in another batch.
         self.calls += 1
-        texts = (f"{self.calls}\n{name}\n{one}" for one in requests)
+        texts = (f"{self.calls}\n{name}\n{request}" for request in requests)
         return [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts]
 
     def get(self, keys: Sequence[bytes]) -> Float | None:
         """Return the log-likelihoods of a batch, None if they are not known."""
-        found = self.store.get(_batch(keys))
-        return None if found is None else np.array(found.facts["values"], np.float64)
+        stored = self.store.get(_batch(keys))
+        return None if stored is None else np.array(stored.facts["values"], np.float64)
 
     def add(self, keys: Sequence[bytes], values: Float) -> None:
         """Keep the log-likelihoods of a batch, if all of them are numbers."""

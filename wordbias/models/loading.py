@@ -92,8 +92,8 @@ class LoadedModel:
         """Return the model on a device; see `to_device`."""
         if not self.given:
             model, chosen = to_device(self.model, device, precision)
-            found = precision or self.precision
-            return replace(self, model=model, device=chosen, precision=found)
+            final_precision = precision or self.precision
+            return replace(self, model=model, device=chosen, precision=final_precision)
         if device not in (None, AUTO, self.device, self.model.device.type):
             raise WordbiasError(
                 f"{self.name}: is loaded on {self.device}; move it there, model.to({device!r}), or "
@@ -191,18 +191,18 @@ def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
         _config(transformers, folder)
         gguf = gguf_file(folder)
         with redirect_stderr(io.StringIO()) if gguf else nullcontext():  # a bar of transformers
-            model, found = getattr(transformers, kind).from_pretrained(
+            model, info = getattr(transformers, kind).from_pretrained(
                 folder, trust_remote_code=False, output_loading_info=True, **where_of(folder)
             )
         if gguf:  # its weights are float32 now, which can be saved
             vars(model).pop("hf_quantizer", None)
             vars(model.config).pop("quantization_config", None)
-        if other := of_other_layers(model, sorted(found["unexpected_keys"])):
+        if other := of_other_layers(model, sorted(info["unexpected_keys"])):
             raise WordbiasError(
                 f"its weights have a layer that its config does not ({other}); give a folder whose "
                 "files belong together"
             )
-        return _loaded(name, model, tokenizer, tuple(sorted(found["missing_keys"])))
+        return _loaded(name, model, tokenizer, tuple(sorted(info["missing_keys"])))
 
     return _from_folder(load, name, what)
 
@@ -253,7 +253,7 @@ def _check_tokens(name: str, model: Any, tokenizer: Any) -> None:
     rows = model.get_input_embeddings().weight.shape[0]
     if len(tokenizer) <= rows:
         return
-    special = {i for i, one in tokenizer.added_tokens_decoder.items() if one.special}
+    special = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}
     silent = special - set(tokenizer("a")["input_ids"])
     beyond = [i for i in tokenizer.get_vocab().values() if i >= rows and i not in silent]
     if beyond:
@@ -354,8 +354,8 @@ def check_folder(folder: str) -> None:
 
 def unloadable(name: str, what: str, error: Exception) -> WordbiasError:
     """Return an error that says what a folder or a name should have been, and the reason."""
-    said = str(error)
-    reason = next((why for sign, why in _REASONS.items() if sign in said), first_line(error))
+    message = str(error)
+    reason = next((why for sign, why in _REASONS.items() if sign in message), first_line(error))
     return WordbiasError(f"{name}: cannot be loaded as {what}: {reason}")
 
 

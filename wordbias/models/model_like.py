@@ -50,7 +50,7 @@ def to_float64(x: Any) -> Any:
 
 def check_in_memory(model: Any, name: str) -> None:
     """Refuse a model with offloaded weights, which cannot be read."""
-    away = [one for one, weight in model.named_parameters() if weight.is_meta]
+    away = [weight_name for weight_name, weight in model.named_parameters() if weight.is_meta]
     if away:
         raise WordbiasError(
             f"{name}: {len(away):,} of its weights are offloaded, not in memory (the first is "
@@ -178,14 +178,14 @@ def in_folder(source: ModelLike) -> Iterator[str]:
         if hasattr(source, "encode"):
             whole = copy.deepcopy(source, {id(held_by(source)): plain})
         model = plain
-    with tempfile.TemporaryDirectory(prefix="wordbias-") as made:
+    with tempfile.TemporaryDirectory(prefix="wordbias-") as folder:
         with silent(need_transformers()):
             if hasattr(source, "encode"):  # a SentenceTransformer, with its other modules
-                whole.save_pretrained(made, create_model_card=False)
+                whole.save_pretrained(folder, create_model_card=False)
             else:
-                model.save_pretrained(made)
-                tokenizer.save_pretrained(made)
-        yield made
+                model.save_pretrained(folder)
+                tokenizer.save_pretrained(folder)
+        yield folder
 
 
 # Interventions that are applied to models now, which can be paused
@@ -212,10 +212,10 @@ def interventions_in(model: Any) -> list[Applied]:
     """Return the interventions in a model, or in one that it is part of, the outer block first."""
     # An encoder is a part of the same model with a head.
     return [
-        one
+        intervention
         for whole, applied in _ACTIVE.items()
         if applied and (whole is model or any(part is model for part in whole.modules()))
-        for one in applied
+        for intervention in applied
     ]
 
 
@@ -224,22 +224,22 @@ def intervening(
     model: Any, sites: Sequence[str], setting: str = "", sha256: str = ""
 ) -> Iterator[Applied]:
     """Register interventions in a model as long as the block lasts; see `Applied`."""
-    one = Applied(sites, setting, sha256)
-    _ACTIVE.setdefault(model, []).append(one)
+    intervention = Applied(sites, setting, sha256)
+    _ACTIVE.setdefault(model, []).append(intervention)
     try:
-        yield one
+        yield intervention
     finally:
-        _ACTIVE[model].remove(one)
+        _ACTIVE[model].remove(intervention)
 
 
 @contextmanager
 def paused(model: Any) -> Iterator[None]:
     """Pause all interventions in a model."""
-    active = [one for one in interventions_in(model) if not one.paused]
-    for one in active:
-        one.paused = True
+    active = [applied for applied in interventions_in(model) if not applied.paused]
+    for intervention in active:
+        intervention.paused = True
     try:
         yield
     finally:
-        for one in active:
-            one.paused = False
+        for intervention in active:
+            intervention.paused = False

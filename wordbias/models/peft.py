@@ -34,8 +34,10 @@ def inside_peft(model: Any) -> Any:
 def adapters_in_name(model: Any) -> str:
     """Return the kinds of a model's adapters as an addition to its name, such as "+lora"."""
     configs = getattr(model, "peft_config", None)
-    found = configs.values() if isinstance(configs, dict) else ()
-    kinds = [str(getattr(one.peft_type, "value", one.peft_type)).lower() for one in found]
+    adapters = configs.values() if isinstance(configs, dict) else ()
+    kinds = [
+        str(getattr(config.peft_type, "value", config.peft_type)).lower() for config in adapters
+    ]
     return "".join(f"+{kind}" for kind in dict.fromkeys(kinds))
 
 
@@ -47,15 +49,17 @@ def has_adapters(model: Any) -> bool:
 def merged(model: Any) -> Any:
     """Return a copy of a model whose active adapters are in its weights."""
     # Adapters that are switched off are left out.
-    made = copy.deepcopy(model)
-    tied = Counter(id(one) for _, one in made.named_parameters(remove_duplicate=False))
-    for name, module in [*_wrappers(made)]:
+    copied = copy.deepcopy(model)
+    tied = Counter(
+        id(parameter) for _, parameter in copied.named_parameters(remove_duplicate=False)
+    )
+    for name, module in [*_wrappers(copied)]:
         is_on = not getattr(module, "disable_adapters", False)
         weight = getattr(getattr(module, "base_layer", None), "weight", None)
         if is_on and weight is not None and tied[id(weight)] > 1:
             # embeddings and head share it, and the adapter is of this one
             module.get_base_layer().weight = copy.deepcopy(weight)
-            made.config.tie_word_embeddings = False
+            copied.config.tie_word_embeddings = False
         try:
             if not is_on and hasattr(module, "original_module"):
                 plain = module.original_module
@@ -71,11 +75,11 @@ def merged(model: Any) -> Any:
                 f"({first_line(error)}); give a model with merged weights"
             ) from None
         above, _, last = name.rpartition(".")
-        setattr(made.get_submodule(above), last, plain)
-    for module in made.modules():  # marks of transformers, which would write the adapters alone
+        setattr(copied.get_submodule(above), last, plain)
+    for module in copied.modules():  # marks of transformers, which would write the adapters alone
         vars(module).pop("_hf_peft_config_loaded", None)
         vars(module).pop("peft_config", None)
-    return made
+    return copied
 
 
 def check_no_adapter(path: Path) -> None:

@@ -27,12 +27,12 @@ LENGTH = 1024
 def windows(ids: tuple[int, ...], start: int, length: int) -> list[Tokens]:
     """Divide a text into windows of at most `length` tokens to predict, each after one token."""
     whole = (start, *ids)
-    made = []
+    token_windows = []
     for place in range(0, len(ids), length):
         end = min(place + length, len(ids))
         first = max(0, end - length)
-        made.append(Tokens(whole[first : end + 1], place - first + 1))
-    return made
+        token_windows.append(Tokens(whole[first : end + 1], place - first + 1))
+    return token_windows
 
 
 def perplexity_rows(
@@ -44,17 +44,17 @@ def perplexity_rows(
     if not ids:
         raise WordbiasError(f"{subject}: the text for the perplexity has no token to score")
     size = min(length, model.limit or length)
-    found = model.score(windows(ids, whole[0], size), "perplexity")
+    likelihoods = model.score(windows(ids, whole[0], size), "perplexity")
     n_bytes = len(text.encode())
-    loss = -float(found.total.sum())
-    about = {"n": len(ids), "bytes": n_bytes, "windows": len(found.total), "length": size}
+    loss = -float(likelihoods.total.sum())
+    about = {"n": len(ids), "bytes": n_bytes, "windows": len(likelihoods.total), "length": size}
     values = {
         "perplexity": math.exp(loss / len(ids)),
         "bits-per-byte": loss / n_bytes / math.log(2),
     }
     samples = {}
-    if len(found.total) > 1:
-        sums = np.stack([-found.total, found.tokens.astype(float)], axis=1)
+    if len(likelihoods.total) > 1:
+        sums = np.stack([-likelihoods.total, likelihoods.tokens.astype(float)], axis=1)
         means = resampled_means(sums, np.random.default_rng(seed))
         per_token = means[:, 0] / means[:, 1]
         scale = len(ids) / n_bytes / math.log(2)

@@ -61,7 +61,7 @@ class ReadVectors:
         path = path_of(source)
         name = "vectors" if path is None else Path(path).name.partition(".")[0]
         if path is not None and kind_of(Path(path)) == "jsonl":
-            texts, found = _lines(path)
+            texts, raw_vectors = _lines(path)
         else:
             try:
                 rows = open_rows(source)
@@ -70,10 +70,10 @@ class ReadVectors:
                 if not several:
                     raise
                 raise WordbiasError(f"{reason}; leave one") from None
-            found = rows.vectors()
+            raw_vectors = rows.vectors()
             texts = rows.cells(TEXT) if TEXT in rows.columns else None
         with np.errstate(over="ignore"):  # what is too large is refused below
-            vectors = np.asarray(found, np.float32)
+            vectors = np.asarray(raw_vectors, np.float32)
         bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
         if len(bad):
             raise WordbiasError(
@@ -89,12 +89,12 @@ class ReadVectors:
     def encode(self, texts: Sequence[str]) -> Float32:
         """Return the vectors of texts, shape ``(n, d)``."""
         what, distinct = self.path or self.name, list(dict.fromkeys(texts))
-        again = "write the texts again with --write-texts, and encode all of them"
+        remedy = "write the texts again with --write-texts, and encode all of them"
         if self.texts is None:
             if len(self.vectors) != len(distinct):
                 raise WordbiasError(
                     f"{what}: has {how_many(len(self.vectors), 'vector')} and no column {TEXT!r}; "
-                    f"expected one for each of {len(distinct):,} texts, in their order; {again}"
+                    f"expected one for each of {len(distinct):,} texts, in their order; {remedy}"
                 )
             places = {text: i for i, text in enumerate(distinct)}
         else:
@@ -107,10 +107,10 @@ class ReadVectors:
             if missing := [text for text in distinct if text not in places]:
                 raise WordbiasError(
                     f"{what}: has no vector of {len(missing):,} of {len(distinct):,} texts, such "
-                    f"as {missing[0]!r}; {again}"
+                    f"as {missing[0]!r}; {remedy}"
                 )
-        found: Float32 = self.vectors[[places[text] for text in texts]]
-        return found
+        vectors: Float32 = self.vectors[[places[text] for text in texts]]
+        return vectors
 
 
 def _lines(path: str) -> tuple[list[str] | None, NDArray[Any]]:
@@ -122,12 +122,12 @@ def _lines(path: str) -> tuple[list[str] | None, NDArray[Any]]:
         if not line.strip():
             continue
         where = f"{path}: line {number}"
-        found = _object(where, line)
-        column = column or _column_of_vectors(where, found)
-        if column not in found:
+        record = _object(where, line)
+        column = column or _column_of_vectors(where, record)
+        if column not in record:
             raise WordbiasError(f"{where}: has no {column!r}; expected a vector on each line")
-        rows.append(found[column])
-        texts += [found[TEXT]] if isinstance(found.get(TEXT), str) else []
+        rows.append(record[column])
+        texts += [record[TEXT]] if isinstance(record.get(TEXT), str) else []
     if not rows:
         raise WordbiasError(f"{path}: holds no vectors; expected one on each line")
     if texts and len(texts) != len(rows):
@@ -144,16 +144,16 @@ def _lines(path: str) -> tuple[list[str] | None, NDArray[Any]]:
 
 def _object(where: str, line: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        record = None
+    if not isinstance(record, dict):
         raise WordbiasError(f"{where}: is no object of JSON; expected one such on each line")
-    return found
+    return record
 
 
-def _column_of_vectors(where: str, found: Mapping[str, Any]) -> str:
-    listed = [name for name, value in found.items() if isinstance(value, list)]
+def _column_of_vectors(where: str, record: Mapping[str, Any]) -> str:
+    listed = [name for name, value in record.items() if isinstance(value, list)]
     if len(listed) != 1:
         named = ", ".join(listed) or "none"
         raise WordbiasError(

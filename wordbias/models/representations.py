@@ -44,8 +44,8 @@ def which_layers(layers: Layers, known: Sequence[int], default: str = "all") -> 
     if not listed:
         raise WordbiasError("layers: expected all, last, or numbers such as 0,3,6; got none")
     counted = [int(layer) for layer in listed]
-    found = [known[layer] if -len(known) <= layer < 0 else layer for layer in counted]
-    return tuple(dict.fromkeys(found))
+    numbers = [known[layer] if -len(known) <= layer < 0 else layer for layer in counted]
+    return tuple(dict.fromkeys(numbers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +117,9 @@ class Representations:
     def _repr_html_(self) -> str:
         """Return HTML for a notebook."""
         keys = ("model", "pooling", "texts")
-        said = [f"{key}: {self.about[key]}" for key in keys if key in self.about]
-        said += [f"columns: {', '.join(self.columns)}"] if self.columns else []
-        return "\n".join(map(as_paragraph, [repr(self), *said]))
+        lines = [f"{key}: {self.about[key]}" for key in keys if key in self.about]
+        lines += [f"columns: {', '.join(self.columns)}"] if self.columns else []
+        return "\n".join(map(as_paragraph, [repr(self), *lines]))
 
     def __getitem__(self, layer: int) -> NDArray[np.float32]:
         """Return the vectors of one layer, shape ``(n, d)``; -1 is the last.
@@ -157,8 +157,8 @@ class Representations:
         WordbiasError
             If it is not among the layers.
         """
-        found: NDArray[np.float32] = self.vectors[self.place(number)]
-        return found
+        vectors: NDArray[np.float32] = self.vectors[self.place(number)]
+        return vectors
 
     def place(self, number: int) -> int:
         """Return the place of a layer in `vectors`."""
@@ -184,17 +184,23 @@ class Representations:
 # files
 
 
-def save_representations(found: Representations, path: str | Path) -> None:
+def save_representations(representations: Representations, path: str | Path) -> None:
     """Write representations; the file takes its name only when it is complete."""
     # By the suffix also as rows, such as .parquet: the vectors of each layer and the columns.
     if is_row_suffix(path):
-        vectors = dict(zip(row_names(found.layers), np.asarray(found.vectors), strict=True))
-        write_rows(path, vectors, {name: one.cells() for name, one in found.columns.items()})
+        vectors = dict(
+            zip(row_names(representations.layers), np.asarray(representations.vectors), strict=True)
+        )
+        write_rows(
+            path,
+            vectors,
+            {name: text_column.cells() for name, text_column in representations.columns.items()},
+        )
         return
     with replacing(path) as file:
-        file.write(header(found))
-        file.write(np.ascontiguousarray(found.vectors, np.float32).data)
-        for column in found.columns.values():
+        file.write(header(representations))
+        file.write(np.ascontiguousarray(representations.vectors, np.float32).data)
+        for column in representations.columns.values():
             file.write(np.ascontiguousarray(column.codes, np.int32).data)
 
 
@@ -226,14 +232,16 @@ def _column(name: str, codes: NDArray[Any], values: tuple[Any, ...]) -> Column:
     return Column(codes, values)
 
 
-def header(found: Representations) -> bytes:
+def header(representations: Representations) -> bytes:
     """Return the header of a file; vectors and then the columns' codes follow it."""
-    shapes: dict[str, tuple[str, tuple[int, ...]]] = {"vectors": ("F32", found.vectors.shape)}
-    shapes |= {_COLUMN + name: ("I32", (len(found),)) for name in found.columns}
+    shapes: dict[str, tuple[str, tuple[int, ...]]] = {
+        "vectors": ("F32", representations.vectors.shape)
+    }
+    shapes |= {_COLUMN + name: ("I32", (len(representations),)) for name in representations.columns}
     known: dict[str, Any] = {
-        "layers": list(found.layers),
-        "columns": {name: list(column.values) for name, column in found.columns.items()},
-        "about": dict(found.about),
+        "layers": list(representations.layers),
+        "columns": {name: list(column.values) for name, column in representations.columns.items()},
+        "about": dict(representations.about),
     }
     return header_of(shapes, {REPRESENTATIONS: json.dumps(known)})
 
@@ -263,12 +271,12 @@ def provenance(job: EncodingJob, texts: str, sha256: str) -> dict[str, Any]:
 
 def removals_in(model: Any) -> dict[str, str]:
     """Return the settings of the interventions in a model and their hash; empty without any."""
-    active = [one for one in interventions_in(model) if one.sites]
+    active = [intervention for intervention in interventions_in(model) if intervention.sites]
     if not active:
         return {}
     return {
-        "setting": "; ".join(one.setting for one in active),
-        "adapter_sha256": "; ".join(one.sha256 for one in active),
+        "setting": "; ".join(intervention.setting for intervention in active),
+        "adapter_sha256": "; ".join(intervention.sha256 for intervention in active),
     }
 
 

@@ -61,12 +61,12 @@ Module = Dense | Normalize
 def modules_of(steps: Sequence[MethodStep], d: int) -> tuple[Module, ...]:
     """Return the modules that compute the steps of a method on vectors of `d` values."""
     # Affine steps that follow each other become one `Dense`.
-    found: list[Module] = []
+    modules: list[Module] = []
     weight, bias, affine = np.eye(d), np.zeros(d), False
     for step in steps:
         if step.kind == "normalise":
-            found += [Dense(weight, bias)] if affine else []
-            found.append(Normalize())
+            modules += [Dense(weight, bias)] if affine else []
+            modules.append(Normalize())
             weight, bias, affine = np.eye(d), np.zeros(d), False
         elif step.kind in _AFFINE:
             offset = step(np.zeros((1, d)))[0]
@@ -77,7 +77,7 @@ def modules_of(steps: Sequence[MethodStep], d: int) -> tuple[Module, ...]:
                 f"a step of the kind {step.kind!r} is no module of sentence-transformers; expected "
                 f"{', '.join((*_AFFINE, 'normalise'))}"
             )
-    return (*found, Dense(weight, bias)) if affine else tuple(found)
+    return (*modules, Dense(weight, bias)) if affine else tuple(modules)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +153,8 @@ class SentenceVectors:
             return x
         torch = need("torch", extra="contextual", purpose=PURPOSE)
         with torch.inference_mode():
-            found: Float32 = self.last.apply(torch.tensor(x, dtype=torch.float32)).numpy()
-        return found
+            vectors: Float32 = self.last.apply(torch.tensor(x, dtype=torch.float32)).numpy()
+        return vectors
 
 
 # folders
@@ -182,11 +182,11 @@ def write_modules(
         (part / CARD).replace(part / ORIGINAL_CARD)
     listed = json.loads((part / MODULES).read_text("utf-8"))
     if place is None:
-        place = place_of_modules([str(one["type"]).rpartition(".")[2] for one in listed])
+        place = place_of_modules([str(record["type"]).rpartition(".")[2] for record in listed])
     for i, module in enumerate(modules, place):
         path = _write_module(part, i, module)
         listed.insert(i, {"path": path, "type": f"{_OF_LIBRARY}{type(module).__name__}"})
-    listed = [{**one, "idx": i, "name": str(i)} for i, one in enumerate(listed)]
+    listed = [{**record, "idx": i, "name": str(i)} for i, record in enumerate(listed)]
     (part / MODULES).unlink()
     (part / MODULES).write_text(json.dumps(listed, indent=2) + "\n", "utf-8")
 
@@ -196,30 +196,30 @@ def with_modules(model: Any, modules: Sequence[Module]) -> Any:
     # They stand before a Normalize that is last. The model itself is not changed.
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     library = importlib.import_module("sentence_transformers.models")
-    made = copy.deepcopy(model)
-    children = list(made.named_children())
+    copied = copy.deepcopy(model)
+    children = list(copied.named_children())
     added = []
     for module in modules:
-        one: Any = library.Normalize()
+        child: Any = library.Normalize()
         if isinstance(module, Dense):
             d = len(module.bias)
-            one = library.Dense(d, d, activation_function=torch.nn.Identity())
+            child = library.Dense(d, d, activation_function=torch.nn.Identity())
             with torch.no_grad():
-                one.linear.weight.copy_(torch.from_numpy(module.weight))
-                one.linear.bias.copy_(torch.from_numpy(module.bias))
-        added.append(("", one.to(made.device)))
-    place = place_of_modules([type(one).__name__ for _, one in children])
+                child.linear.weight.copy_(torch.from_numpy(module.weight))
+                child.linear.bias.copy_(torch.from_numpy(module.bias))
+        added.append(("", child.to(copied.device)))
+    place = place_of_modules([type(existing).__name__ for _, existing in children])
     children[place:place] = added
-    arguments = getattr(made, "module_kwargs", None) or {}
-    for name in [name for name, _ in made.named_children()]:
-        delattr(made, name)
-    for i, (_, one) in enumerate(children):
-        made.add_module(str(i), one)
+    arguments = getattr(copied, "module_kwargs", None) or {}
+    for name in [name for name, _ in copied.named_children()]:
+        delattr(copied, name)
+    for i, (_, child) in enumerate(children):
+        copied.add_module(str(i), child)
     if arguments:
-        made.module_kwargs = {
+        copied.module_kwargs = {
             str(i): arguments.get(name, []) for i, (name, _) in enumerate(children)
         }
-    return made
+    return copied
 
 
 def place_of_modules(kinds: Sequence[str]) -> int:

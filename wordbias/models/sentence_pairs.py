@@ -43,22 +43,22 @@ def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair,
     # ignored, and repeated pairs are dropped. A note says where the first line looks like a header
     # of other names.
     where = BUILT_IN if path is None else path_of(path) or "pairs"
-    found: Iterable[SentencePair]
+    all_pairs: Iterable[SentencePair]
     if where.lower().endswith(".toml"):
-        found = _from_toml(packaged(BUILT_IN) if path is None else Path(where))
+        all_pairs = _from_toml(packaged(BUILT_IN) if path is None else Path(where))
     elif is_table(path):
-        found = _from_table(path)
+        all_pairs = _from_table(path)
     elif not isinstance(path, Iterable):
         raise WordbiasError(
             f"{where}: expected a file, a table with the columns first and second, or pairs of "
             f"sentences, got {type(path).__name__}"
         )
     else:
-        found = (
+        all_pairs = (
             _checked(list(pair) if isinstance(pair, Iterable) else [pair], f"{where}, pair {i}")
             for i, pair in enumerate(cast("Sequence[object]", path), 1)
         )
-    pairs = tuple(dict.fromkeys(found))
+    pairs = tuple(dict.fromkeys(all_pairs))
     if not pairs:
         raise WordbiasError(f"{where}: expected pairs of sentences, found none; {_WRITE}")
     return pairs
@@ -85,13 +85,13 @@ def _from_table(table: TableLike) -> Iterable[SentencePair]:
     path, columns = path_of(table), ("first", "second")
     is_text = path is not None and not is_parquet(Path(path))
     source = _without_comments(read_text(path)) if path and is_text else table
-    found = read(
+    cells = read(
         source, columns, unnamed=columns, blank=columns, name="pairs", kind=SNIFF, strip=True
     )
-    pairs = [_checked([*row.values()], where) for where, row in found.rows()]
+    pairs = [_checked([*row.values()], where) for where, row in cells.rows()]
     of_words = [i for i, pair in enumerate(pairs) if _of_words(pair)]
     if len(pairs) > 1 and of_words == [0]:
-        note(f"{found.where(0)}: {pairs[0]} is a pair; put # before it if it is a header")
+        note(f"{cells.where(0)}: {pairs[0]} is a pair; put # before it if it is a header")
     return pairs
 
 

@@ -137,9 +137,9 @@ def read_modules(folder: str | Path, random_init: int | None = None) -> Sentence
     modes, include_prompt = _pooling(folder / pooling_path / "config.json")
     steps = [_step(folder, kind, path, random_init) for kind, path in rest]
     prompt, prompts, dims, similarity = _library_config(folder)
-    made = [step for step in steps if step is not None]
+    used_steps = [step for step in steps if step is not None]
     if dims is not None:
-        made.append(Step(f"truncate_dim({dims})", lambda x: x[:, :dims], None, dims))
+        used_steps.append(Step(f"truncate_dim({dims})", lambda x: x[:, :dims], None, dims))
     plain = str(folder / first_path) if first_path != PurePosixPath() else str(folder)
     return SentenceModules(
         plain,
@@ -148,7 +148,7 @@ def read_modules(folder: str | Path, random_init: int | None = None) -> Sentence
         prompt,
         config.get("max_seq_length"),
         bool(config.get("do_lower_case")),
-        tuple(made),
+        tuple(used_steps),
         prompts,
         similarity,
     )
@@ -171,11 +171,11 @@ def loaded_modules(model: Any) -> SentenceModules:
     name = str(getattr(getattr(first, "auto_model", None), "name_or_path", "") or "the model")
     keys = ("prompts", "default_prompt_name", "truncate_dim", "similarity_fn_name")
     prompts = {key: getattr(model, key, None) for key in keys}
-    kinds = [f"{type(one).__module__}.{type(one).__qualname__}" for one in (first, *rest)]
-    places = ["", *(f"{i}_{type(one).__qualname__}" for i, one in enumerate(rest, 1))]
+    kinds = [f"{type(part).__module__}.{type(part).__qualname__}" for part in (first, *rest)]
+    places = ["", *(f"{i}_{type(part).__qualname__}" for i, part in enumerate(rest, 1))]
     listed = [{"path": place, "type": kind} for place, kind in zip(places, kinds, strict=True)]
-    with TemporaryDirectory() as made:
-        folder = Path(made)
+    with TemporaryDirectory() as directory:
+        folder = Path(directory)
         (folder / MODULES).write_text(json.dumps(listed), "utf-8")
         (folder / LIBRARY_CONFIG).write_text(json.dumps(prompts), "utf-8")
         try:
@@ -185,7 +185,7 @@ def loaded_modules(model: Any) -> SentenceModules:
             for place, module in zip(places[1:], rest, strict=True):
                 (folder / place).mkdir()
                 module.save(str(folder / place))
-            found = read_modules(made)
+            modules = read_modules(directory)
         except WordbiasError as error:
             message = (
                 str(error)
@@ -193,9 +193,9 @@ def loaded_modules(model: Any) -> SentenceModules:
                 .replace(_REMEDY, _REMEDY_LOADED)
             )
             raise WordbiasError(message) from None
-    if found is None:
+    if modules is None:
         raise WordbiasError(f"{name}: is no model of sentence-transformers")
-    return replace(found, transformer=name)
+    return replace(modules, transformer=name)
 
 
 def module_files(folder: Path) -> dict[str, Path]:
@@ -213,7 +213,7 @@ def _listed(folder: Path) -> list[tuple[str, PurePosixPath]]:
     """Return the class and the folder of each module: a Transformer, a Pooling, then others."""
     file = folder / MODULES
     listed = _json(file, list)
-    found = []
+    modules = []
     for module in listed:
         if not isinstance(module, dict) or not isinstance(module.get("type"), str):
             raise WordbiasError(f"{file}: a module without a type; fetch or write it again")
@@ -227,14 +227,14 @@ def _listed(folder: Path) -> list[tuple[str, PurePosixPath]]:
                 f"{file}: has a module {module['type']}, which is not understood; known are "
                 f"{', '.join(_KNOWN)} of sentence_transformers; {_REMEDY}"
             )
-        found.append((kind, path))
-    kinds = [kind for kind, _ in found]
+        modules.append((kind, path))
+    kinds = [kind for kind, _ in modules]
     if kinds[:2] != list(_FIRST) or any(kind in _FIRST for kind in kinds[2:]):
         raise WordbiasError(
             f"{file}: expected a Transformer, then a Pooling, then other modules; found "
             f"{', '.join(kinds) or 'none'}; {_REMEDY}"
         )
-    return found
+    return modules
 
 
 def _transformer_config(folder: Path) -> dict[str, Any]:
@@ -242,37 +242,39 @@ def _transformer_config(folder: Path) -> dict[str, Any]:
     file = next((folder / name for name in _TRANSFORMER_CONFIGS if (folder / name).is_file()), None)
     if file is None:
         return {}
-    found = _json(file, dict)
-    text = {**_part(found, file, "processing_kwargs", "common")}
-    text |= _part(found, file, "processing_kwargs", "text")
-    tokenizer = _part(found, file, "processor_kwargs") or _part(found, file, "tokenizer_args")
-    model = _part(found, file, "model_kwargs") or _part(found, file, "model_args")
-    modality = _part(found, file, "modality_config") or {"text": {}}
+    config = _json(file, dict)
+    text = {**_part(config, file, "processing_kwargs", "common")}
+    text |= _part(config, file, "processing_kwargs", "text")
+    tokenizer = _part(config, file, "processor_kwargs") or _part(config, file, "tokenizer_args")
+    model = _part(config, file, "model_kwargs") or _part(config, file, "model_args")
+    modality = _part(config, file, "modality_config") or {"text": {}}
     strange = [
         *(f"processing_kwargs {key}" for key in text if key not in ("max_length", "padding")),
         *(f"tokenizer_args {key}" for key in tokenizer if key != "model_max_length"),
         *(f"model_args {key}" for key in model if key not in _HARMLESS),
-        *(key for key in ("config_args", "config_kwargs") if found.get(key)),
-        *(key for key in ("tokenizer_name_or_path",) if found.get(key)),
+        *(key for key in ("config_args", "config_kwargs") if config.get(key)),
+        *(key for key in ("tokenizer_name_or_path",) if config.get(key)),
     ]
-    if found.get("transformer_task", "feature-extraction") != "feature-extraction":
-        strange.append(f"transformer_task {found['transformer_task']!r}")
-    if found.get("module_output_name", "token_embeddings") != "token_embeddings":
-        strange.append(f"module_output_name {found['module_output_name']!r}")
+    if config.get("transformer_task", "feature-extraction") != "feature-extraction":
+        strange.append(f"transformer_task {config['transformer_task']!r}")
+    if config.get("module_output_name", "token_embeddings") != "token_embeddings":
+        strange.append(f"module_output_name {config['module_output_name']!r}")
     if "message" in modality or "text" not in modality:
         strange.append(f"modality_config {', '.join(modality)}")
     elif (name := _part(modality, file, "text").get("method_output_name", _LAST)) != _LAST:
         strange.append(f"method_output_name {name!r}")
     if strange:
         raise WordbiasError(f"{file}: {strange[0]} is not understood; {_REMEDY}")
-    longest = text.get("max_length", tokenizer.get("model_max_length", found.get("max_seq_length")))
+    longest = text.get(
+        "max_length", tokenizer.get("model_max_length", config.get("max_seq_length"))
+    )
     if longest is not None and (not isinstance(longest, int) or longest < 1):
         raise WordbiasError(f"{file}: expected a number of tokens, found {longest!r}; {_REMEDY}")
-    return {"max_seq_length": longest, "do_lower_case": found.get("do_lower_case", False)}
+    return {"max_seq_length": longest, "do_lower_case": config.get("do_lower_case", False)}
 
 
-def _part(found: Mapping[str, Any], file: Path, *keys: str) -> dict[str, Any]:
-    value: Any = found
+def _part(settings: Mapping[str, Any], file: Path, *keys: str) -> dict[str, Any]:
+    value: Any = settings
     for key in keys:
         value = value.get(key) or {}
         if not isinstance(value, dict):
@@ -282,10 +284,10 @@ def _part(found: Mapping[str, Any], file: Path, *keys: str) -> dict[str, Any]:
 
 def _pooling(file: Path) -> tuple[tuple[str, ...], bool]:
     """Return the kinds of pooling and whether the prompt is pooled too."""
-    found = _json(file, dict)
-    mode: Any = found.get("pooling_mode")
+    config = _json(file, dict)
+    mode: Any = config.get("pooling_mode")
     if mode is None:
-        old = {key: value for key, value in found.items() if key.startswith("pooling_mode_")}
+        old = {key: value for key, value in config.items() if key.startswith("pooling_mode_")}
         unknown = [key for key, value in old.items() if value and key not in _OLD_KEYS]
         if unknown:
             raise WordbiasError(f"{file}: {unknown[0]} is not understood; {_REMEDY}")
@@ -295,7 +297,7 @@ def _pooling(file: Path) -> tuple[tuple[str, ...], bool]:
         raise WordbiasError(
             f"{file}: pooling_mode {mode!r}: expected some of {', '.join(_POOLINGS)}; {_REMEDY}"
         )
-    return tuple(_POOLINGS[name] for name in modes), bool(found.get("include_prompt", True))
+    return tuple(_POOLINGS[name] for name in modes), bool(config.get("include_prompt", True))
 
 
 def _library_config(folder: Path) -> tuple[str, dict[str, str], int | None, str]:
@@ -303,23 +305,23 @@ def _library_config(folder: Path) -> tuple[str, dict[str, str], int | None, str]
     file = folder / LIBRARY_CONFIG
     if not file.is_file():
         return "", {}, None, "cosine"
-    found = _json(file, dict)
-    kind = found.get("model_type", "SentenceTransformer")
+    config = _json(file, dict)
+    kind = config.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
         raise WordbiasError(f"{file}: is a {kind}, which makes no vector of a text; {_REMEDY}")
-    name, prompts = found.get("default_prompt_name"), found.get("prompts") or {}
+    name, prompts = config.get("default_prompt_name"), config.get("prompts") or {}
     if name is None:
         prompt = ""
     elif isinstance(prompts, dict) and isinstance(name, str) and name in prompts:
         prompt = prompts[name] or ""
     else:
         raise WordbiasError(f"{file}: has no prompt {name!r}, its default; fetch or write it again")
-    dims = found.get("truncate_dim")
+    dims = config.get("truncate_dim")
     if dims is not None and (not isinstance(dims, int) or dims < 1):
         raise WordbiasError(f"{file}: truncate_dim: expected a number of values, found {dims!r}")
     listed = prompts.items() if isinstance(prompts, dict) else ()
     named = {str(key): str(text or "") for key, text in listed}
-    similarity = str(found.get("similarity_fn_name") or "cosine")
+    similarity = str(config.get("similarity_fn_name") or "cosine")
     return str(prompt), named, dims, similarity
 
 
@@ -344,9 +346,9 @@ def _step(folder: Path, kind: str, path: PurePosixPath, random_init: int | None)
         weights = _weights_of(module)
 
         def normed(x: Any) -> Any:
-            one = {name: weight.to(x.device) for name, weight in weights.items()}
+            moved = {name: weight.to(x.device) for name, weight in weights.items()}
             norm = torch.nn.functional.layer_norm
-            return norm(x, (size,), one["norm.weight"], one["norm.bias"], module.norm.eps)
+            return norm(x, (size,), moved["norm.weight"], moved["norm.bias"], module.norm.eps)
 
         return Step(kind, normed, size, size, weights)
     return _dense(place, config, random_init)
@@ -384,12 +386,12 @@ def _dense(place: Path, config: dict[str, Any], random_init: int | None) -> Step
     weights = _weights_of(module)
 
     def dense(x: Any) -> Any:
-        one = {name: weight.to(x.device) for name, weight in weights.items()}
+        moved = {name: weight.to(x.device) for name, weight in weights.items()}
         linear = torch.nn.functional.linear
-        out = activation(linear(x, one["linear.weight"], one.get("linear.bias")))
+        out = activation(linear(x, moved["linear.weight"], moved.get("linear.bias")))
         if not residual:
             return out
-        return out + (linear(x, one["residual.weight"]) if "residual.weight" in one else x)
+        return out + (linear(x, moved["residual.weight"]) if "residual.weight" in moved else x)
 
     title = f"Dense({before} to {width}, {name}{', residual' * residual})"
     return Step(title, dense, before, width, weights)
@@ -443,7 +445,7 @@ def _weights_of(module: Any) -> dict[str, Any]:
 
 def _json(file: Path, kind: type) -> Any:
     try:
-        found = json.loads(file.read_text("utf-8"))
+        content = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         raise WordbiasError(
             f"{file}: no such file, and {MODULES} names its module; give a folder with all of a "
@@ -453,7 +455,7 @@ def _json(file: Path, kind: type) -> Any:
         raise WordbiasError(
             f"{file}: cannot be read as JSON ({first_line(error)}); fetch or write it again"
         ) from None
-    if not isinstance(found, kind):
+    if not isinstance(content, kind):
         expected = "a list" if kind is list else "settings"
         raise WordbiasError(f"{file}: expected {expected}; fetch or write it again")
-    return found
+    return content

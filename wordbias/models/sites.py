@@ -96,17 +96,17 @@ def sites(text: str, layers: int | None = None) -> tuple[Site, ...]:
     # attention@L stands for query, key and value there, tokens@all and tokens@3..10 for all layers
     # and for those from 3 to 10. Without `layers`, single ones stay as they are; else layers are
     # counted from 1.
-    found: list[Site] = []
+    parsed: list[Site] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         kind, at, where = part.partition("@")
         kinds = PARTS if kind.strip() == ATTENTION else (kind,)
         for layer in _layers(part, where.strip(), layers):
-            found += [Site.parse(f"{name}{at}{layer}") for name in kinds]
-    if not found:
+            parsed += [Site.parse(f"{name}{at}{layer}") for name in kinds]
+    if not parsed:
         raise WordbiasError(f"sites {text!r}: expected some of {_expected()}")
     if layers is not None:
-        found = [site.counted(layers) for site in found]
-    return tuple(dict.fromkeys(found))
+        parsed = [site.counted(layers) for site in parsed]
+    return tuple(dict.fromkeys(parsed))
 
 
 def _layers(part: str, where: str, layers: int | None) -> Sequence[str | int]:
@@ -140,7 +140,7 @@ def written(wanted: Iterable[Site]) -> str:
             layers.setdefault(site.kind, []).append(site.layer or 0)
         elif site.kind == PARTS[0]:
             layers.setdefault(ATTENTION, []).append(site.layer or 0)
-    found = []
+    pieces = []
     for kind, numbers in layers.items():
         runs: list[list[int]] = []
         for number in sorted(numbers):
@@ -149,8 +149,8 @@ def written(wanted: Iterable[Site]) -> str:
             else:
                 runs.append([number])
         ends = (f"{run[0]}..{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
-        found += [f"{kind}@{end}" if kind not in _WITHOUT_LAYER else kind for end in ends]
-    return ", ".join(found)
+        pieces += [f"{kind}@{end}" if kind not in _WITHOUT_LAYER else kind for end in ends]
+    return ", ".join(pieces)
 
 
 def attention(layer: int) -> tuple[Site, ...]:
@@ -178,8 +178,8 @@ def first_layer(wanted: Iterable[Site], layers: int) -> int:
     """Return the first layer that removals change, of `layers`."""
     # The sentence counts as the last; what enters layer 1 is layer 0 of transformers' hidden
     # states.
-    found = [site.counted(layers) for site in wanted]
-    numbers = [0 if site == Site("input", 1) else site.layer for site in found]
+    counted_sites = [site.counted(layers) for site in wanted]
+    numbers = [0 if site == Site("input", 1) else site.layer for site in counted_sites]
     return min((number for number in numbers if number is not None), default=layers)
 
 

@@ -73,7 +73,7 @@ class StaticEncoder:
     def tokenise(self, texts: Sequence[str]) -> tuple[list[NDArray[np.intp]], int]:
         """Return the numbers of the tokens of texts, and how many texts were cut."""
         most = self._most_characters()
-        found: list[NDArray[np.intp]] = []
+        tokens: list[NDArray[np.intp]] = []
         cut = 0
         starts = range(0, len(texts), _TEXTS)
         for start in counted(starts, "tokenising", len(starts)):
@@ -81,12 +81,14 @@ class StaticEncoder:
             encoded = self.tokenizer.encode_batch_fast(
                 [text[:most] for text in part], add_special_tokens=False
             )
-            for text, one in zip(part, encoded, strict=True):
-                ids = np.array(one.ids, np.intp)
-                found.append(ids if self.unknown is None else ids[ids != self.unknown])
-                full = self.max_length is not None and len(one) >= self.max_length
-                cut += (full and bool(one.overflowing)) or (most is not None and len(text) > most)
-        return found, cut
+            for text, encoding in zip(part, encoded, strict=True):
+                ids = np.array(encoding.ids, np.intp)
+                tokens.append(ids if self.unknown is None else ids[ids != self.unknown])
+                full = self.max_length is not None and len(encoding) >= self.max_length
+                cut += (full and bool(encoding.overflowing)) or (
+                    most is not None and len(text) > most
+                )
+        return tokens, cut
 
     def _most_characters(self) -> int | None:
         """Return the number of characters that model2vec cuts texts to first."""
@@ -124,9 +126,9 @@ def _unknown(tokenizer: Any, stored: dict[str, Any]) -> int | None:
 def _is_normalised(folder: Path) -> bool:
     """Return whether the last module is a Normalize; refuse others and prompts."""
     settings = folder / LIBRARY_CONFIG
-    found = read_json(settings) if settings.is_file() else {}
-    name = found.get("default_prompt_name")
-    if found.get("truncate_dim") is not None or (name and (found.get("prompts") or {}).get(name)):
+    config = read_json(settings) if settings.is_file() else {}
+    name = config.get("default_prompt_name")
+    if config.get("truncate_dim") is not None or (name and (config.get("prompts") or {}).get(name)):
         raise WordbiasError(
             f"{settings}: a prompt or truncate_dim is not understood for a static model; encode "
             "with sentence-transformers, and give the vectors"
@@ -144,6 +146,6 @@ def _is_normalised(folder: Path) -> bool:
 
 def _kinds(file: Path) -> list[str]:
     try:
-        return [str(one["type"]) for one in json.loads(file.read_bytes())]
+        return [str(module["type"]) for module in json.loads(file.read_bytes())]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise WordbiasError(f"{file}: lists no modules; fetch or write it again") from None

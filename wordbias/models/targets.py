@@ -109,17 +109,17 @@ def _loaded(name: str, head: str | None) -> LoadedModel:
         )
     own = FAMILIES[kind].comes_with.get(purpose) if head is None and kind in FAMILIES else None
     if own is not None:
-        found = load_pretrained(_KINDS[own], name, _WHAT)
-        if not found.missing:
-            return found
+        loaded = load_pretrained(_KINDS[own], name, _WHAT)
+        if not loaded.missing:
+            return loaded
     if head is not None:
         purpose = HEADS[head]
     elif causal and ("LMHead" in architectures[0] or not architectures[0]):
         purpose = "CausalLM"  # as GPT2LMHeadModel, or of a GGUF file
-    found = load_pretrained(_KINDS.get(purpose, "AutoModel"), name, _WHAT)
-    if head is None and purpose == "MaskedLM" and found.missing:
+    loaded = load_pretrained(_KINDS.get(purpose, "AutoModel"), name, _WHAT)
+    if head is None and purpose == "MaskedLM" and loaded.missing:
         return load_pretrained("AutoModel", name, _WHAT)
-    return found
+    return loaded
 
 
 def _config(folder: str) -> Any:

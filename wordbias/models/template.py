@@ -50,7 +50,7 @@ class Template:
             )
         message = [{"role": "user", "content": _MARK}]
         try:
-            shown = tokenizer.apply_chat_template(
+            rendered = tokenizer.apply_chat_template(
                 message, tokenize=False, add_generation_prompt=True
             )
         except Exception as error:  # whatever a template raises
@@ -58,8 +58,8 @@ class Template:
                 f"{name}: its chat template fails: {first_line(error):.200}; write a template out: "
                 f"--template 'TEXT {PLACE} TEXT'"
             ) from None
-        before, found, after = str(shown).partition(_MARK)
-        if not found or any(one in before + after for one in (_MARK, PLACE)):
+        before, mark, after = str(rendered).partition(_MARK)
+        if not mark or any(marker in before + after for marker in (_MARK, PLACE)):
             raise WordbiasError(
                 f"{name}: its chat template does not show the message of the user once and as it "
                 f"is; write a template out: --template 'TEXT {PLACE} TEXT'"

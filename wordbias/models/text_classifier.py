@@ -84,7 +84,7 @@ class TextClassifier(LoadedModel):
         """Return the model with the names of the classes as a file spells them."""
         # Outputs that transformers numbered, LABEL_0, are the numbers of the file.
         numbered = [_UNNAMED.fullmatch(name) for name in self.classes]
-        for known in (self.classes, tuple(one[1] if one else "" for one in numbered)):
+        for known in (self.classes, tuple(match[1] if match else "" for match in numbered)):
             if set(labels) <= set(known) and all(known):
                 return replace(self, classes=known)
         raise WordbiasError(
@@ -99,7 +99,7 @@ class TextClassifier(LoadedModel):
         # probabilities that do not add up to 1. Longer texts are cut. Equal texts are read once.
         several = getattr(self.model.config, "problem_type", None) == "multi_label_classification"
         tokenised = TokenisedTexts.of(self, [(text,) for text in texts], truncate=True)
-        found = np.empty((len(tokenised.tokens), len(self.classes)), np.float32)
+        probabilities = np.empty((len(tokenised.tokens), len(self.classes)), np.float32)
         with self.predicting(), progress(what, len(tokenised.tokens), "text") as bar:
             for batch in range(len(tokenised.batches)):
                 places, inputs = tokenised.inputs(batch)
@@ -109,6 +109,6 @@ class TextClassifier(LoadedModel):
                     values = values.sigmoid()
                 elif len(self.classes) > 1:
                     values = values.softmax(-1)
-                found[places] = self.finite(values.cpu().numpy())
+                probabilities[places] = self.finite(values.cpu().numpy())
                 bar.update(len(places))
-        return found[tokenised.places]
+        return probabilities[tokenised.places]

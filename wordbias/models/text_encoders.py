@@ -110,8 +110,8 @@ def open_text_encoder(
     """Open an encoder of any kind."""
     # A setting `endpoint` makes the source a name of a model there. The answers of a mapping of one
     # name to an encoder are kept under that name.
-    if (found := open_output_encoder(source, device=device)) is not None:
-        return found
+    if (encoder := open_output_encoder(source, device=device)) is not None:
+        return encoder
     if isinstance(source, (str, os.PathLike)) and is_static_model(
         folder := model_folder(os.fspath(source))
     ):
@@ -138,14 +138,14 @@ def open_output_encoder(source: object, *, device: str | None = None) -> Answeri
     if not is_output_only(source):
         return None
     named: dict[str, object] = dict(source) if isinstance(source, Mapping) else {}
-    name, one = next(iter(named.items()), (_name_of(source), source))
-    asking = _asking_of(one)
+    name, encoder = next(iter(named.items()), (_name_of(source), source))
+    asking = _asking_of(encoder)
     assert asking is not None
     by, ask, elsewhere = asking
     notes: tuple[str, ...] = ()
-    if is_loaded_static(one):
+    if is_loaded_static(encoder):
         notes = (f"{name}: is read as an encoder of texts; its folder also holds word vectors",)
-    elif is_sentence_transformer(one):
+    elif is_sentence_transformer(encoder):
         notes = (_library_note(str(name)),)
     return AnsweringEncoder(
         str(name), ask, str(name), f"function {name}" if named else None,
@@ -196,8 +196,8 @@ class LayeredTexts:
     def encode(self, texts: Sequence[str]) -> Float32:
         """Return the vectors of texts at the last layer."""
         job = EncodingJob.of(self.encoder, texts, settings=Settings((self.encoder.layers,)))
-        found: Float32 = job.vectors()[0]
-        return found
+        vectors: Float32 = job.vectors()[0]
+        return vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,27 +254,27 @@ class AnsweringEncoder:
             raise WordbiasError("there is no text to encode")
         listed = list(distinct)
         how = current_config()
-        kept = Answers(self.kept) if self.kept is not None and how.cache else None
-        found = {} if kept is None else kept.get(listed)
-        missing = [text for i, text in enumerate(listed) if i not in found]
-        self._say(missing, len(found), kept is not None)
-        dims, before = {len(row) for row in found.values()}, len(found)
+        cache = Answers(self.kept) if self.kept is not None and how.cache else None
+        rows = {} if cache is None else cache.get(listed)
+        missing = [text for i, text in enumerate(listed) if i not in rows]
+        self._say(missing, len(rows), cache is not None)
+        dims, before = {len(row) for row in rows.values()}, len(rows)
         self._refuse_lengths(dims, before)
         with (
             progress("encoding", len(listed), "text") as bar,
-            _kept_on_the_way(self.where, found, kept),
+            _kept_on_the_way(self.where, rows, cache),
         ):
-            bar.update(len(found))
+            bar.update(len(rows))
             size = how.batch_texts
             batches = [missing[i : i + size] for i in range(0, len(missing), size)]
             for batch, vectors in self._answers(batches):
                 dims.add(vectors.shape[1])
                 self._refuse_lengths(dims, before)
-                if kept is not None:
-                    kept.put(batch, vectors)
-                found |= {distinct[text]: row for text, row in zip(batch, vectors, strict=True)}
+                if cache is not None:
+                    cache.put(batch, vectors)
+                rows |= {distinct[text]: row for text, row in zip(batch, vectors, strict=True)}
                 bar.update(len(batch))
-        return np.stack([found[distinct[text]] for text in texts])
+        return np.stack([rows[distinct[text]] for text in texts])
 
     def _refuse_lengths(self, lengths: Collection[int], before: int) -> None:
         """Refuse vectors of several lengths; some are kept from before."""
@@ -288,7 +288,7 @@ class AnsweringEncoder:
             )
         raise self._odd(f"{values} in different batches")
 
-    def _say(self, texts: Sequence[str], before: int, kept: bool) -> None:
+    def _say(self, texts: Sequence[str], before: int, has_cache: bool) -> None:
         """Say how much is going to be sent."""
         if not self.elsewhere or not texts:
             return
@@ -296,7 +296,7 @@ class AnsweringEncoder:
         sent = f"{how_many(len(texts), 'text')} of {characters:,} characters"
         line = f"{self.where}: is sent {sent}"
         line += f"; {before:,} are kept from before" if before else ""
-        if not kept and self.kept is None:
+        if not has_cache and self.kept is None:
             line += "; answers are not kept: give it a name, {'NAME': function}, to keep them"
         note(line)
 
@@ -360,11 +360,11 @@ class AnsweringEncoder:
         if x.dtype.kind not in "fiu":
             raise self._odd(f"values of {x.dtype}, which are no numbers")
         with np.errstate(over="ignore"):
-            found = x.astype(np.float32)
-        if not np.isfinite(found).all():
-            place = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
+            vectors = x.astype(np.float32)
+        if not np.isfinite(vectors).all():
+            place = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
             raise self._odd(f"a value that is not finite for text {place + 1} of a batch")
-        return found
+        return vectors
 
     def _odd(self, what: str) -> WordbiasError:
         return WordbiasError(
@@ -375,33 +375,33 @@ class AnsweringEncoder:
 
 @contextmanager
 def _kept_on_the_way(
-    where: str, found: Mapping[int, Float32], kept: Answers | None
+    where: str, rows: Mapping[int, Float32], cache: Answers | None
 ) -> Iterator[None]:
     """Say in an error, and after Ctrl-C, how many answers are kept."""
     try:
         yield
     except WordbiasError as error:
-        if kept is not None and found:
-            error.args = (f"{error}; {how_many(len(found), 'answer')} kept",)
+        if cache is not None and rows:
+            error.args = (f"{error}; {how_many(len(rows), 'answer')} kept",)
         raise
     except KeyboardInterrupt:
-        if kept is None:
+        if cache is None:
             raise
         raise Interrupted(
-            f"{where}: {how_many(len(found), 'answer')} kept; the same call resumes"
+            f"{where}: {how_many(len(rows), 'answer')} kept; the same call resumes"
         ) from None
 
 
-def _asking_of(one: object) -> tuple[str, Callable[[list[str]], Any], bool] | None:
+def _asking_of(source: object) -> tuple[str, Callable[[list[str]], Any], bool] | None:
     """Return how an object is asked, and whether texts may leave this machine, or None."""
     # Models of transformers and arrays, which can be called too, are none.
     for name, elsewhere in (("embed_documents", True), ("encode", False)):
-        if callable(method := getattr(one, name, None)) and not isinstance(one, (str, type)):
+        if callable(method := getattr(source, name, None)) and not isinstance(source, (str, type)):
             return name, method, elsewhere
-    if callable(method := getattr(one, "transform", None)) and hasattr(one, "fit"):
+    if callable(method := getattr(source, "transform", None)) and hasattr(source, "fit"):
         return "transform", method, False
-    if callable(one) and not hasattr(one, "config") and not isinstance(one, type):
-        return "call", one, True
+    if callable(source) and not hasattr(source, "config") and not isinstance(source, type):
+        return "call", source, True
     return None
 
 
@@ -458,7 +458,7 @@ def _is_strange(read: Callable[[], object]) -> bool:
 def _are_of_library(modules: Path) -> bool:
     """Return whether all modules are of the library, so that it runs no code of the folder."""
     try:
-        kinds = [str(one["type"]) for one in json.loads(modules.read_bytes())]
+        kinds = [str(module["type"]) for module in json.loads(modules.read_bytes())]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return False
     return all(kind.startswith(f"{_LIBRARY}.") for kind in kinds)

@@ -179,10 +179,10 @@ def _text(line: Line, name: str) -> str:
 def _span(line: Line, text: str, choice: Choice) -> Span | None:
     if choice.word is not None:
         word = _text(line, choice.word)
-        found = find_word(text, word)
-        if found is None:
+        span = find_word(text, word)
+        if span is None:
             raise _BadRowError(f"the word {word!r} is not in its text")
-        return found
+        return span
     if choice.span is None:
         return None
     cells = [_cell(line, name) for name in choice.span]
@@ -200,11 +200,11 @@ def _span(line: Line, text: str, choice: Choice) -> Span | None:
 def text_column(name: str, names: list[str], choice: Choice, plain: str = "") -> str:
     """Return the name of the column of the texts."""
     used = (choice.text, choice.word, *(choice.span or ()), *choice.where, *(choice.keep or ()))
-    if plain and any(one is not None for one in used):
+    if plain and any(chosen is not None for chosen in used):
         raise WordbiasError(f"{name}: {plain}")
-    for one in used[1:]:
-        if one is not None and one not in names:
-            raise WordbiasError(f"{name}: has no column {one!r}; it has {', '.join(names)}")
+    for column in used[1:]:
+        if column is not None and column not in names:
+            raise WordbiasError(f"{name}: has no column {column!r}; it has {', '.join(names)}")
     return choose_column(name, names, choice.text)
 
 
@@ -214,6 +214,6 @@ def kept_columns(
     """Return the columns to keep, and the names of those left out for their many values."""
     if choice.keep is not None:
         return {name: Column.of(cells[name]) for name in choice.keep}, ()
-    made = {name: Column.of(values) for name, values in cells.items() if name != text}
-    kept = {name: column for name, column in made.items() if len(column.values) <= DISTINCT}
-    return kept, tuple(name for name in made if name not in kept)
+    others = {name: Column.of(values) for name, values in cells.items() if name != text}
+    columns = {name: column for name, column in others.items() if len(column.values) <= DISTINCT}
+    return columns, tuple(name for name in others if name not in columns)

@@ -44,18 +44,18 @@ class TokenisedTexts:
         """Tokenise texts, or pairs of texts that the model reads together."""
         # What is longer than the model reads is cut if `truncate`, else refused. `budget` counts
         # padding.
-        distinct = {one: i for i, one in enumerate(dict.fromkeys(texts))}
+        distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         limit = model.longest if truncate else None
         cut = {} if limit is None else {"truncation": True, "max_length": limit}
         first, *second = (list(side) for side in zip(*distinct, strict=True))
         with silent(need_transformers()):
             tokens = _tokens_by_text(model.tokenizer(first, *second, **cut), len(first))
-        lengths = np.array([len(one["input_ids"]) for one in tokens])
+        lengths = np.array([len(encoding["input_ids"]) for encoding in tokens])
         model.check_lengths(lengths, "a pair" if second else "a text", lambda i: first[i])
         order = np.argsort(-lengths, kind="stable")
         return cls(
             tokens,
-            np.array([distinct[one] for one in texts]),
+            np.array([distinct[text] for text in texts]),
             list(batched(order, lengths, budget)),
             model.tokenizer.pad_token_id or 0,
         )
@@ -68,7 +68,7 @@ class TokenisedTexts:
 
     def sha256(self) -> str:
         """Return a hash of all tokens in their order, and of the sizes of the batches."""
-        digest = hashlib.sha256(json.dumps([dict(one) for one in self.tokens]).encode())
+        digest = hashlib.sha256(json.dumps([dict(encoding) for encoding in self.tokens]).encode())
         digest.update(json.dumps([len(batch) for batch in self.batches]).encode())
         return digest.hexdigest()
 

@@ -103,10 +103,10 @@ def tokenise(
     parts = []
     with progress("tokenising", len(texts), "text") as bar:
         for start in range(0, len(texts), TEXTS_TOGETHER):
-            some = texts[start : start + TEXTS_TOGETHER]
+            batch = texts[start : start + TEXTS_TOGETHER]
             given = None if spans is None else spans[start : start + TEXTS_TOGETHER]
-            parts.append(tokeniser.tokens(some, given))
-            bar.update(len(some))
+            parts.append(tokeniser.tokens(batch, given))
+            bar.update(len(batch))
     return Tokens.joined(parts)
 
 
@@ -122,12 +122,12 @@ def token_range(offsets: Sequence[Span], special: Sequence[int], span: Span) -> 
     # A token counts as a whole: in "doctors", tokenised as one token, the span of "doctor" has the
     # vector of the whole word.
     start, end = span
-    found = [
+    tokens = [
         i
         for i, ((a, b), added) in enumerate(zip(offsets, special, strict=True))
         if max(a, start) < min(b, end) and not added
     ]
-    return (found[0], found[-1] + 1) if found else None
+    return (tokens[0], tokens[-1] + 1) if tokens else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,28 +153,28 @@ class _Tokeniser:
     def tokens(self, texts: Sequence[str], spans: Sequence[Span] | None) -> Tokens:
         """Tokenise a few texts; those that have one token too many are cut in a second call."""
         offsets = spans is not None or self.template is not None
-        found = self._call(texts, self.longest + 1, offsets)
-        cut = np.array([len(ids) > self.longest for ids in found["input_ids"]], bool)
+        encoded = self._call(texts, self.longest + 1, offsets)
+        cut = np.array([len(ids) > self.longest for ids in encoded["input_ids"]], bool)
         ends = [len(self.before) + len(text) for text in texts]
         if cut.any():
             places = np.flatnonzero(cut).tolist()
             long = [texts[i] for i in places]
-            kept = self._shortened(long) if self.template is not None else long
-            again = self._call(kept, self.longest, offsets)
+            shortened = self._shortened(long) if self.template is not None else long
+            recoded = self._call(shortened, self.longest, offsets)
             for k, i in enumerate(places):
-                for key, values in found.items():
-                    values[i] = again[key][k]
-                ends[i] = len(self.before) + len(kept[k])
+                for key, values in encoded.items():
+                    values[i] = recoded[key][k]
+                ends[i] = len(self.before) + len(shortened[k])
                 if offsets:
-                    ends[i] = min(ends[i], max(end for _, end in again["offset_mapping"][k]))
+                    ends[i] = min(ends[i], max(end for _, end in recoded["offset_mapping"][k]))
         if self.template is not None:
-            self._mark_template(found, ends)
-        ranges, lost = _ranges(found, cut, ends, spans, len(self.before))
+            self._mark_template(encoded, ends)
+        ranges, lost = _ranges(encoded, cut, ends, spans, len(self.before))
         return Tokens(
-            _flat(found["input_ids"], np.int32),
-            _flat(found["special_tokens_mask"], bool),
-            _flat(found["token_type_ids"], np.int8),
-            np.cumsum([0, *map(len, found["input_ids"])]),
+            _flat(encoded["input_ids"], np.int32),
+            _flat(encoded["special_tokens_mask"], bool),
+            _flat(encoded["token_type_ids"], np.int8),
+            np.cumsum([0, *map(len, encoded["input_ids"])]),
             cut,
             ranges,
             lost,
@@ -199,8 +199,8 @@ class _Tokeniser:
     def _shortened(self, texts: Sequence[str]) -> list[str]:
         """Cut texts at their end until they fit into the template, by bisection."""
 
-        def lengths(some: Sequence[str]) -> list[int]:
-            return [len(ids) for ids in self._call(some, None, False)["input_ids"]]
+        def lengths(beginnings: Sequence[str]) -> list[int]:
+            return [len(ids) for ids in self._call(beginnings, None, False)["input_ids"]]
 
         (alone,) = lengths([""])
         if alone >= self.longest:
@@ -216,19 +216,19 @@ class _Tokeniser:
                 (fits if count <= self.longest else not_fits)[i] = k
         return [text[:k] for text, k in zip(texts, fits, strict=True)]
 
-    def _mark_template(self, found: dict[str, Any], ends: Sequence[int]) -> None:
+    def _mark_template(self, encoded: dict[str, Any], ends: Sequence[int]) -> None:
         """Mark the tokens of the template as special: all that share no character with the text."""
         for i, end in enumerate(ends):
-            found["special_tokens_mask"][i] = [
+            encoded["special_tokens_mask"][i] = [
                 int(special or max(a, len(self.before)) >= min(b, end))
                 for (a, b), special in zip(
-                    found["offset_mapping"][i], found["special_tokens_mask"][i], strict=True
+                    encoded["offset_mapping"][i], encoded["special_tokens_mask"][i], strict=True
                 )
             ]
 
 
 def _ranges(
-    found: dict[str, Any],
+    encoded: dict[str, Any],
     cut: NDArray[np.bool_],
     ends: Sequence[int],
     spans: Sequence[Span] | None,
@@ -237,13 +237,15 @@ def _ranges(
     """Return the tokens of each span, shape ``(n, 2)``, and the spans without any."""
     # `ends` are the characters behind the last that is read, `before` the number before each text.
     if spans is None:
-        return np.array([(0, len(ids)) for ids in found["input_ids"]], np.int64).reshape(-1, 2), []
+        return np.array([(0, len(ids)) for ids in encoded["input_ids"]], np.int64).reshape(
+            -1, 2
+        ), []
     ranges = np.zeros((len(ends), 2), np.int64)
     lost = []
     for i, (start, end) in enumerate(spans):
-        offsets = found["offset_mapping"][i]
+        offsets = encoded["offset_mapping"][i]
         span = start + before, end + before
-        tokens = token_range(offsets, found["special_tokens_mask"][i], span)
+        tokens = token_range(offsets, encoded["special_tokens_mask"][i], span)
         if cut[i] and span[1] > ends[i]:
             lost.append(Lost(i, "is cut off with the end of its text"))
         elif tokens is None:
@@ -283,12 +285,12 @@ def first_match(pattern: re.Pattern[str], text: str) -> Span | None:
     """Return the first match of a pattern without a combining mark before or behind it."""
     # Such a mark (a single accent, a vowel sign of Devanagari) belongs to the word: "cafe" is not
     # in "cafe" + U+0301.
-    found = pattern.search(text)
-    while found is not None:
-        start, end = found.span()
+    match = pattern.search(text)
+    while match is not None:
+        start, end = match.span()
         if not (_is_mark(text[start - 1 : start]) or _is_mark(text[end : end + 1])):
             return start, end
-        found = pattern.search(text, start + 1)
+        match = pattern.search(text, start + 1)
     return None
 
 

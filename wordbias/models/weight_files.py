@@ -44,7 +44,7 @@ def check_layers(folder: str, config: Any) -> None:
             "whose files belong together"
         )
     names = _weight_shapes(folder)
-    places = [(weight, found.end()) for weight in names for found in _NUMBER.finditer(weight)]
+    places = [(weight, match.end()) for weight in names for match in _NUMBER.finditer(weight)]
     numbered = len({weight[:end] for weight, end in places})
     if names and getattr(config, "num_hidden_groups", layers) > numbered:
         raise WordbiasError(
@@ -93,8 +93,8 @@ def _integers(settings: Any) -> Iterator[tuple[str, int]]:
     """Yield the whole numbers of nested settings by their names."""
     remaining = [settings]
     while remaining:
-        one = remaining.pop()
-        for key, value in one.items() if isinstance(one, dict) else ():
+        section = remaining.pop()
+        for key, value in section.items() if isinstance(section, dict) else ():
             if isinstance(value, dict):
                 remaining.append(value)
             elif isinstance(value, int):
@@ -133,8 +133,8 @@ def _shapes_in(path: str) -> dict[str, Sequence[int]]:
         with safe_open(path, "np") as tensors:
             return {key: tensors.get_slice(key).get_shape() for key in tensors.keys()}  # noqa: SIM118
     torch = need("torch", extra="contextual", purpose=PURPOSE)
-    found = torch.load(path, map_location="meta", weights_only=True, mmap=True)
-    return {key: tuple(value.shape) for key, value in found.items()}
+    weights = torch.load(path, map_location="meta", weights_only=True, mmap=True)
+    return {key: tuple(value.shape) for key, value in weights.items()}
 
 
 def of_other_layers(model: Any, unused: Iterable[str]) -> str | None:

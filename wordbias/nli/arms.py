@@ -32,15 +32,15 @@ ORDERS = tuple("".join(order) for order in permutations("1234"))
 
 def together(arms: Iterable[tuple[str, Arm]]) -> dict[str, Arm]:
     """Return arms by their names."""
-    found: dict[str, Arm] = {}
+    by_name: dict[str, Arm] = {}
     known: set[str] = set()
     for name, arm in arms:
-        names = [one.name for one in different(arm)] + [name] * (not is_one(name, arm))
+        names = [embedding.name for embedding in different(arm)] + [name] * (not is_one(name, arm))
         if len(set(names)) < len(names) or not known.isdisjoint(names):
             raise WordbiasError("two embeddings have the same name; rename one of the files")
         known.update(names)
-        found[name] = arm
-    return found
+        by_name[name] = arm
+    return by_name
 
 
 def different(arm: Arm) -> list[Embedding]:
@@ -50,28 +50,28 @@ def different(arm: Arm) -> list[Embedding]:
 
 def is_one(name: str, arm: Arm) -> bool:
     """Return whether an arm is one embedding, of its name, rather than draws or a file a seed."""
-    return [one.name for one in different(arm)] == [name]
+    return [embedding.name for embedding in different(arm)] == [name]
 
 
 def drawn_arm(
     kind: str, base: Arm, count: int, attribute: Attribute | None = None, *, centre: bool = False
 ) -> dict[int, Embedding]:
     """Apply to the embedding of seed s the removal of draw s mod `count`, each once."""
-    made: dict[int, Embedding] = {}
-    for one in different(base):
-        seeds = [seed for seed, read in base.items() if read is one]
+    by_seed: dict[int, Embedding] = {}
+    for embedding in different(base):
+        seeds = [seed for seed, read in base.items() if read is embedding]
         draws = sorted({seed % count for seed in seeds})
-        removals = drawn_chains(kind, one, draws, attribute, centre=centre)
+        removals = drawn_chains(kind, embedding, draws, attribute, centre=centre)
         for draw, removal in zip(draws, removals, strict=True):
-            name = f"{one.name}.{NAMES[kind]}-{draw}"
-            removed = replace(removal(one), name=name, info=None)
-            made |= {seed: removed for seed in seeds if seed % count == draw}
-    return made
+            name = f"{embedding.name}.{NAMES[kind]}-{draw}"
+            removed = replace(removal(embedding), name=name, info=None)
+            by_seed |= {seed: removed for seed in seeds if seed % count == draw}
+    return by_seed
 
 
 def drawn_chains(
     kind: str,
-    one: Embedding,
+    embedding: Embedding,
     draws: Sequence[int],
     attribute: Attribute | None = None,
     *,
@@ -82,20 +82,22 @@ def drawn_chains(
     # `null` has MISP's weights along random orthonormal directions; `lists` is MISP fitted to
     # redraws of the attribute's words.
     if kind == NULL:
-        return list(random_chains(_chain(misp.fit(one, attribute, **settings)), draws, seed=seed))
+        return list(
+            random_chains(_chain(misp.fit(embedding, attribute, **settings)), draws, seed=seed)
+        )
     chosen = attribute or Attribute.load()
-    misp.resolve_groups(one, chosen)  # refuses too few words
-    redrawn, made = redraws(chosen, max(draws) + 1, seed), []
-    vectors = redrawn_vectors(one, chosen, [redrawn[draw] for draw in draws])
+    misp.resolve_groups(embedding, chosen)  # refuses too few words
+    redrawn, chains = redraws(chosen, max(draws) + 1, seed), []
+    vectors = redrawn_vectors(embedding, chosen, [redrawn[draw] for draw in draws])
     for draw, groups in zip(draws, vectors, strict=True):
         try:
-            made.append(_chain(Projection(misp.fit_vectors(groups, **settings))))
+            chains.append(_chain(Projection(misp.fit_vectors(groups, **settings))))
         except WordbiasError as error:
             raise WordbiasError(
                 f"MISP cannot be fitted to redraw {draw} of the names of {chosen.name}: too few "
                 f"are different and found; give more, or no redraws of lists ({error})"
             ) from None
-    return made
+    return chains
 
 
 def _chain(removal: Projection) -> Chain:
@@ -106,17 +108,17 @@ def permuted_weights(
     name: str, base: Arm, attribute: Attribute | None = None, *, centre: bool = False
 ) -> dict[str, Arm]:
     """Remove MISP with its weights in each of the 24 orders of appendix C; an arm for each."""
-    made = {
-        (one, order): replace(
-            misp.fit(one, attribute, weights=f"perm:{order}", centre=centre)(one),
-            name=in_order(one.name, order),
+    removed = {
+        (embedding, order): replace(
+            misp.fit(embedding, attribute, weights=f"perm:{order}", centre=centre)(embedding),
+            name=in_order(embedding.name, order),
             info=None,
         )
-        for one in different(base)
+        for embedding in different(base)
         for order in ORDERS
     }
     return {
-        in_order(name, order): {seed: made[one, order] for seed, one in base.items()}
+        in_order(name, order): {seed: removed[embedding, order] for seed, embedding in base.items()}
         for order in ORDERS
     }
 

@@ -63,18 +63,18 @@ def paired_differences(
             about.setdefault(key, {name: row.details.get(name) for name in _ABOUT})
             if (row.measure, row.details["setting"]) == ("mab-error", outcome):
                 about[key]["outcome"] = True
-    first = next((subject for found in values.values() for subject in found), "")
-    made = [
-        _difference(subject, other, names[measure], about[key], found.get(other, {}), own)
+    first = next((subject for by_subject in values.values() for subject in by_subject), "")
+    differences = [
+        _difference(subject, other, names[measure], about[key], by_subject.get(other, {}), own)
         for names, other in ((CHANGES, first), (AGAINST_NULL, null), (AGAINST_LISTS, lists))
-        if other == first or any(other in found for found in values.values())
+        if other == first or any(other in subjects for subjects in values.values())
         for measure in names
-        for key, found in values.items()
+        for key, by_subject in values.items()
         if key[0] == measure
-        for subject, own in found.items()
+        for subject, own in by_subject.items()
         if subject not in (first, other) and (other, subject) != (lists, null)
     ]
-    return with_holm(made, lambda row: f"{row.measure} {row.details.get('outcome')}")
+    return with_holm(differences, lambda row: f"{row.measure} {row.details.get('outcome')}")
 
 
 def readings(rows: Sequence[Row], error: float) -> list[Reading]:
@@ -85,7 +85,7 @@ def readings(rows: Sequence[Row], error: float) -> list[Reading]:
     tested = [row for row in rows if row.details.get("outcome") and "p" in row.details]
     against = {row.subject: row for row in tested if row.measure == AGAINST_NULL["mab-error"]}
     null = next((str(row.details["original"]) for row in against.values()), "")
-    found = []
+    conclusions = []
     for row in tested:
         if row.measure == CHANGES["mab-error"]:
             other, about = against.get(row.subject), row.details
@@ -94,9 +94,9 @@ def readings(rows: Sequence[Row], error: float) -> list[Reading]:
             if rule.verdict == NOT_SHOWN and error:
                 share = math.ceil(100 * about["excluded"] / error)
                 excluded = f", {share} % or more excluded" * (share < 100)
-            said = rule.says.format(first=about["original"], null=null, excluded=excluded)
-            found.append(Reading(row, other, said))
-    return found
+            sentence = rule.says.format(first=about["original"], null=null, excluded=excluded)
+            conclusions.append(Reading(row, other, sentence))
+    return conclusions
 
 
 def _seeds(row: Row) -> Seeds:
@@ -114,7 +114,7 @@ def _difference(
 ) -> Row:
     """Return the row of one embedding and measure, not yet corrected for the number of tests."""
     pairs = [(after[seed], before[seed]) for seed in after if seed in before]
-    d = np.array([one - other for one, other in pairs if one is not None and other is not None])
+    d = np.array([own - other for own, other in pairs if own is not None and other is not None])
     details = {**about, "original": original, "n": len(d), "neutral": 0}
     if not len(d):
         reason = f"undefined: {subject} and {original} have no value under the same seed"
@@ -137,9 +137,9 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
         return []
     n, tests = max(row.details["n"] for row in tested), len(tested)
     least = smallest_p(n, tests)
-    said = []
+    sentences = []
     if least > LEVEL:
-        said.append(
+        sentences.append(
             f"p cannot reach .05: with {n} seeds the smallest is {_short(smallest_p(n))}, after "
             f"Holm over {tests} tests {_short(least)}. It takes {fewest_seeds(tests)} seeds; until "
             "then read the intervals."
@@ -150,7 +150,7 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
     pooled = sum((row.details["n"] - 1) * row.details["sd"] ** 2 for row in same) / df
     spread = math.sqrt(pooled)
     if not spread or not error:
-        return said
+        return sentences
     effect, level = PUBLISHED_EFFECT * error, LEVEL / tests
     power = 0.0 if least > LEVEL else t_power(effect * math.sqrt(n) / spread, n - 1, level)
     needed = [
@@ -158,14 +158,14 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
         for share in (PUBLISHED_EFFECT, *SMALLER_EFFECTS)
     ]
     enough = "" if power >= POWER else "Too few seeds: "
-    said.append(
+    sentences.append(
         f"{enough}{n} seeds find a difference of {100 * PUBLISHED_EFFECT:g} % in E of the "
         f"{kind['setting']} ({effect:.3f}, the paper's effect of MISP) with power {_short(power)}, "
         f"after Holm over {how_many(tests, 'test')}. Power .8 takes {needed[0]} seeds, for 15 % "
         f"{needed[1]}, for 10 % {needed[2]}. The paired differences have a standard deviation of "
         f"{_short(spread)} ({how_many(df, 'degree')} of freedom)."
     )
-    return said
+    return sentences
 
 
 def _short(value: float) -> str:

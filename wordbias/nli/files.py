@@ -76,8 +76,8 @@ class Model:
             labels, about = tuple(stored["labels"]), dict(stored["about"])
             model = cls(weights, dim, hidden, bool(stored["intra"]), labels, about)
             if labels != LABELS:
-                found = ", ".join(map(str, labels))
-                raise WordbiasError(f"its labels are {found}, expected {', '.join(LABELS)}")
+                label_names = ", ".join(map(str, labels))
+                raise WordbiasError(f"its labels are {label_names}, expected {', '.join(LABELS)}")
             _check(model)
             return model
 
@@ -85,23 +85,23 @@ class Model:
 def shapes(dim: int, hidden: int, intra: bool) -> dict[str, tuple[int, ...]]:
     """Return the shape of every parameter of one model."""
     width = 2 * hidden if intra else hidden
-    found: dict[str, tuple[int, ...]] = {"project.weight": (dim, hidden)}
+    parameters: dict[str, tuple[int, ...]] = {"project.weight": (dim, hidden)}
     blocks = {"attend": width, "compare": 2 * width, "aggregate": 2 * hidden}
     if intra:
         blocks["intra"] = hidden
-        found["distance"] = (11,)
+        parameters["distance"] = (11,)
     for name, inputs in blocks.items():
         for part, rows in (("first", inputs), ("second", hidden)):
-            found[f"{name}.{part}.weight"] = (rows, hidden)
-            found[f"{name}.{part}.bias"] = (1, hidden)
-    return found | {"classify.weight": (hidden, 3), "classify.bias": (1, 3)}
+            parameters[f"{name}.{part}.weight"] = (rows, hidden)
+            parameters[f"{name}.{part}.bias"] = (1, hidden)
+    return parameters | {"classify.weight": (hidden, 3), "classify.bias": (1, 3)}
 
 
 def _check(model: Model) -> None:
     expected = shapes(model.dim, model.hidden, model.intra)
     for name in dict.fromkeys((*expected, *model.weights)):
-        found = model.weights[name].shape if name in model.weights else None
-        if found != expected.get(name):
-            raise WordbiasError(f"{name} has the shape {found}, expected {expected.get(name)}")
+        shape = model.weights[name].shape if name in model.weights else None
+        if shape != expected.get(name):
+            raise WordbiasError(f"{name} has the shape {shape}, expected {expected.get(name)}")
     if not all(np.isfinite(x).all() for x in model.weights.values()):
         raise WordbiasError("a weight is no number")

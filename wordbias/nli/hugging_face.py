@@ -66,8 +66,8 @@ class Classifier(LoadedModel):
 
     def accuracy(self, pairs: Sequence[Pair], labels: NDArray[np.integer]) -> float:
         """Return the accuracy on labelled pairs; labels are indices in `LABELS`, shape ``(n,)``."""
-        found = self.probabilities(pairs, what="SNLI").argmax(1)
-        return float((found == labels).mean())
+        predicted = self.probabilities(pairs, what="SNLI").argmax(1)
+        return float((predicted == labels).mean())
 
     def _predict(self, pairs: Sequence[Pair]) -> Float32:
         premises, hypotheses = (list(side) for side in zip(*pairs, strict=True))
@@ -75,8 +75,8 @@ class Classifier(LoadedModel):
             premises, hypotheses, padding=True, truncation=True, return_tensors="pt"
         ).to(self.device)
         logits = self.model(**inputs).logits[:, list(self.places)]  # (B, 3)
-        found: Float32 = logits.float().softmax(-1).cpu().numpy()
-        return self.finite(found)
+        probabilities: Float32 = logits.float().softmax(-1).cpu().numpy()
+        return self.finite(probabilities)
 
 
 def label_order(

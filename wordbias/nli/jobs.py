@@ -39,15 +39,15 @@ class Data:
     @classmethod
     def of(cls, pairs: Mapping[str, Pairs]) -> Data:
         """Encode pairs by a lexicon of all their words."""
-        found = np.unique(pairs["train"].labels).tolist()
-        if len(found) < 2:
+        labels = np.unique(pairs["train"].labels).tolist()
+        if len(labels) < 2:
             raise WordbiasError(
-                f"all {len(pairs['train']):,} pairs to train on are labelled {LABELS[found[0]]}; "
+                f"all {len(pairs['train']):,} pairs to train on are labelled {LABELS[labels[0]]}; "
                 "give pairs of at least two labels with --train"
             )
-        sides = (side for one in pairs.values() for side in (one.premises, one.hypotheses))
+        sides = (side for split in pairs.values() for side in (split.premises, split.hypotheses))
         lexicon = Lexicon.of(sentence for side in sides for sentence in side)
-        encoded = {name: Encoded.of(one, lexicon) for name, one in pairs.items()}
+        encoded = {name: Encoded.of(split, lexicon) for name, split in pairs.items()}
         return cls(pairs, encoded, lexicon)
 
 
@@ -199,9 +199,9 @@ def accuracy_rows(job: Job, data: Data) -> list[Row]:
     """Return the accuracy of a trained model on dev and, if there is one, on the test set."""
     # The accuracy on a test set is stored in the model's file when it is first computed.
     model = Model.load(job.output)
-    found = {"dev": float(model.about["dev_accuracy"])}
+    accuracies = {"dev": float(model.about["dev_accuracy"])}
     if "test" in data.pairs:
-        found["test"] = _test_accuracy(job, model, data)
+        accuracies["test"] = _test_accuracy(job, model, data)
     about = {
         "embedding": job.about["embedding"]["name"],
         "seed": job.seed,
@@ -214,7 +214,7 @@ def accuracy_rows(job: Job, data: Data) -> list[Row]:
             value,
             {"set": name, **about, "n": len(data.pairs[name]), **ideal("snli-accuracy")},
         )
-        for name, value in found.items()
+        for name, value in accuracies.items()
     ]
 
 
@@ -223,8 +223,8 @@ def _test_accuracy(job: Job, model: Model, data: Data) -> float:
     known = model.about.get("test", {})
     if known.get("sha256") == pairs.sha256 and known.get("pairs") == len(pairs):
         return float(known["accuracy"])
-    found = probabilities(model, job.vectors, data.encoded["test"]).argmax(1)
-    accuracy = float((found == pairs.labels).mean())
+    predicted = probabilities(model, job.vectors, data.encoded["test"]).argmax(1)
+    accuracy = float((predicted == pairs.labels).mean())
     test = {"sha256": pairs.sha256, "pairs": len(pairs), "accuracy": accuracy}
     replace(model, about={**model.about, "test": test}).save(job.output)
     return accuracy

@@ -56,8 +56,8 @@ class Lexicon:
         spelled = [token.lower() if lower else token for token in self.tokens]
         vectors = unknown_vectors(spelled, embedding.dim)
         place = [i for i, token in enumerate(spelled) if i and token in embedding]
-        found = embedding.take([spelled[i] for i in place])
-        vectors[place] = found if raw else unit(found)
+        known = embedding.take([spelled[i] for i in place])
+        vectors[place] = known if raw else unit(known)
         return Table(vectors, np.isin(np.arange(len(spelled)), place), lower)
 
 

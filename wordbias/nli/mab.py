@@ -104,7 +104,7 @@ def _parts(test: TestSet, probabilities: NDArray[np.float32]) -> Iterator[_Part]
             "bias is measured on explicit, occupations or names"
         )
     p = by_word(probabilities, len(test.hypotheses), len(test.templates))
-    ideals = np.stack([ENTAILED if one in test.unmarked else IDEAL for one in test.groups])
+    ideals = np.stack([ENTAILED if group in test.unmarked else IDEAL for group in test.groups])
     for kind in dict.fromkeys(filler.kind for filler in test.hypotheses):
         chosen = [filler.kind == kind for filler in test.hypotheses]
         words = [filler for filler in test.hypotheses if filler.kind == kind]
@@ -124,8 +124,8 @@ def _mean_rows(part: _Part, subject: str) -> Iterator[Row]:
 
 def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
     first, second = map(part.side, part.groups)
-    found = marked(first, second, part.ideals)
-    values = (found.distance, found.error, found.error_per_pair)
+    bias = marked(first, second, part.ideals)
+    values = (bias.distance, bias.error, bias.error_per_pair)
     of_premises = resampled(first, second, np.random.default_rng(settings.seed), part.ideals)
     tested = _test(first, second, settings) if can_be_significant(len(first), len(second)) else {}
     about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
@@ -148,9 +148,9 @@ def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
 def _test(first: Float, second: Float, settings: Settings) -> dict[str, Any]:
     words = np.concatenate([first.mean(1), second.mean(1)])  # (w, 3)
     rng = np.random.default_rng(settings.seed)
-    found = distance_test(words, len(first), rng, draws=settings.draws, strict=settings.strict)
-    method = ("exact" if found.exact else "sampled") + ", as published" * settings.strict
-    return {"p": found.p, "partitions": found.partitions, "method": method}
+    test = distance_test(words, len(first), rng, draws=settings.draws, strict=settings.strict)
+    method = ("exact" if test.exact else "sampled") + ", as published" * settings.strict
+    return {"p": test.p, "partitions": test.partitions, "method": method}
 
 
 def _means(mean: Float, about: dict[str, Any], subject: str) -> Iterator[Row]:
@@ -182,7 +182,7 @@ def marked(first: Float, second: Float, ideals: Float = _BOTH) -> Marked:
     m, f = first.mean((0, 1)), second.mean((0, 1))
     error = (distance_to_ideal(m, ideals[0]) + distance_to_ideal(f, ideals[1])) / 2
     both = zip((first, second), ideals, strict=True)
-    per_pair = [distance_to_ideal(p, one).mean() for p, one in both]
+    per_pair = [distance_to_ideal(p, target).mean() for p, target in both]
     return Marked(m, f, float(_norm(m - f)), float(error), float(np.mean(per_pair)))
 
 
@@ -207,7 +207,7 @@ def resampled(
     # all is tested by `distance_test`.
     m, f = first.mean(0), second.mean(0)  # (t, 3)
     both = zip((first, second), ideals, strict=True)
-    norms = [distance_to_ideal(p, one).mean(0)[:, None] for p, one in both]
+    norms = [distance_to_ideal(p, target).mean(0)[:, None] for p, target in both]
     drawn = resampled_means(np.concatenate([m, f, *norms], axis=1), rng)  # (b, 8)
     m, f = drawn[:, :3], drawn[:, 3:6]
     error = (distance_to_ideal(m, ideals[0]) + distance_to_ideal(f, ideals[1])) / 2
@@ -228,16 +228,19 @@ def over_lists(
     # drawn object.
     verbs, objects = (
         np.unique(column, return_inverse=True)[1]
-        for column in ([one.verb for one in templates], [one.thing for one in templates])
+        for column in (
+            [template.verb for template in templates],
+            [template.thing for template in templates],
+        )
     )
     sizes = (verbs.max() + 1, objects.max() + 1, len(first), len(second))
     counts = [rng.multinomial(n, np.full(n, 1 / n), size=draws) for n in sizes]
     both = zip((first, second), ideals, strict=True)
-    norms = [distance_to_ideal(p, one)[..., None] for p, one in both]
+    norms = [distance_to_ideal(p, target)[..., None] for p, target in both]
     values = [np.concatenate(both, axis=-1) for both in zip((first, second), norms, strict=True)]
-    found = []
+    chunks = []
     for start in range(0, draws, _REDRAWS):
-        of_verbs, of_objects, *of_words = (one[start : start + _REDRAWS] for one in counts)
+        of_verbs, of_objects, *of_words = (count[start : start + _REDRAWS] for count in counts)
         weights = of_verbs[:, verbs] * of_objects[:, objects].astype(float)  # (b, t)
         weights[weights.sum(1) == 0] = np.nan
         weights /= weights.sum(1, keepdims=True)
@@ -245,10 +248,10 @@ def over_lists(
         for times, of_group in zip(of_words, values, strict=True):
             drawn = np.tensordot(times / len(of_group), of_group, axes=1)  # (b, t, 4)
             means.append(np.einsum("btk,bt->bk", drawn, weights))
-        m, f = (one[:, :3] for one in means)
+        m, f = (mean[:, :3] for mean in means)
         error = (distance_to_ideal(m, ideals[0]) + distance_to_ideal(f, ideals[1])) / 2
-        found.append((_norm(m - f), error, (means[0][:, 3] + means[1][:, 3]) / 2))
-    return Resampled(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        chunks.append((_norm(m - f), error, (means[0][:, 3] + means[1][:, 3]) / 2))
+    return Resampled(*(np.concatenate(column) for column in zip(*chunks, strict=True)))
 
 
 def distance_test(

@@ -105,7 +105,7 @@ class DecomposableAttention(nn.Module):
         """Append to projected words, with intra-attention, their context vectors: (K, N, w)."""
         if self.intra is None or self.distance is None:
             return x
-        found = []
+        contexts = []
         masks = rows.premise.mask, rows.hypothesis.mask
         sides = rows.padded(self.intra([x], rows.counts, generators)), rows.padded(x)
         for f, words, mask in zip(*sides, masks, strict=True):  # (K, B, L, h)
@@ -113,8 +113,8 @@ class DecomposableAttention(nn.Module):
             bias = self.distance.index_select(1, distances(length, x.device))
             e: Tensor = Similarities.apply(f)  # type: ignore[no-untyped-call]
             e = e + bias.view(-1, 1, length, length)  # (K, B, L, L)
-            found.append(softmax(e, mask).to(x.dtype) @ words)
-        return torch.cat([x, rows.packed(*found)], -1)  # (K, N, 2h), eq. (7)
+            contexts.append(softmax(e, mask).to(x.dtype) @ words)
+        return torch.cat([x, rows.packed(*contexts)], -1)  # (K, N, 2h), eq. (7)
 
 
 class Similarities(torch.autograd.Function):
@@ -130,8 +130,8 @@ class Similarities(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         """Return the gradient of f."""
         (f,) = ctx.saved_tensors
-        found: Tensor = (grad + grad.mT) @ f
-        return found
+        gradient: Tensor = (grad + grad.mT) @ f
+        return gradient
 
 
 def softmax(e: Tensor, mask: Tensor | None) -> Tensor:
@@ -139,8 +139,8 @@ def softmax(e: Tensor, mask: Tensor | None) -> Tensor:
     e = e.to(torch.promote_types(e.dtype, torch.float32))
     if mask is not None:
         e = e.masked_fill(~mask[:, :, None], -torch.inf)
-    found: Tensor = Softmax.apply(e)  # type: ignore[no-untyped-call]
-    return found
+    weights: Tensor = Softmax.apply(e)  # type: ignore[no-untyped-call]
+    return weights
 
 
 class Softmax(torch.autograd.Function):
@@ -159,8 +159,8 @@ class Softmax(torch.autograd.Function):
         """Return the gradient of `e`."""
         (weights,) = ctx.saved_tensors
         share = grad * weights
-        found: Tensor = share - weights * share.sum(-1, keepdim=True)
-        return found
+        gradient: Tensor = share - weights * share.sum(-1, keepdim=True)
+        return gradient
 
 
 def total(v: Tensor, mask: Tensor | None) -> Tensor:
@@ -237,15 +237,15 @@ class Rows(NamedTuple):
             split = self.premise.shape[1] * self.premise.shape[2]
             first, second = x[:, :split], x[:, split:]
             return first.view(*self.premise.shape, -1), second.view(*self.hypothesis.shape, -1)
-        found: tuple[Tensor, Tensor] = Padded.apply(x, self)  # type: ignore[no-untyped-call]
-        return found
+        sentences: tuple[Tensor, Tensor] = Padded.apply(x, self)  # type: ignore[no-untyped-call]
+        return sentences
 
     def packed(self, first: Tensor, second: Tensor) -> Tensor:
         """Take rows from padded premises and hypotheses; spare rows are zero."""
         if self.back is None:
             return torch.cat([first.flatten(1, 2), second.flatten(1, 2)], 1)
-        found: Tensor = Packed.apply(first, second, self)  # type: ignore[no-untyped-call]
-        return found
+        rows: Tensor = Packed.apply(first, second, self)  # type: ignore[no-untyped-call]
+        return rows
 
 
 class Padded(torch.autograd.Function):
@@ -326,8 +326,8 @@ class Dropout(nn.Module):
         if not self.training or not self.threshold:
             return None
         drawn = [
-            random_bytes(count, rows, width, one)
-            for count, one in zip(counts, generators, strict=True)
+            random_bytes(count, rows, width, generator)
+            for count, generator in zip(counts, generators, strict=True)
         ]
         return _stacked(drawn).ge_(self.threshold).to(dtype).mul_(self.scale)
 
@@ -352,8 +352,8 @@ class Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map the last axis."""
-        found: Tensor = Products.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
-        return found
+        mapped: Tensor = Products.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
+        return mapped
 
 
 class Products(torch.autograd.Function):
@@ -397,8 +397,8 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = 
                 for k in range(len(x))
             ]
         )
-    found = torch.bmm(x, weight) if bias is None else torch.baddbmm(bias, x, weight)
-    return found.relu_() if relu else found
+    products = torch.bmm(x, weight) if bias is None else torch.baddbmm(bias, x, weight)
+    return products.relu_() if relu else products
 
 
 def has_fast_products(x: Tensor) -> bool:
@@ -454,11 +454,11 @@ class Feedforward(nn.Module):
             self.dropout(rows, layer.weight.shape[1], counts, generators, parts[0].dtype)
             for layer in (first, second)
         ]
-        found: Tensor = TwoLayers.apply(  # type: ignore[no-untyped-call]
+        mapped: Tensor = TwoLayers.apply(  # type: ignore[no-untyped-call]
             *factors, self.dropout.scale,
             first.weight, first.bias, second.weight, second.bias, *parts,
         )  # fmt: skip
-        return found
+        return mapped
 
 
 class TwoLayers(torch.autograd.Function):
@@ -478,16 +478,16 @@ class TwoLayers(torch.autograd.Function):
     ) -> Tensor:
         """Map parts (K, N, …), with factors of dropout for the input and the hidden units."""
         dtype = parts[0].dtype
-        w1, b1, w2, b2 = (one.to(dtype) for one in (first, first_bias, second, second_bias))
+        w1, b1, w2, b2 = (tensor.to(dtype) for tensor in (first, first_bias, second, second_bias))
         widths = [part.shape[2] for part in parts]
         if of_input is None:
             x = torch.cat(parts, 2)
         else:
             x = torch.empty_like(of_input)
-            for part, one, into in zip(
+            for part, factors, into in zip(
                 parts, _beside(of_input, widths), _beside(x, widths), strict=True
             ):
-                torch.mul(part, one, out=into)
+                torch.mul(part, factors, out=into)
         hidden = product(x, w1, b1, relu=True)
         if of_hidden is not None:
             hidden.mul_(of_hidden)

@@ -142,6 +142,6 @@ def tokenise(text: str) -> list[str]:
 def label_indices(names: Sequence[str]) -> tuple[int, int, int] | None:
     """Return the indices of neutral, entailment and contradiction in names that have each once."""
     lower = [name.strip().lower() for name in names]
-    found = [[i for i, name in enumerate(lower) if name.startswith(stem)] for stem in _STEMS]
-    n, e, c = found
+    places = [[i for i, name in enumerate(lower) if name.startswith(stem)] for stem in _STEMS]
+    n, e, c = places
     return (n[0], e[0], c[0]) if len(n) == len(e) == len(c) == 1 else None

@@ -53,26 +53,26 @@ class Predictions:
             digest=digest,
         )
         place: dict[Pair, int] = {}
-        found: list[tuple[float, ...]] = []
+        probabilities: list[tuple[float, ...]] = []
         for number, cells, problem in rows:
             try:
                 if problem:
                     raise WordbiasError(problem)
                 premise, hypothesis, *given = (cell or "" for cell in cells)
                 pair, values = _plain(premise, hypothesis), _checked(given)
-                row = place.setdefault(pair, len(found))
-                if row == len(found):
-                    found.append(values)
-                elif found[row] != values:
+                row = place.setdefault(pair, len(probabilities))
+                if row == len(probabilities):
+                    probabilities.append(values)
+                elif probabilities[row] != values:
                     raise WordbiasError(
                         f"says something else of a pair than a {unit} above it ({_shown(pair)})"
                     )
             except WordbiasError as error:
                 raise WordbiasError(f"{name}: {unit} {number}: {error}") from None
-        if not found:
+        if not probabilities:
             raise WordbiasError(f"{name}: holds no prediction, only a line of names")
         sha256 = "" if path is None else digest.hexdigest()
-        return cls(name, sha256, place, np.array(found, np.float32))
+        return cls(name, sha256, place, np.array(probabilities, np.float32))
 
     def __len__(self) -> int:
         return len(self.place)
@@ -102,25 +102,25 @@ def split_by_set(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Flo
     try:
         if np.iscomplexobj(probabilities):
             raise TypeError
-        found = np.asarray(probabilities, np.float32)
+        triples = np.asarray(probabilities, np.float32)
     except (TypeError, ValueError):
         raise WordbiasError(
             f"expected predictions: a file, a frame or an array; got {type(probabilities).__name__}"
         ) from None
     sizes = [len(test) for test in tests]
-    if found.shape != (sum(sizes), 3):
+    if triples.shape != (sum(sizes), 3):
         names = ", ".join(f"{test.name} {size:,}" for test, size in zip(tests, sizes, strict=True))
         raise WordbiasError(
             f"predictions: expected shape ({sum(sizes)}, 3), (N, E, C) of each pair ({names}), got "
-            f"{found.shape}"
+            f"{triples.shape}"
         )
-    wrong = np.flatnonzero(~((found >= 0).all(1) & (abs(found.sum(1) - 1) <= _SLACK)))
+    wrong = np.flatnonzero(~((triples >= 0).all(1) & (abs(triples.sum(1) - 1) <= _SLACK)))
     if len(wrong):
         raise WordbiasError(
             f"predictions: row {wrong[0]}: expected three probabilities that add up to 1 (softmax "
             "of the system's scores)"
         )
-    return np.split(found, np.cumsum(sizes)[:-1])
+    return np.split(triples, np.cumsum(sizes)[:-1])
 
 
 def _plain(premise: str, hypothesis: str) -> Pair:

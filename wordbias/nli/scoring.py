@@ -54,8 +54,8 @@ def score_set(model: Model, embedding: Embedding, test: TestSet) -> Scored:
     with progress(f"scoring {test.name}", len(test), "pair") as bar:
         for templates in parts.blocks():
             encoded = parts.encode(templates)
-            found = probabilities(model, table.vectors, encoded)
-            out[:, :, templates] = found.reshape(*shape[:2], -1, 3)
+            predicted = probabilities(model, table.vectors, encoded)
+            out[:, :, templates] = predicted.reshape(*shape[:2], -1, 3)
             bar.update(len(encoded))
     return Scored(out.reshape(-1, 3), *(tuple(dict.fromkeys(x)) for x in (words[1:], unknown)))
 
@@ -65,8 +65,8 @@ def accuracy(model: Model, embedding: Embedding, pairs: Pairs) -> float:
     check_dimensions(model, embedding)
     lexicon = Lexicon.of([*pairs.premises, *pairs.hypotheses])
     table = lexicon.table(embedding, lower=model.lower, raw=model.raw)
-    found = probabilities(model, table.vectors, Encoded.of(pairs, lexicon))
-    return float((found.argmax(1) == pairs.labels).mean())
+    predicted = probabilities(model, table.vectors, Encoded.of(pairs, lexicon))
+    return float((predicted.argmax(1) == pairs.labels).mean())
 
 
 def check_dimensions(model: Model, embedding: Embedding) -> None:
@@ -99,10 +99,10 @@ def notes_on_vectors(model: Model, embedding: Embedding) -> list[str]:
 
 def notes_on_missing_words(scored: Sequence[Scored], embedding: Embedding) -> list[str]:
     """Return a note on words of the templates that an embedding lacks, if there are any."""
-    unknown = list(dict.fromkeys(word for one in scored for word in one.unknown))
+    unknown = list(dict.fromkeys(word for scored_set in scored for word in scored_set.unknown))
     if not unknown:
         return []
-    words = {word for one in scored for word in one.words}
+    words = {word for scored_set in scored for word in scored_set.words}
     return [
         f"{embedding.name} lacks {len(unknown)} of the templates' {len(words)} words "
         f"({listed(unknown)}): each is given a fixed random vector, as in training"
@@ -127,7 +127,7 @@ class _Parts:
         both = dict.fromkeys((*test.premises, *test.hypotheses))
         fillers = {filler: i for i, filler in enumerate(both)}
         subjects = [tuple(tokenise(test.subject(filler))) for filler in fillers]
-        predicates = [tuple(tokenise(test.predicate(one))) for one in test.templates]
+        predicates = [tuple(tokenise(test.predicate(template))) for template in test.templates]
         return cls(test, fillers, subjects, predicates, Lexicon.of([*subjects, *predicates]))
 
     def blocks(self) -> Iterator[slice]:

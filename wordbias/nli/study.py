@@ -98,8 +98,8 @@ class Plan:
         for embedding in self.embeddings:
             dims.setdefault(embedding.dim, embedding.name)
         if len(dims) > 1:
-            found = ", ".join(f"{name} {dim}" for dim, name in dims.items())
-            raise WordbiasError(f"expected embeddings of one dimension, found {found}")
+            dimensions = ", ".join(f"{name} {dim}" for dim, name in dims.items())
+            raise WordbiasError(f"expected embeddings of one dimension, found {dimensions}")
         check_families(self.families)
 
     @property
@@ -119,7 +119,7 @@ class Plan:
 
     def originals_of(self, embedding: Embedding) -> list[Embedding]:
         """Return the first embeddings of the seeds that read an embedding."""
-        seeds = [s for arm in self.arms.values() for s, one in arm.items() if one is embedding]
+        seeds = [s for arm in self.arms.values() for s, read in arm.items() if read is embedding]
         return list(dict.fromkeys(self.originals[seed] for seed in seeds))
 
     def marked_sets(self) -> list[TestSet]:
@@ -135,7 +135,9 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     """Train, score and measure what is not in the folder yet, and return all rows."""
     # Where an embedding lacks words of a marked set, the rows of this set have no value but a
     # `reason`. Those that `Plan.trust_rows` took of other vectors are `trusted`.
-    reasons = [reason for one in plan.embeddings for _, reason in marked_sets_for(plan, one)]
+    reasons = [
+        reason for embedding in plan.embeddings for _, reason in marked_sets_for(plan, embedding)
+    ]
     if all(reasons):  # before all training
         raise WordbiasError(
             f"{plan.embeddings[0].name} {reasons[0]}, and no other marked set can be scored with "
@@ -151,10 +153,10 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     jobs = [
         job
         for arm in plan.arms.values()
-        for one in different(arm)
+        for embedding in different(arm)
         for job in plan_jobs(
-            [one],
-            [seed for seed, read in arm.items() if read is one],
+            [embedding],
+            [seed for seed, read in arm.items() if read is embedding],
             data,
             plan.recipe,
             plan.folder,
@@ -200,11 +202,11 @@ def trained_anew(plan: Plan, jobs: Sequence[Job]) -> list[str]:
         path, about = _rows_file(plan, job)
         if path.exists():
             known, key = about_in(path), _rows_in(path, about).about
-            said = difference(known, key) if known else None
-            if said and _without_values(known) == _without_values(key):
+            reason = difference(known, key) if known else None
+            if reason and _without_values(known) == _without_values(key):
                 more = " (--trust-rows takes rows of vectors with other values)"
-                said = "" if plan.trust_rows else said + more  # trusted rows are damaged
-            others.append(f"{path}: its {said}" if said else f"{path}: has no rows")
+                reason = "" if plan.trust_rows else reason + more  # trusted rows are damaged
+            others.append(f"{path}: its {reason}" if reason else f"{path}: has no rows")
     if not others:
         return []
     more = f", as {how_many(len(others) - 1, 'other')}" if others[1:] else ""
@@ -214,7 +216,9 @@ def trained_anew(plan: Plan, jobs: Sequence[Job]) -> list[str]:
 def study_rows(plan: Plan, jobs: Sequence[Job], workers: Workers | None = None) -> list[Row]:
     """Score and measure what is not cached: models, their means over seeds, embeddings."""
     known = {embedding.name: embedding for embedding in plan.embeddings}
-    arm_of = {one.name: name for name, arm in plan.arms.items() for one in different(arm)}
+    arm_of = {
+        embedding.name: name for name, arm in plan.arms.items() for embedding in different(arm)
+    }
     scored = []
     for job in jobs:
         name = job.about["embedding"]["name"]
@@ -235,11 +239,11 @@ def study_rows(plan: Plan, jobs: Sequence[Job], workers: Workers | None = None) 
     )
     panel_of = dict(zip(plan.embeddings, panels, strict=True))
     pairs = {
-        name: {seed: (one, plan.originals[seed]) for seed, one in arm.items()}
+        name: {seed: (embedding, plan.originals[seed]) for seed, embedding in arm.items()}
         for name, arm in plan.arms.items()
     }
     distinct = dict.fromkeys(pair for arm in pairs.values() for pair in arm.values())
-    against = [replace(panel_of[one], original=original) for one, original in distinct]
+    against = [replace(panel_of[embedding], original=original) for embedding, original in distinct]
     measured = dict(zip(distinct, _measured(plan, against, workers), strict=True))
     solved = {embedding: _quality_rows(plan, embedding) for embedding in plan.embeddings}
     return [
@@ -259,11 +263,11 @@ def marked_sets_for(plan: Plan, embedding: Embedding) -> list[tuple[TestSet, str
     # The published sets need all their words, or their numbers would not compare. Sets about
     # another attribute are reduced to the words that the vectors have, and need some of each group.
     check = missing_words_reason if plan.other_attribute is None else missing_group_reason
-    found = []
+    sets = []
     for test in plan.marked_sets():
         reason = check(embedding, test)
-        found.append((test if reason else with_known_words(embedding, test), reason))
-    return found
+        sets.append((test if reason else with_known_words(embedding, test), reason))
+    return sets
 
 
 def skipped(plan: Plan) -> list[str]:
@@ -273,16 +277,18 @@ def skipped(plan: Plan) -> list[str]:
     for name, arm in plan.arms.items():
         if name in (plan.null, plan.redraws):  # with the words of the first arm
             continue
-        said: dict[str, list[str]] = {}
+        names_by_text: dict[str, list[str]] = {}
         for embedding in different(arm):
             for test, reason in marked_sets_for(plan, embedding):
                 missing = missing_words_reason(embedding, sets[test.name])
                 if reason:
                     text = f"{reason}: the set is skipped"
-                    said.setdefault(text, []).append(embedding.name)
+                    names_by_text.setdefault(text, []).append(embedding.name)
                 elif missing:
-                    said.setdefault(f"{missing}: they are left out", []).append(embedding.name)
-        for text, names in said.items():
+                    names_by_text.setdefault(f"{missing}: they are left out", []).append(
+                        embedding.name
+                    )
+        for text, names in names_by_text.items():
             lacking.setdefault(text, []).extend(
                 names if len(names) < len(different(arm)) else [name]
             )
@@ -319,7 +325,7 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
             path,
             about,
             lambda: over_epochs(
-                {epoch: list(make(one)) for epoch, one in last_models(job, plan.average_epochs)}
+                {epoch: list(make(model)) for epoch, model in last_models(job, plan.average_epochs)}
             ),
         )
     more = {"seed": job.seed}
@@ -379,7 +385,7 @@ def over_epochs(rows: Mapping[int, Sequence[Row]]) -> list[Row]:
     # The intervals are of the means: all models are scored on the same draws of premises. p, which
     # tests a single model, is left out.
     epochs = list(rows)
-    return [_over_epochs(found, epochs) for found in zip(*rows.values(), strict=True)]
+    return [_over_epochs(same_rows, epochs) for same_rows in zip(*rows.values(), strict=True)]
 
 
 def _over_epochs(rows: Sequence[Row], epochs: list[int]) -> Row:
@@ -391,7 +397,7 @@ def _over_epochs(rows: Sequence[Row], epochs: list[int]) -> Row:
         return Row(rows[0].subject, rows[0].measure, None, details)
     drawn = [row.draws[SAMPLE] for row in rows if SAMPLE in row.draws]
     if len(drawn) == len(rows):
-        details |= by_bootstrap(np.mean([one.values for one in drawn], axis=0), drawn[0].unit)
+        details |= by_bootstrap(np.mean([sample.values for sample in drawn], axis=0), drawn[0].unit)
     return Row(rows[0].subject, rows[0].measure, float(np.mean(values)), details)
 
 
@@ -430,10 +436,10 @@ def _measures_file(plan: Plan, panel: Panel) -> tuple[Path, dict[str, Any]]:
     path = plan.folder / f"{name}.{_file_prefix(plan)}measures.json"
     before = about_in(path).get("centred")
     if before is not None and before is not plan.centre:  # along the other subspace
-        said = ("without --centre", "with --centre or --as-published")
+        options = ("without --centre", "with --centre or --as-published")
         raise WordbiasError(
-            f"{path.parent}: its measures were taken {said[before]}, and these are "
-            f"{said[plan.centre]}; name another folder with -o, or go on as it was begun"
+            f"{path.parent}: its measures were taken {options[before]}, and these are "
+            f"{options[plan.centre]}; name another folder with -o, or go on as it was begun"
         )
     return path, {**about, "centred": plan.centre}
 
@@ -442,25 +448,31 @@ def _quality_rows(plan: Plan, embedding: Embedding) -> list[Row]:
     """Test the quality of one embedding on similarities and analogies."""
     if not plan.quality:
         return []
-    sets = {one.name: _hash_of(one) for one in plan.quality}
+    sets = {test_set.name: _hash_of(test_set) for test_set in plan.quality}
     path = plan.folder / f"{embedding.name}.quality.json"
     about = {"sha256": _embedding_hash(embedding), "sets": sets}
-    return cached_rows(path, about, lambda: [one.row for one in quality(embedding, plan.quality)])
+    return cached_rows(path, about, lambda: [test.row for test in quality(embedding, plan.quality)])
 
 
 def _file_prefix(plan: Plan) -> str:
     """Return what distinguishes the files of another attribute from those of gender."""
-    one = plan.other_attribute
-    return "" if one is None else "-".join(one.groups) + "."
+    attribute = plan.other_attribute
+    return "" if attribute is None else "-".join(attribute.groups) + "."
 
 
 def _attribute_key(plan: Plan) -> dict[str, Any]:
     """Return the part of a cache key that rows about another attribute have."""
-    one = plan.other_attribute
-    if one is None:
+    attribute = plan.other_attribute
+    if attribute is None:
         return {}
-    words = (one.members, one.pairs, one.equalise, one.direction, sorted(one.specific))
-    text = repr((one.groups, *words, sorted(one.subjects.items())))
+    words = (
+        attribute.members,
+        attribute.pairs,
+        attribute.equalise,
+        attribute.direction,
+        sorted(attribute.specific),
+    )
+    text = repr((attribute.groups, *words, sorted(attribute.subjects.items())))
     return {"attribute": hashlib.sha256(text.encode()).hexdigest()}
 
 

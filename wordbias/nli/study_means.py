@@ -30,13 +30,13 @@ def over_seeds(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         key = (row.subject, row.measure, *(row.details.get(k) for k in ("set", "setting", "group")))
         groups.setdefault(key, []).append(row)
-    return [_mean(found) for found in groups.values()]
+    return [_mean(group) for group in groups.values()]
 
 
 def _mean(rows: Sequence[Row]) -> Row:
-    kept = ("attribute", "set", "setting", "group", "n", "neutral", "better", "reason")
+    keys = ("attribute", "set", "setting", "group", "n", "neutral", "better", "reason")
     first = next((row for row in rows if row.value is not None), rows[0])
-    details = {key: first.details[key] for key in kept if key in first.details}
+    details = {key: first.details[key] for key in keys if key in first.details}
     defined = [row for row in rows if row.value is not None]
     if not defined:  # the embedding lacks words, whatever the seed
         none = {**details, "seeds": len(rows), "sd": None}
@@ -64,27 +64,29 @@ def over_arms(
     # A draw, or a file of a seed, counts once for each of its models, as it does in the mean of E.
     # The intervals, which are about one of them, are left out; `sd` is the standard deviation over
     # them.
-    found: list[Row] = []
+    arm_rows: list[Row] = []
     for name, by_seed in keys.items():
         different_keys = list(dict.fromkeys(by_seed.values()))
         if len(different_keys) == 1 and is_one(name, arms[name]):
-            found += rows[different_keys[0]]
+            arm_rows += rows[different_keys[0]]
             continue
         places = [different_keys.index(by_seed[seed]) for seed in seeds]
         identified = [_identified(rows[key]) for key in different_keys]
-        for identity in dict.fromkeys(identity for one in identified for identity in one):
-            same = [one.get(identity) for one in identified]
-            found.append(_mean_of_draws(name, next(iter(arms)), places, same))
-    return found
+        for identity in dict.fromkeys(
+            identity for by_identity in identified for identity in by_identity
+        ):
+            same = [by_identity.get(identity) for by_identity in identified]
+            arm_rows.append(_mean_of_draws(name, next(iter(arms)), places, same))
+    return arm_rows
 
 
 def _identified(rows: Sequence[Row]) -> dict[tuple[object, ...], Row]:
     """Return rows by measure, set and setting, those that have these in common by their order."""
-    found: dict[tuple[object, ...], Row] = {}
+    identified: dict[tuple[object, ...], Row] = {}
     for row in rows:
         identity = (row.measure, row.details.get("set"), row.details.get("setting"))
-        found[next((*identity, i) for i in count() if (*identity, i) not in found)] = row
-    return found
+        identified[next((*identity, i) for i in count() if (*identity, i) not in identified)] = row
+    return identified
 
 
 def _mean_of_draws(arm: str, first: str, places: Sequence[int], rows: Sequence[Row | None]) -> Row:
@@ -116,8 +118,8 @@ def intrinsic_rows(rows: Sequence[Row]) -> list[Row]:
 
 def settings(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Return the marked sets, and the kinds of words in them, that have a value, in order."""
-    found = (row.details for row in rows if row.measure == ERROR and row.value is not None)
-    return list(dict.fromkeys((one["set"], one["setting"]) for one in found))
+    details = (row.details for row in rows if row.measure == ERROR and row.value is not None)
+    return list(dict.fromkeys((about["set"], about["setting"]) for about in details))
 
 
 def mean_errors(rows: Sequence[Row]) -> dict[str, float]:
@@ -134,12 +136,16 @@ def mean_errors(rows: Sequence[Row]) -> dict[str, float]:
 
 def about_orders(rows: Sequence[Row], first: str) -> list[str]:
     """Say whether E with the weights of MISP in the right order is low among all orders."""
-    found = mean_errors(rows)
-    errors = [found[name] for name in (in_order(first, one) for one in ORDERS) if name in found]
+    error_by_name = mean_errors(rows)
+    errors = [
+        error_by_name[name]
+        for name in (in_order(first, order) for order in ORDERS)
+        if name in error_by_name
+    ]
     if len(errors) < len(ORDERS):
         return []
     right, *others = errors
-    rank, many = 1 + sum(one <= right for one in others), len(errors)
+    rank, many = 1 + sum(other <= right for other in others), len(errors)
     return [
         f"MISP with its weights in {many} orders: E of the right one is {number(right, 3)}. "
         f"{rank - 1} of the {many - 1} others have as low an E or a lower one (mean "
@@ -166,9 +172,9 @@ def correlations_with_error(rows: Sequence[Row], *, signed: bool = False) -> lis
             name, value = f"|{name}|", abs(value - ideal["neutral"])
         columns.setdefault(name, {})[row.subject] = value
     e = np.array(list(error.values()))
-    made = []
+    correlations = []
     for name, values in columns.items():
         x = np.array([values.get(subject, np.nan) for subject in error])
-        found = correlation((name, x), ("E", e), "pearson")
-        made.append(correlation_row(found, (x, e), list(error), "pearson"))
-    return made
+        pearson = correlation((name, x), ("E", e), "pearson")
+        correlations.append(correlation_row(pearson, (x, e), list(error), "pearson"))
+    return correlations

@@ -213,14 +213,18 @@ class Groups:
         """Return the fillers of the hypotheses of a test set."""
         if name in _KINDS_OF:
             return [
-                one for kind in self._kinds(name, _KINDS_OF[name]) for one in self._fillers(kind)
+                filler
+                for kind in self._kinds(name, _KINDS_OF[name])
+                for filler in self._fillers(kind)
             ]
-        found = self._fillers(self._kinds(name, ("nouns", "names"))[0])
+        fillers = self._fillers(self._kinds(name, ("nouns", "names"))[0])
         if name == "parity":
-            return [next(one for one in found if one.group == group) for group in self.names]
+            return [
+                next(filler for filler in fillers if filler.group == group) for group in self.names
+            ]
         if not self.with_occupations:
-            return found
-        known = {filler.word: filler for filler in found}
+            return fillers
+        known = {filler.word: filler for filler in fillers}
         if strange := [word for word in self.with_occupations if word not in known]:
             raise WordbiasError(
                 f"gendered_words: nothing says which gender {strange[0]!r} has; expected some of "
@@ -230,9 +234,9 @@ class Groups:
 
     def marked_sets(self) -> tuple[str, ...]:
         """Return those of the three marked sets that the groups have words for."""
-        found = tuple(name for name in MARKED if set(_KINDS_OF[name]) & set(self.subjects))
-        if found:
-            return found
+        marked = tuple(name for name in MARKED if set(_KINDS_OF[name]) & set(self.subjects))
+        if marked:
+            return marked
         raise WordbiasError(
             f"the attribute {self.attribute} does not say whom an English sentence can be about; "
             "give its file a table [subjects.nouns] or [subjects.names] with a list for each group"
@@ -240,9 +244,9 @@ class Groups:
 
     def _kinds(self, name: str, kinds: Sequence[str]) -> list[str]:
         """Return the kinds of words, of those that a test set can use, that the groups have."""
-        found = [kind for kind in kinds if kind in self.subjects]
-        if found:
-            return found
+        usable = [kind for kind in kinds if kind in self.subjects]
+        if usable:
+            return usable
         raise WordbiasError(
             f"the set {name} is about {' or '.join(kinds)}, and the attribute {self.attribute} has "
             f"none; it has words for: {', '.join(self.marked_sets())}"
@@ -254,10 +258,14 @@ class Groups:
         return [Filler(word, group, _KINDS[kind]) for group, words in sides for word in words]
 
 
-def _templates(lists: Templates, some: int | None) -> list[Template]:
+def _templates(lists: Templates, count: int | None) -> list[Template]:
     group = {verb: name for name, verbs in lists.verbs.items() for verb in verbs}
-    found = [Template(verb, thing, group[verb]) for verb, thing in lists.premises()]
-    return found if some is None else [found[i * len(found) // some] for i in range(some)]
+    templates = [Template(verb, thing, group[verb]) for verb, thing in lists.premises()]
+    return (
+        templates
+        if count is None
+        else [templates[i * len(templates) // count] for i in range(count)]
+    )
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> bytes:
@@ -276,8 +284,8 @@ def missing_fillers(
     fillers = dict.fromkeys(filler.word for filler in (*test.premises, *test.hypotheses))
     parts = {word: tuple(tokenise(word)) for word in fillers}
     lexicon = Lexicon.of(list(parts.values()))
-    found = lexicon.table(embedding, lower=lower).found
-    known = {token for token, has in zip(lexicon.tokens, found, strict=True) if has}
+    present = lexicon.table(embedding, lower=lower).found
+    known = {token for token, has in zip(lexicon.tokens, present, strict=True) if has}
     return tuple(word for word, tokens in parts.items() if not known.issuperset(tokens))
 
 
@@ -291,8 +299,8 @@ def missing_words_reason(embedding: Embedding, test: TestSet, *, lower: bool | N
     """Return a message on the fillers that an embedding lacks, empty if it has them all."""
     missing = missing_fillers(embedding, test, lower=lower)
     total = len({filler.word for filler in (*test.premises, *test.hypotheses)})
-    said = f"lacks {len(missing)} of {total} words that the set {test.name} asks about"
-    return f"{said} ({listed(missing)})" if missing else ""
+    message = f"lacks {len(missing)} of {total} words that the set {test.name} asks about"
+    return f"{message} ({listed(missing)})" if missing else ""
 
 
 def with_known_words(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> TestSet:
@@ -301,15 +309,19 @@ def with_known_words(embedding: Embedding, test: TestSet, *, lower: bool | None 
     if reason := missing_group_reason(embedding, test, lower=lower):
         raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
     missing = missing_fillers(embedding, test, lower=lower)
-    return replace(test, hypotheses=[one for one in test.hypotheses if one.word not in missing])
+    return replace(
+        test, hypotheses=[filler for filler in test.hypotheses if filler.word not in missing]
+    )
 
 
 def missing_group_reason(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
     """Return a message if an embedding lacks every word of a kind of a group, or nothing."""
     missing = missing_fillers(embedding, test, lower=lower)
-    whole = {(one.kind, one.group) for one in test.hypotheses}
-    kept = {(one.kind, one.group) for one in test.hypotheses if one.word not in missing}
-    for kind, group in sorted(whole - kept):
+    whole = {(filler.kind, filler.group) for filler in test.hypotheses}
+    known = {
+        (filler.kind, filler.group) for filler in test.hypotheses if filler.word not in missing
+    }
+    for kind, group in sorted(whole - known):
         return f"lacks every {kind} of {group} that the set {test.name} asks about"
     return ""
 

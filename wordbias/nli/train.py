@@ -93,15 +93,15 @@ def stacks(jobs: Sequence[Job]) -> list[list[Job]]:
     # that are done, if a process was killed while it wrote one model after the other, and without
     # those that are new in this call. A checkpoint whose models are all done is removed.
     left = [job for job in jobs if not job.is_done()]
-    found: list[list[Job]] = []
+    resumed: list[list[Job]] = []
     for job in jobs:
         stack = _jobs_in(job.checkpoint, jobs)
-        if any(one in left for one in stack):
-            found.append(stack)
-            left = [one for one in left if one not in stack]
+        if any(member in left for member in stack):
+            resumed.append(stack)
+            left = [other for other in left if other not in stack]
         elif stack:
             job.checkpoint.unlink(missing_ok=True)
-    return [*found, *([left] if left else [])]
+    return [*resumed, *([left] if left else [])]
 
 
 def _jobs_in(checkpoint: Path, jobs: Sequence[Job]) -> list[Job]:
@@ -110,13 +110,13 @@ def _jobs_in(checkpoint: Path, jobs: Sequence[Job]) -> list[Job]:
     models = about.get("model") if isinstance(about, dict) else None
     if not isinstance(models, list):
         return []
-    found: list[Job] = []
-    for one in models:
-        same = next((job for job in jobs if difference(one, dict(job.about)) is None), None)
+    held_jobs: list[Job] = []
+    for model in models:
+        same = next((job for job in jobs if difference(model, dict(job.about)) is None), None)
         if same is None:
             return []
-        found.append(same)
-    return found
+        held_jobs.append(same)
+    return held_jobs
 
 
 def train_stacked(
@@ -140,8 +140,8 @@ def train_stacked(
         for k in going:
             weights = {name: x[k].cpu().numpy() for name, x in model.state_dict().items()}
             about = {**jobs[k].about, "epoch": epoch}
-            one = Model(weights, tables.shape[2], recipe.hidden, recipe.intra, about=about)
-            one.save(jobs[k].epoch_file(epoch))
+            snapshot = Model(weights, tables.shape[2], recipe.hidden, recipe.intra, about=about)
+            snapshot.save(jobs[k].epoch_file(epoch))
             jobs[k].epoch_file(epoch - setup.kept).unlink(missing_ok=True)
 
     state = train(
@@ -220,10 +220,10 @@ class NLITask:
         drawn = {seed: self.train.order(self.recipe.batch, seed, epoch) for seed in set(self.seeds)}
         generators = [generator(self.device, seed, epoch) for seed in self.seeds]
         for batches in zip(*(drawn[seed] for seed in self.seeds), strict=True):
-            found = self.predict(self.train, batches, generators)  # (K, B, 3)
+            log_probs = self.predict(self.train, batches, generators)  # (K, B, 3)
             labels = np.stack([self.train.labels[rows] for rows in batches])
             wanted = moved(labels, self.device)[..., None]  # (K, B, 1)
-            yield -found.gather(-1, wanted).mean((1, 2))
+            yield -log_probs.gather(-1, wanted).mean((1, 2))
 
     def score(self) -> Tensor:
         """Return the accuracy on dev, shape ``(K,)``."""
@@ -233,8 +233,8 @@ class NLITask:
         """Return the accuracy on any pairs, shape ``(K,)``, in float64: a share of whole pairs."""
         right = torch.zeros(len(self.seeds), dtype=torch.int64, device=self.device)
         for rows in pairs.in_order_of_length(_DEV_BATCH):
-            found = self.predict(pairs, [rows] * len(self.seeds)).argmax(-1)  # (K, B)
-            right += (found == moved(pairs.labels[rows], self.device)).sum(1)
+            predicted = self.predict(pairs, [rows] * len(self.seeds)).argmax(-1)  # (K, B)
+            right += (predicted == moved(pairs.labels[rows], self.device)).sum(1)
         return right.cpu().double() / len(pairs)
 
     def predict(
@@ -264,8 +264,8 @@ class NLITask:
             return F.embedding(place, projected[0])[None].to(dtype)
         numbers = words + self.first[:, None]  # (K, N)
         vectors = F.embedding(numbers, self.tables.flatten(0, 1))
-        found: Tensor = self.model.project(vectors.to(dtype))
-        return found
+        projections: Tensor = self.model.project(vectors.to(dtype))
+        return projections
 
 
 class Tokens(NamedTuple):
@@ -305,10 +305,10 @@ class Tokens(NamedTuple):
 def moved(values: NDArray[Any], device: torch.device) -> Tensor:
     """Return an array as a tensor on a device; a GPU copies it while the host goes on."""
     # A tensor shares the memory of its array; one that is read-only is copied.
-    found = torch.from_numpy(np.require(values, requirements="W"))
+    tensor = torch.from_numpy(np.require(values, requirements="W"))
     if device.type == "cuda":
-        return found.pin_memory().to(device, non_blocking=True)
-    return found.to(device)
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 def generator(device: torch.device, seed: int, epoch: int) -> Generator:
@@ -339,14 +339,14 @@ def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """Make the recipe's optimizer."""
     kinds = {"adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam}
     parameters = list(model.parameters())
-    on_cpu = all(one.device.type == "cpu" for one in parameters)
-    made: torch.optim.Optimizer = kinds[recipe.optimizer](
+    on_cpu = all(parameter.device.type == "cpu" for parameter in parameters)
+    optimizer: torch.optim.Optimizer = kinds[recipe.optimizer](
         parameters,
         lr=recipe.rate,
         weight_decay=recipe.weight_decay,
         fused=on_cpu or None,  # one pass over each parameter; elsewhere torch's own choice
     )
-    return made
+    return optimizer
 
 
 # Jobs in processes of their own: steps are counted in a shared file, losses read from the logs.
@@ -429,15 +429,15 @@ def shared_progress(file: Path, logs: Sequence[Path], total: int) -> Iterator[No
 
 
 def _refresh(bar: Bar, file: Path, logs: Sequence[Path], over: Event) -> None:
-    steps, shown = np.memmap(file, np.int64, "r"), 0
+    steps, before = np.memmap(file, np.int64, "r"), 0
     while not over.wait(_REFRESH):
         now = int(steps.sum())
         entries = [json.loads(lines[-1]) for log in logs if (lines := _whole_lines(log))]
         if entries:
             loss, dev = (np.mean([entry[key] for entry in entries]) for key in ("loss", "dev"))
             bar.set_postfix_str(f"loss {loss:.3f}, dev {dev:.4f}")
-        bar.update(now - shown)
-        shown = now
+        bar.update(now - before)
+        before = now
 
 
 def epochs_logged(log: Path) -> int:

@@ -42,8 +42,8 @@ class Anonymiser:
 
     def __call__(self, text: str, cells: Record | Mapping[str, str] | None = None) -> Change:
         """Return the text with numbered entities, and the label of each, or `entity`."""
-        found = [e for e in self.find(text, cells) if not e.label or e.label in self.labels]
-        return anonymise(text, found), [e.label or "entity" for e in found]
+        entities = [e for e in self.find(text, cells) if not e.label or e.label in self.labels]
+        return anonymise(text, entities), [e.label or "entity" for e in entities]
 
 
 def anonymise(text: str, entities: Iterable[Entity]) -> str:
@@ -85,27 +85,27 @@ class GivenSpans:
             return [_entity([_whole(start), _whole(end)])]
         cell = cells[self.columns[0]].strip()
         try:
-            found = json.loads(cell) if cell else []
+            spans = json.loads(cell) if cell else []
         except (ValueError, RecursionError):
-            found = None
-        if found is None or not isinstance(found, list):
+            spans = None
+        if spans is None or not isinstance(spans, list):
             raise BadRowError(f"expected a list of spans [[start, end], …], found {cell[:40]!r}")
-        return [_entity(item) for item in found]
+        return [_entity(item) for item in spans]
 
 
 def _whole(cell: str) -> int | str:
     return int(cell) if cell.isdecimal() else cell
 
 
-def _entity(found: Any) -> Entity:
-    if isinstance(found, dict):
-        found = [found.get(key) for key in ("start", "end", "label") if key in found]
-    if isinstance(found, list) and len(found) in (2, 3):
-        start, end, label = (*found, "")[:3]
+def _entity(span: Any) -> Entity:
+    if isinstance(span, dict):
+        span = [span.get(key) for key in ("start", "end", "label") if key in span]
+    if isinstance(span, list) and len(span) in (2, 3):
+        start, end, label = (*span, "")[:3]
         whole = all(isinstance(x, int) and not isinstance(x, bool) for x in (start, end))
         if whole and isinstance(label, str):
             return Entity(start, end, label)
-    raise BadRowError(f"expected a span [start, end] or [start, end, label], found {found!r:.40}")
+    raise BadRowError(f"expected a span [start, end] or [start, end, label], found {span!r:.40}")
 
 
 @dataclass(frozen=True)

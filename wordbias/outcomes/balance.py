@@ -26,19 +26,19 @@ def balance(
     file: RecordFile, how: Balance, label: str, group: str, *, where: Where | None = None, seed: int
 ) -> Balanced:
     """Read a file once, and draw the number of copies of each record."""
-    asked, classes, groups = _coded(file, label, group, where or {})
+    chosen, classes, groups = _coded(file, label, group, where or {})
     names, codes = np.unique(np.array(groups), return_inverse=True)
     if len(names) < 2:
-        found = f"only {str(names[0])!r}" if len(names) else "no record"
+        present = f"only {str(names[0])!r}" if len(names) else "no record"
         among = " among the texts of --where" if where else ""
         raise WordbiasError(
-            f"{file.path}: column {group!r}: expected two groups or more{among}, found {found}; "
+            f"{file.path}: column {group!r}: expected two groups or more{among}, found {present}; "
             "there is nothing to balance"
         )
     kinds, labels = np.unique(np.array(classes), return_inverse=True)
     drawn = copies(labels.astype(np.intp), codes.astype(np.intp), how, seed)
-    counts = np.ones(len(asked), np.intp)
-    counts[np.array(asked)] = drawn
+    counts = np.ones(len(chosen), np.intp)
+    counts[np.array(chosen)] = drawn
     before, after = (_table(labels, codes, n, len(kinds), len(names)) for n in (None, drawn))
     added = int(drawn.sum()) - len(drawn)
     tally = Tally(how, len(drawn), int((drawn != 1).sum()), added=added)
@@ -104,17 +104,17 @@ def _coded(
     file: RecordFile, label: str, group: str, where: Where
 ) -> tuple[list[bool], list[str], list[str]]:
     """Return which records are to be balanced, and the class and group of those."""
-    asked: list[bool] = []
+    chosen: list[bool] = []
     classes: list[str] = []
     groups: list[str] = []
     known: dict[str, str] = {}  # one object for each distinct value, whatever the file's size
     for record in file:
-        asked.append(record.has(where))
-        if asked[-1]:
+        chosen.append(record.has(where))
+        if chosen[-1]:
             for cells, column in ((classes, label), (groups, group)):
                 value = record[column]
                 cells.append(known.setdefault(value, value))
-    return asked, classes, groups
+    return chosen, classes, groups
 
 
 def _table(labels: Codes, codes: Codes, weights: Codes | None, kinds: int, groups: int) -> Codes:

@@ -88,7 +88,7 @@ class Examples:
 
     def values(self, predicted: Places) -> dict[str, Values]:
         """Measure many classifiers, of predicted classes (n, models): accuracy, macro F1, `BY`."""
-        return measured(self._counts(one) for one in predicted.T)
+        return measured(self._counts(column) for column in predicted.T)
 
     def resampled(
         self, predicted: Places, rng: np.random.Generator, draws: int = SAMPLES
@@ -96,14 +96,18 @@ class Examples:
         """Measure the same bootstrap samples of units for each classifier: (models, draws)."""
         units = list(range(len(self))) if self.units is None else list(self.units)
         number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
-        unit = np.array([number[one] for one in units])
+        unit = np.array([number[key] for key in units])
         times = (
             np.bincount(rows, minlength=len(number))[unit]
             for block in resamples(len(number), rng, draws)
             for rows in block
         )
-        found = measured(self._counts(one, weights) for weights in times for one in predicted.T)
-        return {name: one.reshape(-1, predicted.shape[1]).T for name, one in found.items()}
+        by_measure = measured(
+            self._counts(column, weights) for weights in times for column in predicted.T
+        )
+        return {
+            name: values.reshape(-1, predicted.shape[1]).T for name, values in by_measure.items()
+        }
 
     def _counts(self, predicted: Places, times: Places | None = None) -> Counts:
         """Count the predictions of one classifier, ``(groups, classes, classes)``."""
@@ -115,16 +119,16 @@ class Examples:
 def measured(tables: Iterable[Counts]) -> dict[str, Values]:
     """Return accuracy, macro F1 and each of `BY` of tables (groups, classes, classes)."""
     settings, remaining = Settings(), iter(tables)
-    found: dict[str, list[Values]] = {}
+    by_measure: dict[str, list[Values]] = {}
     for first in remaining:
         more = islice(remaining, _AT_ONCE // first.size)
         counts, classes = np.stack([first, *more]), first.shape[-1]
         distance = settings.distance_between(classes)
         totals = metrics(counts, np.full(classes, np.nan), settings, distance)
         for name in (ACCURACY, *BY):
-            found.setdefault(name, []).append(totals[name].total)
-        found.setdefault(MACRO_F1, []).append(macro_f1(counts))
-    return {name: np.concatenate(blocks) for name, blocks in found.items()}
+            by_measure.setdefault(name, []).append(totals[name].total)
+        by_measure.setdefault(MACRO_F1, []).append(macro_f1(counts))
+    return {name: np.concatenate(blocks) for name, blocks in by_measure.items()}
 
 
 def macro_f1(counts: Counts) -> Values:
@@ -133,8 +137,8 @@ def macro_f1(counts: Counts) -> Values:
     right = np.diagonal(whole, axis1=1, axis2=2)
     either = whole.sum(axis=1) + whole.sum(axis=2)
     f1 = np.divide(2 * right, either, out=np.zeros(right.shape), where=either > 0)
-    found: Values = f1.sum(axis=1) / np.maximum((either > 0).sum(axis=1), 1)
-    return found
+    mean: Values = f1.sum(axis=1) / np.maximum((either > 0).sum(axis=1), 1)
+    return mean
 
 
 def halves(examples: Examples, together: Sequence[Hashable], seed: int) -> tuple[Places, Places]:
@@ -182,13 +186,13 @@ def choose(values: Mapping[str, Values], by: str, limit: Limit, rule: Rule | Non
         allowed = (accuracy >= limit.least(accuracy[0])) & np.isfinite(gap)
         return int(np.where(allowed, gap, np.inf).argmin()) if allowed.any() else 0
     scores = []
-    for one, other in zip(accuracy.tolist(), gap.tolist(), strict=True):
-        score = rule(float(accuracy[0]), one, float(gap[0]), other)
+    for accuracy_now, other in zip(accuracy.tolist(), gap.tolist(), strict=True):
+        score = rule(float(accuracy[0]), accuracy_now, float(gap[0]), other)
         try:
-            found = -np.inf if score is None else float(score)
+            number = -np.inf if score is None else float(score)
         except (TypeError, ValueError):
             raise WordbiasError(f"rule=: expected a number or None, got {score!r:.60}") from None
-        scores.append(-np.inf if np.isnan(found) else found)
+        scores.append(-np.inf if np.isnan(number) else number)
     return int(np.argmax(scores))
 
 

@@ -74,9 +74,9 @@ class Confusion:
                 f"expected a unit of each of {everyone:,} examples, found {len(of):,}"
             )
         if order is not None:
-            kept = [i for i, group in enumerate(z) if group in chosen]
-            y, r, z = ([values[i] for i in kept] for values in (y, r, z))
-            of = None if of is None else [of[i] for i in kept]
+            indices = [i for i, group in enumerate(z) if group in chosen]
+            y, r, z = ([values[i] for i in indices] for values in (y, r, z))
+            of = None if of is None else [of[i] for i in indices]
         known = _classes({*y, *r, *classes}, set(y), abstentions)
         outcomes = (*known, *abstentions)
         shape = (len(chosen), len(known), len(outcomes))
@@ -103,15 +103,15 @@ class Confusion:
         group, pair = np.divmod(self.cells, cells.whole)
         place = group * len(cells.gold) + cells.place(pair)
         shape, number = cells.counts.shape[1:], cells.counts.size
-        rows = (row for some in resamples(self._units, rng, draws) for row in some)
+        rows = (row for block in resamples(self._units, rng, draws) for row in block)
         for size in _blocks(draws, number):
             counts = np.empty((size, number), np.int64)
-            for found, row in zip(counts, islice(rows, size), strict=True):
+            for sample, row in zip(counts, islice(rows, size), strict=True):
                 if self.units is None:
-                    found[:] = np.bincount(place[row], minlength=number)
+                    sample[:] = np.bincount(place[row], minlength=number)
                 else:
                     times = np.bincount(row, minlength=self._units)
-                    found[:] = np.bincount(place, times[self.units], number)
+                    sample[:] = np.bincount(place, times[self.units], number)
             yield replace(cells, counts=counts.reshape(size, *shape))
 
     def _of_units(self) -> list[Places]:
@@ -150,8 +150,8 @@ class Confusion:
             counts = np.zeros((size, *shape), np.int64)
             for i in range(size):
                 drawn[order] = of_each[np.argsort(among + rng.random(n))]
-                found = np.ravel_multi_index((drawn[exchanged], place), shape)
-                counts[i] = np.bincount(found, minlength=counts[i].size).reshape(shape)
+                drawn_cells = np.ravel_multi_index((drawn[exchanged], place), shape)
+                counts[i] = np.bincount(drawn_cells, minlength=counts[i].size).reshape(shape)
             yield replace(cells, counts=counts)
 
     def empty(self) -> dict[str, list[str]]:
@@ -185,13 +185,13 @@ def _blocks(draws: int, each: int) -> Iterator[int]:
         yield min(step, draws - start)
 
 
-def _chosen(found: set[str], order: Sequence[str] | None) -> tuple[str, ...]:
-    chosen = in_order(found) if order is None else tuple(dict.fromkeys(order))
+def _chosen(groups: set[str], order: Sequence[str] | None) -> tuple[str, ...]:
+    chosen = in_order(groups) if order is None else tuple(dict.fromkeys(order))
     for group in chosen:
-        if group not in found:
+        if group not in groups:
             raise WordbiasError(
                 f"--values: no example is of the group {group!r}; groups there are: "
-                f"{listed(in_order(found))}"
+                f"{listed(in_order(groups))}"
             )
     if len(chosen) < 2:
         only = f"only {chosen[0]!r}" if chosen else "none"
@@ -199,11 +199,11 @@ def _chosen(found: set[str], order: Sequence[str] | None) -> tuple[str, ...]:
     return chosen
 
 
-def _classes(found: set[str], gold: set[str], abstentions: Sequence[str]) -> tuple[str, ...]:
+def _classes(outcomes: set[str], gold: set[str], abstentions: Sequence[str]) -> tuple[str, ...]:
     both = gold.intersection(abstentions)
     if both:
         raise WordbiasError(f"{listed(in_order(both))}: is both a label and no answer")
-    known = in_order(found.difference(abstentions))
+    known = in_order(outcomes.difference(abstentions))
     if len(known) < 2:
         raise WordbiasError(
             f"all labels and predictions are {listed(known or abstentions)}; "
@@ -277,15 +277,19 @@ class Cells:
     def right(self) -> Counts:
         """Count the right predictions of each class, shape ``(samples, groups, classes)``."""
         same = np.flatnonzero(self.gold == self.outcome)
-        found = np.zeros((*self.counts.shape[:2], self.classes), np.int64)
-        found[..., self.gold[same]] = self.counts[..., same]
-        return found
+        right = np.zeros((*self.counts.shape[:2], self.classes), np.int64)
+        right[..., self.gold[same]] = self.counts[..., same]
+        return right
 
     def answered(self) -> Cells:
         """Leave out predictions that are no class."""
-        kept = np.flatnonzero(self.outcome < self.classes)
+        places = np.flatnonzero(self.outcome < self.classes)
         return Cells(
-            self.counts[..., kept], self.gold[kept], self.outcome[kept], self.classes, self.classes
+            self.counts[..., places],
+            self.gold[places],
+            self.outcome[places],
+            self.classes,
+            self.classes,
         )
 
     def by_class(self) -> Iterator[tuple[Places, Counts]]:
@@ -319,9 +323,9 @@ def pieces(row_of: Places, count: int, most: int) -> Iterator[tuple[Places, Plac
         yield np.arange(count), row_of, column, int(sizes.max(initial=0))
         return
     power = np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.intp)
-    for one in np.unique(power):
-        rows = np.flatnonzero(power == one)
-        inside = power[row_of] == one
+    for exponent in np.unique(power):
+        rows = np.flatnonzero(power == exponent)
+        inside = power[row_of] == exponent
         place = np.searchsorted(rows, row_of[inside])
         yield rows, place, column[inside], int(sizes[rows].max())
 
@@ -349,17 +353,17 @@ def rates_of(
     # near 0 and cannot give the tables of the paper, which fit TP/(TP+FP), the default.
     n = positives.sum(axis=-1, keepdims=True)
     fp = called - tp
-    found = {"tpr": ratio(tp, positives), "fpr": ratio(fp, n - positives)}
+    rates = {"tpr": ratio(tp, positives), "fpr": ratio(fp, n - positives)}
     if as_published:
         p = ratio(tp, n.sum(axis=-2, keepdims=True))
-        total = p + found["tpr"]
-        f1 = np.where(total == 0, 0.0, ratio(2 * p * found["tpr"], total))
-        return {**found, "precision": p, "f1": f1}
-    return {**found, "precision": ratio(tp, called), "f1": ratio(2 * tp, positives + called)}
+        total = p + rates["tpr"]
+        f1 = np.where(total == 0, 0.0, ratio(2 * p * rates["tpr"], total))
+        return {**rates, "precision": p, "f1": f1}
+    return {**rates, "precision": ratio(tp, called), "f1": ratio(2 * tp, positives + called)}
 
 
 def ratio(a: NDArray[Any], b: NDArray[Any]) -> Values:
     """Divide, broadcasting; nan where `b` is 0 or nan."""
     # in one layout, so that sums over it are equal to the last digit
-    found: Values = np.divide(a, np.where(b > 0, b, np.nan), order="C")
-    return found
+    quotient: Values = np.divide(a, np.where(b > 0, b, np.nan), order="C")
+    return quotient

@@ -24,14 +24,14 @@ def tally(key: Clusters, response: Clusters) -> Tally:
     """Count one document, (4, 4), of clusters of mentions."""
     # A repeated mention counts only where it comes first, as in the reference scorer: precision
     # cannot be bought by repetition; singletons count.
-    gold, found = distinct(key), distinct(response)
-    similarity = _ceaf(gold, found)
+    gold, predicted = distinct(key), distinct(response)
+    similarity = _ceaf(gold, predicted)
     return np.array(
         [
-            [*_muc(gold, found), *_muc(found, gold)],
-            [*_b3(gold, found), *_b3(found, gold)],
-            [similarity, len(gold), similarity, len(found)],
-            [*_lea(gold, found), *_lea(found, gold)],
+            [*_muc(gold, predicted), *_muc(predicted, gold)],
+            [*_b3(gold, predicted), *_b3(predicted, gold)],
+            [similarity, len(gold), similarity, len(predicted)],
+            [*_lea(gold, predicted), *_lea(predicted, gold)],
         ],
         dtype=np.float64,
     )
@@ -57,13 +57,13 @@ def conll_f1(tallies: Tally) -> NDArray[np.float64]:
 def distinct(clusters: Clusters) -> list[set[Hashable]]:
     """Remove mentions that occurred before, and empty clusters."""
     seen: set[Hashable] = set()
-    found = []
+    cleaned = []
     for cluster in clusters:
         new = set(cluster) - seen
         seen |= new
         if new:
-            found.append(new)
-    return found
+            cleaned.append(new)
+    return cleaned
 
 
 def _muc(of: Sequence[set[Hashable]], by: Sequence[set[Hashable]]) -> tuple[int, int]:
@@ -83,12 +83,12 @@ def _b3(of: Sequence[set[Hashable]], by: Sequence[set[Hashable]]) -> tuple[float
     return right, sum(map(len, of))
 
 
-def _ceaf(gold: Sequence[set[Hashable]], found: Sequence[set[Hashable]]) -> float:
+def _ceaf(gold: Sequence[set[Hashable]], predicted: Sequence[set[Hashable]]) -> float:
     """Return φ4 = 2|K∩R|/(|K|+|R|) summed over the best one-to-one alignment (Luo 2005)."""
-    if not gold or not found:
+    if not gold or not predicted:
         return 0.0
-    phi = np.array([[2 * len(k & r) / (len(k) + len(r)) for r in found] for k in gold])
-    if len(gold) == 1 or len(found) == 1:
+    phi = np.array([[2 * len(k & r) / (len(k) + len(r)) for r in predicted] for k in gold])
+    if len(gold) == 1 or len(predicted) == 1:
         return float(phi.max())
     from scipy.optimize import linear_sum_assignment
 

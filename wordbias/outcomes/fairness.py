@@ -62,7 +62,7 @@ def fairness_rows(
             )
     shares = confusion.first_shares() if shares is None else shares
     distance = settings.distance_between(len(confusion.classes))
-    found = metrics(confusion.counts[None], shares, settings, distance)
+    by_name = metrics(confusion.counts[None], shares, settings, distance)
     rng = np.random.default_rng(settings.seed)
     few = min(settings.draws, ALIKE)
     with progress("intervals", settings.draws + few, "sample") as bar:
@@ -72,11 +72,11 @@ def fairness_rows(
         )
     items = items_of(confusion.items, settings.seed)
     rows: list[Row] = []
-    for name, metric in found.items():
+    for name, metric in by_name.items():
         samples = drawn.get(name), even.get(name)
         about = _about(confusion, settings, name)
-        one = _Measured(subject, name, metric, *samples, unit, items, about)
-        rows += _rows(one, confusion, shares, settings)
+        measured = _Measured(subject, name, metric, *samples, unit, items, about)
+        rows += _rows(measured, confusion, shares, settings)
     return rows
 
 
@@ -99,8 +99,8 @@ class _Measured:
     @cached_property
     def values(self) -> Values:
         """Values of `Metric.joined`, one for each row."""
-        found: Values = self.metric.joined()[0]
-        return found
+        joined: Values = self.metric.joined()[0]
+        return joined
 
     def row(self, part: str, place: int, reason: str = "", **details: Any) -> Row:
         """Make a row of one column of `Metric.joined`."""
@@ -131,23 +131,25 @@ def _about(confusion: Confusion, settings: Settings, name: str) -> dict[str, Any
 
 
 def _rows(
-    one: _Measured, confusion: Confusion, shares: Values, settings: Settings
+    measured: _Measured, confusion: Confusion, shares: Values, settings: Settings
 ) -> Iterator[Row]:
-    name, parts = one.name, one.metric.parts[0]
+    name, parts = measured.name, measured.metric.parts[0]
     over = _over(confusion, name)[: len(parts)]
     differs = _WHY_DIFFERENCE if settings.aggregate == "difference" else {}
     reason = differs.get(name) or _WHY.get(name, "")
     left_out = [part for part, value in zip(over, parts, strict=True) if np.isnan(value)]
     extra = {"left_out": left_out} if left_out else {}
-    yield one.row(ALL if name == ACCURACY else SUM, 0, f"of all {len(over)}: {reason}", **extra)
+    yield measured.row(
+        ALL if name == ACCURACY else SUM, 0, f"of all {len(over)}: {reason}", **extra
+    )
     signed = name in GAPS and len(confusion.groups) == 2
-    better = "neutral" if signed else one.about["better"]
+    better = "neutral" if signed else measured.about["better"]
     if name in GAPS:
         why = undefined_because(parts, shares, len(confusion.groups))
-        yield one.row(CORRELATION, 1, why, better="neutral")
+        yield measured.row(CORRELATION, 1, why, better="neutral")
     sizes = _sizes(confusion, name)
     for place, (part, size) in enumerate(zip(over, sizes, strict=False), 2):
-        yield one.row(part, place, reason, n=size, better=better)
+        yield measured.row(part, place, reason, n=size, better=better)
 
 
 def _over(confusion: Confusion, name: str) -> Sequence[str]:

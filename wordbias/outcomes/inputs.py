@@ -25,8 +25,8 @@ def load_classes(
     arrays = table if isinstance(table, Mapping) else {}
     for name in names:
         cells = arrays.get(name)
-        values = [one for one in cells if isinstance(one, float)] if _many(cells) else []
-        if any(math.isfinite(one) and one % 1 for one in values):
+        values = [cell for cell in cells if isinstance(cell, float)] if _many(cells) else []
+        if any(math.isfinite(value) and value % 1 for value in values):
             raise WordbiasError(
                 f"{what}: expected classes, found numbers such as {values[0]:.4g} as {name}; of "
                 "probabilities give the class that is predicted, p > 0.5"
@@ -53,15 +53,15 @@ def load_shares(
     file = Path(source)
     if file.suffix.lower() == ".json":
         return _from_json(file)
-    found: dict[str, float] = {}
+    by_class: dict[str, float] = {}
     for place, cells in _rows(file, "shares"):
         name, *_ = cells.values()
-        if name in found:
+        if name in by_class:
             raise WordbiasError(f"{place}: the class {name!r} comes twice")
         shares = choose_column(str(file), [*cells][1:], column, (), what="the shares",
                                option="--share-column")  # fmt: skip
-        found[name] = _share(cells[shares], name, place)
-    return _some(found, file)
+        by_class[name] = _share(cells[shares], name, place)
+    return _some(by_class, file)
 
 
 def _rows(file: Path, what: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -82,18 +82,18 @@ def _from_json(file: Path) -> dict[str, float]:
     except OSError as error:
         raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
     try:
-        found = json.loads(data.decode("utf-8-sig"))
+        shares = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise WordbiasError(f"{file}: is no JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(shares, dict):
         raise WordbiasError(f'{file}: expected an object such as {{"nurse": 90, "surgeon": 15}}')
-    return _some({name: _share(value, name, str(file)) for name, value in found.items()}, file)
+    return _some({name: _share(value, name, str(file)) for name, value in shares.items()}, file)
 
 
-def _some(found: dict[str, float], file: Path | str) -> dict[str, float]:
-    if not found:
+def _some(shares: dict[str, float], file: Path | str) -> dict[str, float]:
+    if not shares:
         raise WordbiasError(f"{file}: holds no shares")
-    return found
+    return shares
 
 
 def _share(value: object, name: str, place: str) -> float:

@@ -70,9 +70,9 @@ class Settings:
             raise WordbiasError(
                 f"distance {self.distance_name!r}: expected one of {', '.join(DISTANCES)}"
             )
-        found = None if self.costs is None else np.shape(self.costs)
-        if self.costs is None or found != (classes, classes):
-            raise WordbiasError(f"expected costs of shape {(classes, classes)}, found {found}")
+        shape = None if self.costs is None else np.shape(self.costs)
+        if self.costs is None or shape != (classes, classes):
+            raise WordbiasError(f"expected costs of shape {(classes, classes)}, found {shape}")
         return along_costs(self.costs)
 
 
@@ -100,42 +100,42 @@ def metrics(
     published, groups = settings.as_published, cells.counts.shape[1]
     right, positives, called = cells.right(), cells.of_classes(), cells.of_outcomes()
     accuracy, of_groups = _accuracy(right, positives)
-    found = {"accuracy": Metric(accuracy, of_groups)}
+    by_name = {"accuracy": Metric(accuracy, of_groups)}
     rates = rates_of(right, positives, called[..., : cells.classes], as_published=published)
     for name, rate in rates.items():
         gap = gaps(rate)
         r = gap_correlation(gap, shares) if groups == 2 else None
-        found[f"{name}-gap"] = Metric(sum_defined(np.abs(gap)), gap, r)
+        by_name[f"{name}-gap"] = Metric(sum_defined(np.abs(gap)), gap, r)
     divergences = kl_from_mixture(called)
-    found["independence"] = Metric(sum_defined(divergences), divergences)
+    by_name["independence"] = Metric(sum_defined(divergences), divergences)
     for name, distances in (
         ("separation", _separation(cells.answered() if published else cells)),
         ("sufficiency", _sufficiency(cells, distance)),
     ):
         parts = by_class(distances, settings.aggregate)
-        found[name] = Metric(sum_defined(parts), parts)
-    return found
+        by_name[name] = Metric(sum_defined(parts), parts)
+    return by_name
 
 
 def _separation(cells: Cells) -> Values:
-    found = np.full((len(cells), cells.classes, cells.counts.shape[1]), np.nan)
+    distances = np.full((len(cells), cells.classes, cells.counts.shape[1]), np.nan)
     for rows, counts in cells.by_class():
-        found[:, rows] = separation(counts)
-    return found
+        distances[:, rows] = separation(counts)
+    return distances
 
 
 def _sufficiency(cells: Cells, distance: Distance) -> Values:
     """Compare the classes that occur, or whole tables if the distance depends on the classes."""
-    found = np.full((len(cells), cells.outcomes, cells.counts.shape[1]), np.nan)
+    distances = np.full((len(cells), cells.outcomes, cells.counts.shape[1]), np.nan)
     if distance is total_variation:
         for rows, counts in cells.by_outcome():
-            found[:, rows] = sufficiency(np.swapaxes(counts, -2, -1), distance)
-        return found
+            distances[:, rows] = sufficiency(np.swapaxes(counts, -2, -1), distance)
+        return distances
     step = max(1, _AT_ONCE // (cells.counts.shape[1] * cells.classes * cells.outcomes))
     for start in range(0, len(cells), step):
-        some = replace(cells, counts=cells.counts[start : start + step])
-        found[start : start + step] = sufficiency(some.dense(), distance)
-    return found
+        block = replace(cells, counts=cells.counts[start : start + step])
+        distances[start : start + step] = sufficiency(block.dense(), distance)
+    return distances
 
 
 def sampled(
@@ -146,13 +146,13 @@ def sampled(
     bar: Bar | None = None,
 ) -> dict[str, Values]:
     """Compute all metrics of samples that come in blocks, (b, 2 + n) each; a bar counts them."""
-    found: dict[str, list[Values]] = {}
+    by_name: dict[str, list[Values]] = {}
     for block in blocks:
         for name, metric in metrics(block, shares, settings, distance).items():
-            found.setdefault(name, []).append(metric.joined())
+            by_name.setdefault(name, []).append(metric.joined())
         if bar is not None:
             bar.update(len(block))
-    return {name: np.concatenate(parts) for name, parts in found.items()}
+    return {name: np.concatenate(parts) for name, parts in by_name.items()}
 
 
 def _accuracy(of_classes: Counts, positives: Counts) -> tuple[Values, Values]:
@@ -230,8 +230,8 @@ def sufficiency(counts: Counts, distance: Distance) -> Values:
     among = n[..., 0] > 0
     given = np.where(among[..., None], ratio(cells, n), 0)
     overall = ratio(cells.sum(axis=-2, keepdims=True), n.sum(axis=-2, keepdims=True))
-    found = distance(given, np.where(np.isnan(overall), 0, overall))
-    return np.where(among, found, np.nan)
+    distances = distance(given, np.where(np.isnan(overall), 0, overall))
+    return np.where(among, distances, np.nan)
 
 
 def by_class(distances: Values, how: Aggregate = "sum") -> Values:
@@ -305,13 +305,13 @@ def along_costs(costs: Values) -> Distance:
 
     def distance(p: Values, q: Values) -> Values:
         p, q = np.broadcast_arrays(p, q)
-        found = np.zeros(p.shape[:-1])
+        distances = np.zeros(p.shape[:-1])
         differs = (np.abs(p - q).sum(axis=-1) > 0) & (p.sum(axis=-1) > 0) & (q.sum(axis=-1) > 0)
         with progress("transport", int(differs.sum()), "pair") as bar:
-            for place in np.ndindex(found.shape):
+            for place in np.ndindex(distances.shape):
                 if differs[place]:
-                    found[place] = ot.emd2(p[place].copy(), q[place].copy(), costs)
+                    distances[place] = ot.emd2(p[place].copy(), q[place].copy(), costs)
                     bar.update(1)
-        return found
+        return distances
 
     return distance

@@ -56,9 +56,9 @@ class RecordFile:
             raise WordbiasError(f"{file}: the file is empty; expected texts")
         names = form.read_names(first)
         start = byte_order_mark(file) + first * form.has_header
-        asked = tuple(dict.fromkeys(columns))
-        column = _text_column(file, kind_of(file), names, text, asked)
-        return cls(file, form, column, asked, start, BadRows(str(file), skip_bad))
+        extra = tuple(dict.fromkeys(columns))
+        column = _text_column(file, kind_of(file), names, text, extra)
+        return cls(file, form, column, extra, start, BadRows(str(file), skip_bad))
 
     def __iter__(self) -> Iterator[Record]:
         self.problems.count, self.problems.first = 0, ""
@@ -101,23 +101,23 @@ class RecordsInMemory(RecordFile):
         skip_bad: bool = False,
     ) -> RecordsInMemory:
         """Take texts, or a frame of pandas, and find the column of its texts."""
-        name, asked = Path("texts"), tuple(dict.fromkeys(columns))
+        name, extra = Path("texts"), tuple(dict.fromkeys(columns))
         problems = BadRows(str(name), skip_bad)
         if hasattr(data, "columns"):
             known = list(map(str, data.columns))
-            column = _text_column(name, "frame", known, text, asked)
-            cells = [data[one].tolist() for one in (column, *asked)]
+            column = _text_column(name, "frame", known, text, extra)
+            cells = [data[key].tolist() for key in (column, *extra)]
         else:
             if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
                 raise WordbiasError(
                     f"DATA: expected a file, texts or a frame, found {type(data).__name__}"
                 )
-            if wanted := [one for one in (text, *asked) if one is not None]:
+            if wanted := [key for key in (text, *extra) if key is not None]:
                 raise WordbiasError(
                     f"texts: have no column {wanted[0]!r}; give a frame, or a file with columns"
                 )
             column, cells = PLAIN, [list(data)]
-        return cls(name, InMemoryForm([column, *asked]), column, asked, "", problems, cells)
+        return cls(name, InMemoryForm([column, *extra]), column, extra, "", problems, cells)
 
     def __iter__(self) -> Iterator[Record]:
         self.problems.count, self.problems.first = 0, ""
@@ -197,17 +197,17 @@ def check_same_form(output: str, source: str, why: str) -> None:
 
 
 def _text_column(
-    file: Path, kind: str, names: Sequence[str], text: str | None, asked: Sequence[str]
+    file: Path, kind: str, names: Sequence[str], text: str | None, extra: Sequence[str]
 ) -> str:
     """Return the column of the texts, and check that all columns are there."""
     # Objects of a jsonl file may have different keys: there, columns are looked for in each of
     # them.
-    wanted = [name for name in (text, *asked) if name is not None]
+    wanted = [name for name in (text, *extra) if name is not None]
     if kind == "plain" and wanted:
         raise WordbiasError(
             f"{file}: is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
         )
-    for name in asked if kind != "jsonl" else ():
+    for name in extra if kind != "jsonl" else ():
         if name not in names:
             raise WordbiasError(f"{file}: has no column {name!r}; it has {', '.join(names)}")
     if kind == "jsonl" and text is not None:
@@ -249,9 +249,9 @@ def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
         try:
             yield number, (raw.removeprefix(_MARK) if number == 1 else raw).decode()
         except UnicodeDecodeError as error:
-            found = raw[error.start : error.start + 1]
+            byte = raw[error.start : error.start + 1]
             raise WordbiasError(
-                f"{path}: line {number}: byte {error.start + 1} is not UTF-8 ({found!r}); convert "
+                f"{path}: line {number}: byte {error.start + 1} is not UTF-8 ({byte!r}); convert "
                 "the file, such as with: iconv -f latin1 -t utf-8"
             ) from None
 

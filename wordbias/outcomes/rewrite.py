@@ -48,10 +48,10 @@ def _write(out: IO[bytes], lines: Iterable[str]) -> int:
 
 def through(stages: Sequence[Stage], records: Iterable[Record]) -> Iterator[Record]:
     """Apply stages to records, in order."""
-    found = iter(records)
+    stream = iter(records)
     for stage in stages:
-        found = stage(found)
-    return found
+        stream = stage(stream)
+    return stream
 
 
 class TextMethod(Protocol):
@@ -177,6 +177,6 @@ def _drawn(held: IO[bytes]) -> Iterator[tuple[float, bytes]]:
 
 def in_random_order(records: Iterable[Record], seed: int) -> list[Record]:
     """Return records in the same random order in which `shuffled` yields their lines."""
-    found = list(records)
-    keys = np.random.default_rng(seed).random(len(found))
-    return [found[i] for i in np.argsort(keys, kind="stable").tolist()]
+    listed = list(records)
+    keys = np.random.default_rng(seed).random(len(listed))
+    return [listed[i] for i in np.argsort(keys, kind="stable").tolist()]

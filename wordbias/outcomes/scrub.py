@@ -72,14 +72,14 @@ class Scrubber:
         names = self.first_names
         if self.columns and cells is not None:
             names |= self._own_names(cells[column] for column in self.columns)
-        parts, words, found = self._pattern.split(text), self.words, []
+        parts, words, replaced = self._pattern.split(text), self.words, []
         for i in range(1, len(parts), 2):  # every second part is a word
             word = parts[i]
             lower = word.lower()
             if (lower in words and not self._stays(word, lower)) or word in names:
                 parts[i] = self.mask
-                found.append(lower)
-        return "".join(parts) if found else text, found
+                replaced.append(lower)
+        return "".join(parts) if replaced else text, replaced
 
     def mask_random(self, text: str, count: int, rng: np.random.Generator) -> str:
         """Replace this number of words, drawn from all words of the text."""
@@ -162,7 +162,9 @@ class Found:
 
     def words(self) -> frozenset[str]:
         """Return all words that were removed."""
-        return frozenset(w for one in self.rounds for found in one.words.values() for w, _ in found)
+        return frozenset(
+            w for turn in self.rounds for weighted in turn.words.values() for w, _ in weighted
+        )
 
 
 @dataclass(frozen=True)
@@ -192,16 +194,16 @@ def find_words(
         value = "" if within is None else record[within]
         counters.setdefault(value, BagCounter()).add(record[text])
         groups.setdefault(value, []).append(sys.intern(record[group]))
-    found = {}
+    by_value = {}
     for value in sorted(counters) or [""]:
         try:
-            found[value] = strongest_words(
+            by_value[value] = strongest_words(
                 counters.get(value, BagCounter()).bags(), groups.get(value, []), settings
             )
         except WordbiasError as error:
             where = f" where {within} is {value!r}" if within is not None else ""
             raise WordbiasError(f"extra scrubbing by {group!r}{where}: {error}") from None
-    return found
+    return by_value
 
 
 def strongest_words(bags: Bags, groups: Sequence[str], settings: Settings | None = None) -> Found:
@@ -230,7 +232,7 @@ def strongest_words(bags: Bags, groups: Sequence[str], settings: Settings | None
             elif len(done) == settings.rounds:
                 stopped = how_many(settings.rounds, "round")
             words = {} if stopped else _top(bags.words, weights, names, settings.per_round)
-            taken = [word for found in words.values() for word, _ in found]
+            taken = [word for weighted in words.values() for word, _ in weighted]
             stopped = stopped or ("" if taken else "no word is left that says the group")
             sd = float(accuracy.std(ddof=1)) if len(accuracy) > 1 else 0.0
             done.append(Round(float(accuracy.mean()), sd, words))
@@ -241,8 +243,8 @@ def strongest_words(bags: Bags, groups: Sequence[str], settings: Settings | None
 
 def _check(names: Sequence[str], codes: Codes) -> None:
     if len(names) < 2:
-        found = f"only {names[0]!r}" if len(names) else "no text"
-        raise WordbiasError(f"expected two groups or more, found {found}")
+        present = f"only {names[0]!r}" if len(names) else "no text"
+        raise WordbiasError(f"expected two groups or more, found {present}")
     sizes = np.bincount(codes)
     if sizes.min() < _FEWEST:
         raise WordbiasError(
@@ -286,11 +288,11 @@ def _top(
     words: Sequence[str], weights: NDArray[np.float64], names: NDArray[np.str_], n: int
 ) -> dict[str, Sequence[tuple[str, float]]]:
     """Return the n words of the largest positive weight for each group."""
-    found: dict[str, Sequence[tuple[str, float]]] = {}
+    by_group: dict[str, Sequence[tuple[str, float]]] = {}
     for name, row in zip(names.tolist(), weights, strict=True):
         best = np.argsort(-row, kind="stable")[:n].tolist()
-        found[name] = [(words[int(i)], float(row[i])) for i in best if row[i] > 0]
-    return found
+        by_group[name] = [(words[int(i)], float(row[i])) for i in best if row[i] > 0]
+    return by_group
 
 
 # bags of words
@@ -313,8 +315,8 @@ class Bags:
     def without(self, words: Iterable[str]) -> Bags:
         """Return the bags without some words."""
         gone = frozenset(words)
-        kept = [i for i, word in enumerate(self.words) if word not in gone]
-        return Bags(self.counts[:, kept], tuple(self.words[i] for i in kept))
+        columns = [i for i, word in enumerate(self.words) if word not in gone]
+        return Bags(self.counts[:, columns], tuple(self.words[i] for i in columns))
 
 
 class BagCounter:

@@ -62,7 +62,10 @@ def parts_of(comparison: Comparison, contexts: Sequence[Context]) -> list[Part]:
     return [
         Part(ALL, every, always),
         *(Part(kind, kinds == kind, always) for kind in several if len(several) > 1),
-        *(Part(one, every, emotions == one) for one in dict.fromkeys(emotions.tolist())),
+        *(
+            Part(emotion, every, emotions == emotion)
+            for emotion in dict.fromkeys(emotions.tolist())
+        ),
     ]
 
 
@@ -117,16 +120,16 @@ def _named(row: Row, samples: Float, items: str) -> Row:
 def resampled_gap(gap: Float, pairs: Float, contexts: Float) -> Float:
     """Return mean differences, (draws,), of drawn pairs (draws, n) and contexts (draws, m)."""
     with blas_threads(1):  # so that the last bit does not depend on where it is computed
-        found: Float = np.einsum("dn,dn->d", pairs, contexts @ gap.T) / gap.size
-    return found
+        means: Float = np.einsum("dn,dn->d", pairs, contexts @ gap.T) / gap.size
+    return means
 
 
-def sizes_between(some: Float, scores: Float) -> tuple[Float, Float]:
+def sizes_between(block: Float, scores: Float) -> tuple[Float, Float]:
     """Return sizes, (b, n, m), of differences of two pairs' persons, between groups and within."""
 
     def size(a: int, b: int) -> Float:
-        found: Float = np.abs(some[:, None, a] - scores[:, b])
-        return found
+        sizes: Float = np.abs(block[:, None, a] - scores[:, b])
+        return sizes
 
     return (size(0, 1) + size(1, 0)) / 2, (size(0, 0) + size(1, 1)) / 2
 
@@ -176,7 +179,7 @@ def _shift_row(
 ) -> Row:
     n, _, m = scores.shape
     value, chance = (
-        float(one[0]) for one in mean_sizes(scores, kinds, np.ones((1, n)), np.ones((1, m)))
+        float(means[0]) for means in mean_sizes(scores, kinds, np.ones((1, n)), np.ones((1, m)))
     )
     details = {
         **about,

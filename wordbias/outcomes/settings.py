@@ -19,10 +19,12 @@ class TextSettings(Settings):
     """Base class of the methods of rewriting."""
 
     def __repr__(self) -> str:
-        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        given = {setting.name: getattr(self, setting.name) for setting in fields(self)}
         takes = settings_of(type(self))
-        shown = [f"{key}={value!r}" for key, value in given.items() if value != takes[key].default]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        arguments = [
+            f"{key}={value!r}" for key, value in given.items() if value != takes[key].default
+        ]
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 @dataclass(kw_only=True, repr=False)
@@ -195,6 +197,6 @@ class Anonymise(TextSettings):
 
 
 METHODS: Mapping[str, type[TextSettings]] = {
-    one._name: one for one in (Scrub, ExtraScrub, Subsample, Oversample, Swap, Anonymise)
+    method._name: method for method in (Scrub, ExtraScrub, Subsample, Oversample, Swap, Anonymise)
 }
 """The methods by their names."""

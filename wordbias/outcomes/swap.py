@@ -144,14 +144,14 @@ def has_no_noun(text: str, start: int, end: int) -> bool:
 
 
 def _before(text: str, start: int) -> str:
-    found = _BEFORE.search(text, max(0, start - _FAR), start)
-    return found[1].lower() if found else ""
+    match = _BEFORE.search(text, max(0, start - _FAR), start)
+    return match[1].lower() if match else ""
 
 
 def _behind(text: str, end: int) -> str:
     """Return the next word if only spaces come before it."""
-    found = _NEXT.match(text, end)
-    return found[3].lower() if found and found[1] else ""
+    match = _NEXT.match(text, end)
+    return match[3].lower() if match and match[1] else ""
 
 
 def _coordinated(text: str, end: int) -> bool:

@@ -75,7 +75,7 @@ def answers(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[str]:
     """Answer the questions of a report in sentences, each with the values that it is built from."""
-    return [line for one in answer_parts(rows, paths, settings) for line in one.lines]
+    return [line for answer in answer_parts(rows, paths, settings) for line in answer.lines]
 
 
 def answer_parts(
@@ -86,22 +86,24 @@ def answer_parts(
     """Answer the questions of a report; see `answers`."""
     bias = main_bias(rows)
     subjects = list(
-        dict.fromkeys([*(line.subject for line in bias), *(one.subject for one in models_of(rows))])
+        dict.fromkeys(
+            [*(line.subject for line in bias), *(model.subject for model in models_of(rows))]
+        )
     )
-    found: list[Answer] = []
+    replies: list[Answer] = []
     for subject in subjects[:_SUBJECTS]:
         own = [row for row in rows if row["subject"] == subject]
         lines = [line for line in bias if line.subject == subject]
         prefix = f"{subject}: " if len(subjects) > 1 else ""
         call = Call((paths or {}).get(subject, ""), (settings or {}).get(subject, {}))
         parts = [is_it_biased(lines, own), *about_columns(own, lines, call)]
-        found += [replace(part, question=prefix + part.question) for part in parts]
-    found += compared(bias)
-    found += moved_answers(rows)
-    notes = [] if found else [_counts(rows)]
+        replies += [replace(part, question=prefix + part.question) for part in parts]
+    replies += compared(bias)
+    replies += moved_answers(rows)
+    notes = [] if replies else [_counts(rows)]
     if len(subjects) > _SUBJECTS:
         notes.append(f"Not summed up here, but in the tables: {', '.join(subjects[_SUBJECTS:])}.")
-    return [*found, Answer("", below=[*notes, *missing_query_notes(rows), NO_PROOF])]
+    return [*replies, Answer("", below=[*notes, *missing_query_notes(rows), NO_PROOF])]
 
 
 def main_bias(rows: Sequence[Found]) -> list[Line]:
@@ -120,7 +122,7 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
     if not judged:
         return Answer("Is it biased?", "Cannot tell: no measure has a value here.", below=details)
     order = (verdicts.YES, verdicts.NO, verdicts.UNJUDGED)
-    judged.sort(key=lambda one: (order.index(finds(one[1])), -_clearness(one[1])))
+    judged.sort(key=lambda pair: (order.index(finds(pair[1])), -_clearness(pair[1])))
     yes, no, others = (
         [_with_value(line, row) for line, row in judged if finds(row) == verdict]
         for verdict in order
@@ -140,11 +142,11 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
         ("No more than chance by {}.", no if yes else no[1:]),
         ("Not judged, for want of a chance level: {}.", others if n else others[1:]),
     ]
-    said = [form.format(", ".join(values)) for form, values in parts if values]
+    sentences = [form.format(", ".join(values)) for form, values in parts if values]
     if yes and no:
-        said.append("The measures disagree; each detects only the bias that it was made for.")
+        sentences.append("The measures disagree; each detects only the bias that it was made for.")
     line, row = judged[0]
-    below = [" ".join([*said, *_leaning(rows)]), *among_known(lines), *details]
+    below = [" ".join([*sentences, *_leaning(rows)]), *among_known(lines), *details]
     figure = f"{_title(line)} {value_text(row)}"
     return Answer("Is it biased?", text, figure, _null(row), list(filter(None, below)))
 
@@ -173,7 +175,7 @@ def _leaning(rows: Sequence[Found]) -> list[str]:
         left: [word for word in lean if lean[word] < 0],
         right: [word for word in reversed(lean) if lean[word] > 0],
     }
-    text = [f"towards {side}: {', '.join(found)}" for side, found in towards.items() if found]
+    text = [f"towards {side}: {', '.join(words)}" for side, words in towards.items() if words]
     return [f"Of the occupations, most lean {'; '.join(text)}."]
 
 
@@ -187,12 +189,12 @@ def among_known(lines: Sequence[Line]) -> list[str]:
         and finds(row) != verdicts.NO
         and (known := known_values(row))
     ]
-    placed.sort(key=lambda one: finds(one[1]) != verdicts.YES)
-    said = [_place(*one) for one in placed[:_KNOWN]]
-    if not said:
+    placed.sort(key=lambda triple: finds(triple[1]) != verdicts.YES)
+    phrases = [_place(*triple) for triple in placed[:_KNOWN]]
+    if not phrases:
         return []
     limit = "Corpus, vocabulary and dimension differ: only large differences mean anything."
-    return [f"Among embeddings that people know: {'; '.join(said)}. {limit}"]
+    return [f"Among embeddings that people know: {'; '.join(phrases)}. {limit}"]
 
 
 def _place(line: Line, row: Found, known: Mapping[str, float]) -> str:
@@ -222,8 +224,8 @@ def about_columns(rows: Sequence[Found], lines: Sequence[Line], call: Call) -> l
     columns, model = column_answers(rows, lines), next(iter(models_of(rows)), None)
     if not columns and not any(row.get("column") for row in rows) and model is None:
         return []
-    made = [one for one in columns if not one.failed]
-    best, own = best_of(made), [one for one in made if not one.is_control]
+    usable = [column for column in columns if not column.failed]
+    best, own = best_of(usable), [column for column in usable if not column.is_control]
     parts = [
         *([_does_it_help(columns, lines, best, model)] if columns else []),
         *([_which(own, best)] if len(own) > 1 else []),
@@ -268,22 +270,24 @@ def _does_it_help(
     """Name the columns by their verdict, with the change of the best as a figure."""
     text = verdicts_text(columns)
     reasons: dict[str, list[str]] = {}
-    for one in columns:
-        if why := one.failed.rstrip(".") or one.reason:
-            reasons.setdefault(why, []).append(one.name)
+    for answer in columns:
+        if why := answer.failed.rstrip(".") or answer.reason:
+            reasons.setdefault(why, []).append(answer.name)
     below = ["; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()) + "."]
     below = [*(below if reasons else []), *_clusters(columns, lines)]
     below += [] if model is None else contradictions(model, columns)
-    own = [one for one in columns if not one.is_control]
-    better = [line.first for one in own if one.helps for line in one.effect.better]
+    own = [column for column in columns if not column.is_control]
+    better = [line.first for column in own if column.helps for line in column.effect.better]
     if better and not any(row and finds(row) == verdicts.YES for row in better):
         below.append(
             "The measures that got better were not compared with chance: they may have found no "
             "bias at all."
         )
     if best is None:
-        known = [one for one in own if one.effect.left is not None and not one.effect.costly]
-        least = min(known, key=lambda one: one.effect.left or 0, default=None)
+        known = [
+            column for column in own if column.effect.left is not None and not column.effect.costly
+        ]
+        least = min(known, key=lambda column: column.effect.left or 0, default=None)
         figure = "" if least is None else f"{least.name}: {least.left}"
         return Answer("Does cleaning help?", text, figure, below=below)
     line = best.effect.better[0]
@@ -292,7 +296,7 @@ def _does_it_help(
     return Answer("Does cleaning help?", text, figure, sure, below)
 
 
-def _which(made: Sequence[ColumnAnswer], best: ColumnAnswer | None) -> Answer:
+def _which(columns: Sequence[ColumnAnswer], best: ColumnAnswer | None) -> Answer:
     """Name the method that leaves least, with all that it makes worse beyond chance."""
     if best is None:
         text = "None of these can be recommended on these values."
@@ -300,9 +304,13 @@ def _which(made: Sequence[ColumnAnswer], best: ColumnAnswer | None) -> Answer:
     worse = f", but makes worse, beyond chance: {steps(best.effect.raised, best.name)}"
     text = f"{best.name} leaves least{worse * bool(best.effect.raised)}."
     changes = {"improves": best.effect.better, "improves, by construction,": best.effect.built_in}
-    said = [f"{verb} {steps(of, best.name)}" for verb, of in changes.items() if of]
-    below = [f"{best.name} {'; '.join(said)}."]
-    clean = best_of([one for one in made if not one.effect.raised]) if best.effect.raised else None
+    phrases = [f"{verb} {steps(of, best.name)}" for verb, of in changes.items() if of]
+    below = [f"{best.name} {'; '.join(phrases)}."]
+    clean = (
+        best_of([column for column in columns if not column.effect.raised])
+        if best.effect.raised
+        else None
+    )
     if clean is not None:
         left = f": {clean.left}" if clean.left else ""
         below.append(f"{clean.name} makes no main measure worse beyond chance{left}.")
@@ -312,14 +320,18 @@ def _which(made: Sequence[ColumnAnswer], best: ColumnAnswer | None) -> Answer:
     return Answer("Which method?", text, best.left, sure, below)
 
 
-def _cost(made: Sequence[ColumnAnswer], best: ColumnAnswer | None, rows: Sequence[Found]) -> Answer:
+def _cost(
+    columns: Sequence[ColumnAnswer], best: ColumnAnswer | None, rows: Sequence[Found]
+) -> Answer:
     """Say what share of each cost is kept, of the best with the interval of what has one."""
-    of = best or made[0]
+    of = best or columns[0]
     parts = {
-        "Within the limits": [one.name for one in made if one.kept and not one.effect.costly],
-        "Too much": [one.name for one in made if one.effect.costly],
+        "Within the limits": [
+            column.name for column in columns if column.kept and not column.effect.costly
+        ],
+        "Too much": [column.name for column in columns if column.effect.costly],
     }
-    text = " ".join(f"{said}: {', '.join(names)}." for said, names in parts.items() if names)
+    text = " ".join(f"{heading}: {', '.join(names)}." for heading, names in parts.items() if names)
     shares = {what: f"{in_words(what)} {share:.1%}" for what, share in of.kept.items()}
     for row in rows:
         what = SHARES.get(row["measure"])
@@ -327,8 +339,10 @@ def _cost(made: Sequence[ColumnAnswer], best: ColumnAnswer | None, rows: Sequenc
         if what is not None and is_own and (ends := interval(row)):
             shares[what] += f" ({ends[0]:.1%} to {ends[1]:.1%})"
     figure = f"{of.name} keeps of {', '.join(shares.values())}" if shares else ""
-    costs = costs_of(made)
-    lacking = [cost_title(what) for what in costs if not any(what in one.kept for one in made)]
+    costs = costs_of(columns)
+    lacking = [
+        cost_title(what) for what in costs if not any(what in column.kept for column in columns)
+    ]
     sure = f"limits: {limits_text(costs)}"
     sure = f"not measured: {', '.join(lacking)}" if lacking else sure
     return Answer("At what cost?", text or "Not measured.", figure, sure)
@@ -336,13 +350,15 @@ def _cost(made: Sequence[ColumnAnswer], best: ColumnAnswer | None, rows: Sequenc
 
 def _clusters(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> list[str]:
     """Say whether the most biased words still cluster after what lowered other measures."""
-    line = next((one for one in lines if FAMILY_OF[one.measure].key == "clustering"), None)
+    line = next(
+        (candidate for candidate in lines if FAMILY_OF[candidate.measure].key == "clustering"), None
+    )
     still = [
-        one.name
-        for one in columns
+        column.name
+        for column in columns
         if line is not None
-        and (one.effect.better or one.effect.built_in)
-        and (row := line.stages.get(one.name))
+        and (column.effect.better or column.effect.built_in)
+        and (row := line.stages.get(column.name))
         and is_number(row["value"])
         and row["value"] >= _STILL
     ]
@@ -360,10 +376,10 @@ def _clusters(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> list[st
 
 
 def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) -> Answer:
-    methods = [one for one in columns if _is_method(one)]
+    methods = [column for column in columns if _is_method(column)]
     best = best_of(methods)
-    found = [line for line in lines if line.first and finds(line.first) == verdicts.YES]
-    found.sort(key=lambda line: (line.measure == _MIDB, -_clearness(line.first or {})))
+    biased = [line for line in lines if line.first and finds(line.first) == verdicts.YES]
+    biased.sort(key=lambda line: (line.measure == _MIDB, -_clearness(line.first or {})))
     if not columns:
         text = f"See what methods change: wordbias audit{call.options()}"
     elif best is not None:
@@ -373,13 +389,13 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) ->
         below = "Train your model on both files and compare: no value here shows what another "
         below += "model makes of them."
         return Answer("What next?", f"{text} {options} -o clean.txt", below=[below])
-    elif not found:
+    elif not biased:
         text = (
             "No bias is shown here that a method could remove. Ask about other groups: wordbias "
             f"audit --groups NAME{call.file}"
         )
     elif methods:
-        metric = found[0].measure if found[0].measure != _MIDB else "direct-bias"
+        metric = biased[0].measure if biased[0].measure != _MIDB else "direct-bias"
         text = (
             f"Try more methods and strengths: wordbias choose{call.options()} --by {metric} "
             f"--keep {_KEEP:g}"
@@ -389,9 +405,9 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) ->
     return Answer("What next?", text)
 
 
-def _is_method(one: ColumnAnswer) -> bool:
-    is_own = one.kind == FILE or one.is_control
-    return not is_own and one.name.partition(":")[0].split(",")[0] in METHODS
+def _is_method(column: ColumnAnswer) -> bool:
+    is_own = column.kind == FILE or column.is_control
+    return not is_own and column.name.partition(":")[0].split(",")[0] in METHODS
 
 
 class Call(NamedTuple):
@@ -425,10 +441,10 @@ class Call(NamedTuple):
             settings["centre"] = True
         return text_of(
             [
-                one._replace(settings={**settings, **one.settings})
-                if one.name in ("misp", "mhd")
-                else one
-                for one in read_chain(text, METHODS)
+                method._replace(settings={**settings, **method.settings})
+                if method.name in ("misp", "mhd")
+                else method
+                for method in read_chain(text, METHODS)
             ]
         )
 
@@ -455,16 +471,18 @@ def compared(lines: Sequence[Line]) -> list[Answer]:
         known = [row for row in rows if row is not None and is_number(row["value"])]
         if len(known) < 2:
             continue
-        line, (one, other) = next(iter(both.values())), known
-        text, changed = f"{short(line)} ({shown(one)}, {shown(other)})", change(one, other)
+        line, (first, other) = next(iter(both.values())), known
+        text, changed = f"{short(line)} ({shown(first)}, {shown(other)})", change(first, other)
         if all(finds(row) == verdicts.NO for row in known):
             within.append(text)
         elif changed not in (verdicts.NO_INTERVAL, verdicts.UNKNOWN):
             of.get(changed, unclear).append(text)
-    said = [f"{name} is nearer to no bias by {', '.join(ms)}." for name, ms in nearer.items() if ms]
-    said += [f"No clear difference by {', '.join(unclear)}."] if unclear else []
-    said += [f"Within chance in both: {', '.join(within)}."] if within else []
-    return [Answer("Which is more biased?", " ".join(said))] if said else []
+    sentences = [
+        f"{name} is nearer to no bias by {', '.join(ms)}." for name, ms in nearer.items() if ms
+    ]
+    sentences += [f"No clear difference by {', '.join(unclear)}."] if unclear else []
+    sentences += [f"Within chance in both: {', '.join(within)}."] if within else []
+    return [Answer("Which is more biased?", " ".join(sentences))] if sentences else []
 
 
 # Words and numbers

@@ -81,9 +81,9 @@ class Work:
 
     def names(self, job: Job) -> tuple[str, str, str]:
         """Return the embedding, the label of the stage and the part of a job."""
-        one = self.compared[job.subject]
-        label = BEFORE if job.column is None else one.columns[job.column].label
-        return one.name, label, job.part
+        subject = self.compared[job.subject]
+        label = BEFORE if job.column is None else subject.columns[job.column].label
+        return subject.name, label, job.part
 
     def chain_of(self, job: Job) -> Path:
         """Return the file of the fitted methods of a job's column."""
@@ -99,15 +99,15 @@ class Work:
         return self.held[key]
 
     def _made(self, job: Job) -> Stage:
-        one = self.compared[job.subject]
+        subject = self.compared[job.subject]
         if job.column is None:
-            return Stage(one.before, one.before)
-        given = one.columns[job.column].embedding
+            return Stage(subject.before, subject.before)
+        given = subject.columns[job.column].embedding
         if given is not None:
-            return stage_of(one.before, given)
+            return stage_of(subject.before, given)
         chain = load_chain(self.chain_of(job))[0]
-        before = one.before.embedding
-        return stage_of(one.before, chain(before).renamed(before.name), chain)
+        before = subject.before.embedding
+        return stage_of(subject.before, chain(before).renamed(before.name), chain)
 
 
 def measure_stages(
@@ -122,8 +122,8 @@ def measure_stages(
     # again.
     workers = workers or Workers()
     compared = [
-        replace(one, before=replace(one.before, sembias=plan.sembias, isolated=plan.isolated))
-        for one in compared
+        replace(member, before=replace(member.before, sembias=plan.sembias, isolated=plan.isolated))
+        for member in compared
     ]
     with results_of(digest) as (store, folder):
         work = Work(compared, plan, folder)
@@ -142,12 +142,12 @@ def measure_stages(
         ]
     rows = [
         row
-        for subject, one in enumerate(compared)
+        for subject, _ in enumerate(compared)
         for row in with_changes(_rows_of(work, subject, of_jobs))
     ]
     notes = [
         *_missing_sets(plan),
-        *(note for one in compared for note in _missing_words(one, plan)),
+        *(note for member in compared for note in _missing_words(member, plan)),
         *warnings,
         *_reasons(work, of_jobs),
         *_model_notes(compared, plan, rows),
@@ -185,21 +185,23 @@ def with_changes(rows: Sequence[Row]) -> list[Row]:
 
 def audit_digest(compared: Sequence[Compared], plan: Plan) -> str:
     """Return a hash of all that the results of jobs depend on, besides the methods' names."""
-    panels = [one.before for one in compared]
+    panels = [subject.before for subject in compared]
     embeddings = [panel.embedding for panel in panels]
-    embeddings += [c.embedding for one in compared for c in one.columns if c.embedding is not None]
-    found: list[Any] = [__version__, np.__version__]
-    for one in embeddings:
-        known = one.info.sha256 if one.info is not None else ""
-        found += [one.name, one.words, one.dim, known or one.vectors]
+    embeddings += [
+        c.embedding for subject in compared for c in subject.columns if c.embedding is not None
+    ]
+    hashed: list[Any] = [__version__, np.__version__]
+    for embedding in embeddings:
+        known = embedding.info.sha256 if embedding.info is not None else ""
+        hashed += [embedding.name, embedding.words, embedding.dim, known or embedding.vectors]
     for panel in panels:
         along = panel.own_direction.subspace
-        found += [panel.attribute, panel.recipe, None if along is None else along.basis]
-        found += [panel.vocabulary, panel.dims, panel.centre, panel.by_projection, panel.seed]
-    found += [repr(plan.sembias), repr(plan.sets), plan.words, plan.gipe_words, plan.isolated]
-    found += [sorted(plan.skip), plan.chance]
-    found += [] if plan.model is None else [plan.model.about, plan.model.weights]
-    return digest_of(*found)
+        hashed += [panel.attribute, panel.recipe, None if along is None else along.basis]
+        hashed += [panel.vocabulary, panel.dims, panel.centre, panel.by_projection, panel.seed]
+    hashed += [repr(plan.sembias), repr(plan.sets), plan.words, plan.gipe_words, plan.isolated]
+    hashed += [sorted(plan.skip), plan.chance]
+    hashed += [] if plan.model is None else [plan.model.about, plan.model.weights]
+    return digest_of(*hashed)
 
 
 # Jobs
@@ -209,8 +211,8 @@ def _jobs_before(work: Work) -> list[Job]:
     """Return the jobs that need no other: fits, the vectors before, and chance."""
     fits = [
         Job(i, j, _FIT)
-        for i, one in enumerate(work.compared)
-        for j, column in enumerate(one.columns)
+        for i, subject in enumerate(work.compared)
+        for j, column in enumerate(subject.columns)
         if column.embedding is None
     ]
     parts = [
@@ -228,8 +230,8 @@ def _jobs_after(work: Work) -> list[Job]:
     """Return the jobs of the columns, each column's together."""
     return [
         Job(i, j, part)
-        for i, one in enumerate(work.compared)
-        for j in range(len(one.columns))
+        for i, subject in enumerate(work.compared)
+        for j in range(len(subject.columns))
         for part in sorted(parts_of(work.plan), key=lambda part: -_SHARES.get(part, 1))
     ]
 
@@ -251,8 +253,8 @@ def _run_all(work: Work, store: Store, phases: Sequence[Sequence[Job]], workers:
             at_work = dict.fromkeys(todo)
             _show(bar, work, at_work, workers)
             lost = "the same call resumes"
-            for i, found in workers.unordered(run_job, todo, shared=(work,), lost=lost):
-                store.put(*work.names(todo[i]), rows=found.rows, arrays=found.arrays, **found.facts)
+            for i, entry in workers.unordered(run_job, todo, shared=(work,), lost=lost):
+                store.put(*work.names(todo[i]), rows=entry.rows, arrays=entry.arrays, **entry.facts)
                 del at_work[todo[i]]
                 _show(bar, work, at_work, workers)
                 bar.update(-_size(todo[i]))
@@ -261,9 +263,9 @@ def _run_all(work: Work, store: Store, phases: Sequence[Sequence[Job]], workers:
 
 def _is_done(work: Work, store: Store, job: Job) -> bool:
     """Return whether a job has a result, and of a fit also what was fitted."""
-    found = store.get(*work.names(job))
-    if found is None or job.part != _FIT or _reason(found):
-        return found is not None
+    entry = store.get(*work.names(job))
+    if entry is None or job.part != _FIT or _reason(entry):
+        return entry is not None
     try:
         load_chain(work.chain_of(job))
     except WordbiasError:
@@ -280,21 +282,21 @@ def _show(bar: Any, work: Work, at_work: dict[Job, None], workers: Workers) -> N
 def _has_failed(work: Work, store: Store, job: Job) -> bool:
     """Return whether the methods of a job's column could not be fitted."""
     fit = job._replace(part=_FIT)
-    found = None if job.part == _FIT else store.get(*work.names(fit))
-    return found is not None and bool(_reason(found))
+    entry = None if job.part == _FIT else store.get(*work.names(fit))
+    return entry is not None and bool(_reason(entry))
 
 
 def _tell_longest(work: Work, store: Store, jobs: Sequence[Job]) -> None:
     """Say which parts took longest, if it was long."""
     seconds: dict[str, float] = {}
     for job in jobs:
-        if (found := store.get(*work.names(job))) is not None:
+        if (entry := store.get(*work.names(job))) is not None:
             part = job.part.removeprefix(_CHANCE)
-            seconds[part] = seconds.get(part, 0.0) + found.facts["seconds"]
+            seconds[part] = seconds.get(part, 0.0) + entry.facts["seconds"]
     total = sum(seconds.values())
     if total < _LONG:
         return
-    longest = sorted(seconds.items(), key=lambda one: -one[1])[:_NAMED]
+    longest = sorted(seconds.items(), key=lambda timing: -timing[1])[:_NAMED]
     parts = ", ".join(f"{part} {taken:.0f} s" for part, taken in longest)
     note(f"longest parts: {parts}, of {total:.0f} s of the processor", reported=True)
 
@@ -324,22 +326,22 @@ def _measured(work: Work, job: Job) -> tuple[Sequence[Row], Values]:
     return measure_part(stage, plan, job.part)
 
 
-def _levels(found: Entry) -> Values:
+def _levels(entry: Entry) -> Values:
     """Return the values by chance in a result."""
-    return {(key[0], key[1]): x for name, x in found.arrays.items() for key in [json.loads(name)]}
+    return {(key[0], key[1]): x for name, x in entry.arrays.items() for key in [json.loads(name)]}
 
 
-def _reason(found: Entry) -> str:
+def _reason(entry: Entry) -> str:
     """Return why a job has no result, if it has none."""
-    return str(found.facts.get("reason", ""))
+    return str(entry.facts.get("reason", ""))
 
 
 def _fit(work: Work, job: Job) -> None:
     """Fit the methods of a column, and keep them."""
-    one = work.compared[job.subject]
+    subject = work.compared[job.subject]
     assert job.column is not None
-    before = one.before.embedding
-    chain, after = one.columns[job.column].fitted_to(one.before)
+    before = subject.before.embedding
+    chain, after = subject.columns[job.column].fitted_to(subject.before)
     finite = np.isfinite(after.vectors).all(axis=1)
     if not finite.all():
         word = after.words[int(finite.argmin())]
@@ -352,20 +354,23 @@ def _fit(work: Work, job: Job) -> None:
 
 def _rows_of(work: Work, subject: int, of_jobs: dict[Job, Entry]) -> list[Row]:
     """Return the rows of one embedding, part by part and stage by stage, with chance levels."""
-    one = work.compared[subject]
+    compared = work.compared[subject]
     failed = {
         j: reason
-        for j in range(len(one.columns))
+        for j in range(len(compared.columns))
         if (reason := _reason(of_jobs.get(Job(subject, j, _FIT), Entry())))
     }
-    about = [{"stage": BEFORE} if one.columns else {}, *(c.details() for c in one.columns)]
+    about = [
+        {"stage": BEFORE} if compared.columns else {},
+        *(c.details() for c in compared.columns),
+    ]
     rows = [
-        Row(one.name, "column", None, {**one.columns[j].details(), "reason": reason})
+        Row(compared.name, "column", None, {**compared.columns[j].details(), "reason": reason})
         for j, reason in failed.items()
     ]
     for part in parts_of(work.plan):
-        stages = [None, *(j for j in range(len(one.columns)) if j not in failed)]
-        found = [
+        stages = [None, *(j for j in range(len(compared.columns)) if j not in failed)]
+        part_rows = [
             row
             for j in stages
             for row in with_details(
@@ -375,7 +380,7 @@ def _rows_of(work: Work, subject: int, of_jobs: dict[Job, Entry]) -> list[Row]:
         levels: Values = {}
         for name in (part, _CHANCE + part):
             levels = {**levels, **_levels(of_jobs.get(Job(subject, None, name), Entry()))}
-        rows += with_chance(found, levels)
+        rows += with_chance(part_rows, levels)
     return rows
 
 
@@ -385,34 +390,36 @@ def _rows_of(work: Work, subject: int, of_jobs: dict[Job, Entry]) -> list[Row]:
 def _missing_sets(plan: Plan) -> list[str]:
     """Return a note on parts that need files that were not given, unless they are skipped."""
     is_given = {"sembias": plan.sembias is not None, "quality": bool(plan.sets)}
-    found = [
+    missing = [
         (BY_KEY[part].needs, BY_KEY[part].fetch)
         for part, known in is_given.items()
         if not known and plan.includes(part)
     ]
-    if not found:
+    if not missing:
         return []
-    names, sets = zip(*found, strict=True)
+    names, sets = zip(*missing, strict=True)
     return [
         f"not measured: {', '.join(names)}: the test sets are not part of wordbias; get them with: "
         f"wordbias fetch {' '.join(sets)}"
     ]
 
 
-def _missing_words(one: Compared, plan: Plan) -> list[str]:
-    missing = resolve(plan.words, one.before.embedding).missing
-    return [f"{one.name}: it lacks words of --words: {', '.join(missing)}"] if missing else []
+def _missing_words(subject: Compared, plan: Plan) -> list[str]:
+    missing = resolve(plan.words, subject.before.embedding).missing
+    return [f"{subject.name}: it lacks words of --words: {', '.join(missing)}"] if missing else []
 
 
 def _reasons(work: Work, of_jobs: dict[Job, Entry]) -> list[str]:
     """Say what was not measured, once for all stages of an embedding if the reason is the same."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    labels_by_reason: dict[tuple[str, str, str], list[str]] = {}
     for job, result in of_jobs.items():
         name, label, part = work.names(job)
         if reason := _reason(result):
-            found.setdefault((name, part.removeprefix(_CHANCE), reason), []).append(label)
+            labels_by_reason.setdefault((name, part.removeprefix(_CHANCE), reason), []).append(
+                label
+            )
     notes = []
-    for (name, part, reason), labels in found.items():
+    for (name, part, reason), labels in labels_by_reason.items():
         stages = list(dict.fromkeys(labels))
         of = f"{name}, {' and '.join(stages)}" if BEFORE not in stages else name
         what = "the column was not made" if part == _FIT else f"{part} was not measured"
@@ -424,4 +431,8 @@ def _model_notes(compared: Sequence[Compared], plan: Plan, rows: Sequence[Row]) 
     """Return notes if the NLI model was trained on other vectors."""
     if plan.model is None or not any(row.measure == "mab-distance" for row in rows):
         return []
-    return [note for one in compared for note in notes_on_vectors(plan.model, one.before.embedding)]
+    return [
+        note
+        for subject in compared
+        for note in notes_on_vectors(plan.model, subject.before.embedding)
+    ]

@@ -105,7 +105,7 @@ def _components(stage: Stage, plan: Plan) -> list[Row]:
     # MISP leaves the part 1 − a_i.
     before, panel = stage.before, stage.panel
     try:
-        found = Diagnosis.of(
+        diagnosis = Diagnosis.of(
             before.embedding, before.attribute, before.dims, centre=before.centre, seed=before.seed
         )
     except WordbiasError:  # MIDB has the reason
@@ -113,12 +113,12 @@ def _components(stage: Stage, plan: Plan) -> list[Row]:
     stage.of_one_space("the contributions of components are measured")
     values = np.concatenate(
         [
-            np.zeros((0, found.subspace.dims)),
-            *(np.abs(contributions(x, [found.subspace])) for x in blocks(panel.vectors)),
+            np.zeros((0, diagnosis.subspace.dims)),
+            *(np.abs(contributions(x, [diagnosis.subspace])) for x in blocks(panel.vectors)),
         ]
     )
     samples = resampled_means(values, panel.rng())
-    rows = found.component_rows() if stage.is_first else _removed_rows(stage)
+    rows = diagnosis.component_rows() if stage.is_first else _removed_rows(stage)
     for i, value in enumerate(values.mean(0).tolist()):
         about = {"component": i + 1, "reference": "before", "n": len(values)}
         measured = {**about, **ideal("midb-component")}
@@ -139,8 +139,8 @@ def _held_out(stage: Stage, plan: Plan) -> list[Row]:
     if stage.is_first:
         return first.rows(stage.name, {})
     vectors = stage.panel.vectors[chosen.rows]
-    found = read_groups(vectors, chosen.labels, seed=stage.before.seed)
-    return found.rows(stage.name, {}, before=first)
+    held_out = read_groups(vectors, chosen.labels, seed=stage.before.seed)
+    return held_out.rows(stage.name, {}, before=first)
 
 
 @lru_cache(maxsize=1)
@@ -156,8 +156,8 @@ def _unfitted(before: Panel) -> tuple[Biased, HeldOut]:
         with suppress(WordbiasError):  # which cannot be fitted either
             words = labelled_words(before.embedding, attribute, classes=classes, seed=before.seed)
             fitted |= {words.words[i] for i in words.learned.tolist()}
-    kept = [before.vocabulary[row] not in fitted for row in chosen.rows.tolist()]
-    chosen = Biased(chosen.rows[kept], chosen.labels[kept])
+    unfitted = [before.vocabulary[row] not in fitted for row in chosen.rows.tolist()]
+    chosen = Biased(chosen.rows[unfitted], chosen.labels[unfitted])
     vectors = before.vectors[chosen.rows]
     return chosen, read_groups(vectors, chosen.labels, seed=before.seed)
 
@@ -171,7 +171,9 @@ def _weat(stage: Stage, plan: Plan) -> list[Row]:
 
 def _quality(stage: Stage, plan: Plan) -> list[Row]:
     seed, name = stage.before.seed, stage.name
-    return [one.row for one in quality(stage.panel.embedding, plan.sets, seed=seed, name=name)]
+    return [
+        measured.row for measured in quality(stage.panel.embedding, plan.sets, seed=seed, name=name)
+    ]
 
 
 _MAB_SETS = ("explicit", "occupations")
@@ -182,12 +184,12 @@ def _mab(stage: Stage, plan: Plan) -> list[Row]:
     if plan.model is None:
         return []
     settings = Settings(seed=stage.before.seed)
-    found: list[Row] = []
+    all_rows: list[Row] = []
     for test in _tests(stage.before, plan.model):
         scored = score_set(plan.model, stage.panel.embedding, test)
         rows = mab_rows(test, scored.probabilities, stage.name, settings)
-        found += with_details(rows, {"missing": list(scored.unknown)})
-    return found
+        all_rows += with_details(rows, {"missing": list(scored.unknown)})
+    return all_rows
 
 
 def _tests(panel: Panel, model: Model) -> list[TestSet]:

@@ -62,15 +62,15 @@ class ColumnAnswer:
 
 
 def judge_columns(
-    rows: Sequence[Found], lines: Sequence[Line], kept: Callable[[str], Mapping[str, float]]
+    rows: Sequence[Found], lines: Sequence[Line], shares_of: Callable[[str], Mapping[str, float]]
 ) -> list[ColumnAnswer]:
     """Judge each column of one subject by what happened to its main lines, and by its costs."""
     stages = (str(row["stage"]) for row in rows if row.get("stage") not in (None, "", "before"))
-    return [_judge(name, rows, lines, kept(name)) for name in dict.fromkeys(stages)]
+    return [_judge(name, rows, lines, shares_of(name)) for name in dict.fromkeys(stages)]
 
 
 def _judge(
-    name: str, rows: Sequence[Found], lines: Sequence[Line], kept: Mapping[str, float]
+    name: str, rows: Sequence[Found], lines: Sequence[Line], shares: Mapping[str, float]
 ) -> ColumnAnswer:
     own = [row for row in rows if row.get("stage") == name]
     failed = [row for row in own if row["measure"] == COLUMN and row["value"] is None]
@@ -90,7 +90,7 @@ def _judge(
     better = [line for line in improved if line not in built_in]
     costly = [
         f"{cost_title(what)} kept {share:.1%}, below {LIMITS[what]:.0%}"
-        for what, share in kept.items()
+        for what, share in shares.items()
         if share < LIMITS[what]
     ]
     left = next((row for row in own if row["measure"] == LEFT and is_number(row["value"])), None)
@@ -109,7 +109,7 @@ def _judge(
     )
     kind = next((str(row["column"]) for row in own if given(row, "column")), "")
     return ColumnAnswer(
-        name, rule.verdict, reason, effect, within, kept, left_in_words, interval(left),
+        name, rule.verdict, reason, effect, within, shares, left_in_words, interval(left),
         kind=kind,
     )  # fmt: skip
 
@@ -147,7 +147,7 @@ def _methods(line: Line, column: str) -> list[str]:
 
 def costs_of(columns: Sequence[ColumnAnswer]) -> Sequence[str]:
     """Return the costs that count: of vectors all, of a model those that were measured."""
-    measured = [what for what in LIMITS if any(what in one.kept for one in columns)]
+    measured = [what for what in LIMITS if any(what in column.kept for column in columns)]
     return measured if any(what in COSTS for what in measured) else KEPT
 
 
@@ -168,7 +168,7 @@ def left_text(row: Found, lines: Sequence[Line] = ()) -> str:
     """Say what share is left, by the measure that has most left, and what by others."""
     of = row.get("of")
     of = of if isinstance(of, dict) else {}
-    shares = {short_title(str(name)): float(one) for name, one in of.items()}
+    shares = {short_title(str(name)): float(share) for name, share in of.items()}
     if not shares:
         return f"{row['value']:.0%} of the bias is left"
     worst = max(shares, key=shares.__getitem__)
@@ -183,7 +183,7 @@ def left_text(row: Found, lines: Sequence[Line] = ()) -> str:
     elif is_of_model:
         named = {short_title(measure): in_words(measure) for measure in OF_MODELS}
         what = f"the {named.get(worst, worst)}{beyond}"
-    others = ", ".join(f"{name} {one:.0%}" for name, one in shares.items() if name != worst)
+    others = ", ".join(f"{name} {share:.0%}" for name, share in shares.items() if name != worst)
     return f"{row['value']:.0%} of {what} is left{f' ({others})' * bool(others)}"
 
 
@@ -191,26 +191,26 @@ def best_of(columns: Sequence[ColumnAnswer]) -> ColumnAnswer | None:
     """Return of what helps what leaves the smallest share of bias; of equals, what keeps more."""
     # Without shares of bias left, what lowers most measures. A control is never the best.
 
-    def rank(one: ColumnAnswer) -> tuple[float, float, float]:
-        left = float("inf") if one.effect.left is None else one.effect.left
-        return left, -len(one.effect.better), -min(one.kept.values(), default=1.0)
+    def rank(column: ColumnAnswer) -> tuple[float, float, float]:
+        left = float("inf") if column.effect.left is None else column.effect.left
+        return left, -len(column.effect.better), -min(column.kept.values(), default=1.0)
 
-    helping = (one for one in columns if one.helps and not one.is_control)
+    helping = (column for column in columns if column.helps and not column.is_control)
     return min(helping, key=rank, default=None)
 
 
 def verdicts_text(columns: Sequence[ColumnAnswer]) -> str:
     """Name the columns by their verdict, the controls after the others."""
-    own = _by_verdict([one for one in columns if not one.is_control])
-    controls = _by_verdict([one for one in columns if one.is_control])
+    own = _by_verdict([column for column in columns if not column.is_control])
+    controls = _by_verdict([column for column in columns if column.is_control])
     return " ".join([*own, *(["Controls, not to be used:", *controls] if controls else [])])
 
 
 def _by_verdict(columns: Sequence[ColumnAnswer]) -> list[str]:
     by: dict[str, list[str]] = {}
-    for one in columns:
-        but = ", but" * bool(one.verdict in verdicts.HELPFUL and one.effect.raised)
-        by.setdefault((NOT_MADE if one.failed else one.verdict) + but, []).append(one.name)
+    for column in columns:
+        but = ", but" * bool(column.verdict in verdicts.HELPFUL and column.effect.raised)
+        by.setdefault((NOT_MADE if column.failed else column.verdict) + but, []).append(column.name)
     ordered = sorted(by, key=lambda verdict: _ORDER.index(verdict.partition(",")[0]))
     return [f"{capital(verdict)}: {', '.join(by[verdict])}." for verdict in ordered]
 

@@ -23,32 +23,34 @@ _CELL, _GAP = 0.42, 0.02  # inches; of a cell, around it
 
 def plot_comparison(
     table: Comparison,
-    found: Correlations,
+    correlations: Correlations,
     pair: Correlation,
     report: Report,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the matrix beside the scatter of one pair, on a new figure or some axes."""
-    side = max(2.4, _CELL * (len(found.measures) - 1))
-    longest = max(map(len, found.measures))
+    side = max(2.4, _CELL * (len(correlations.measures) - 1))
+    longest = max(map(len, correlations.measures))
     width = max(3.8, side * 0.9)
-    symbol = SYMBOLS[found.method]
+    symbol = SYMBOLS[correlations.method]
 
     def draw(panels: list[Axes]) -> None:
         left, right = panels
-        draw_panel(left, matrix_panel(found))
+        draw_panel(left, matrix_panel(correlations))
         left.set_aspect("equal")
         draw_panel(right, scatter_panel(table, pair, symbol))
 
     size = (side + width + 0.07 * longest + 0.8, side + 0.05 * longest + 0.5)
-    of = f"{how_many(len(found.measures), 'measure')} over {len(table.subjects)} embeddings"
-    title = f"{report.command}: {found.method.capitalize()} correlation {symbol} between {of}"
+    of = f"{how_many(len(correlations.measures), 'measure')} over {len(table.subjects)} embeddings"
+    title = (
+        f"{report.command}: {correlations.method.capitalize()} correlation {symbol} between {of}"
+    )
     return draw_panels(ax, size, title, draw, 1, 2, widths=(side, width))
 
 
-def matrix_panel(found: Correlations) -> Panel:
+def matrix_panel(correlations: Correlations) -> Panel:
     """Describe the triangle of correlations below the diagonal; undefined ones have a dash."""
-    r = found.matrix()[1:, :-1]
+    r = correlations.matrix()[1:, :-1]
     bars = []
     for i, j in np.argwhere(np.tri(len(r), dtype=bool)).tolist():
         css = "undefined" if np.isnan(r[i, j]) else "m1" if r[i, j] > 0 else "after"
@@ -57,11 +59,11 @@ def matrix_panel(found: Correlations) -> Panel:
         bars.append(Bar(*ends, css, float(strength), name))
     return Panel(
         bars=bars,
-        rows=[Row(name, i, i + 1) for i, name in enumerate(found.measures[1:])],
-        ticks={i + 0.5: name for i, name in enumerate(found.measures[:-1])},
+        rows=[Row(name, i, i + 1) for i, name in enumerate(correlations.measures[1:])],
+        ticks={i + 0.5: name for i, name in enumerate(correlations.measures[:-1])},
         ends=(0.0, len(r)),
         axes=False,
-        title=_sizes(found),
+        title=_sizes(correlations),
     )
 
 
@@ -82,8 +84,8 @@ def short(r: float) -> str:
     return text.replace("0.", ".", 1) if abs(float(f"{r:.2f}")) < 1 else text
 
 
-def _sizes(found: Correlations) -> str:
-    sizes = [pair.n for pair in found.pairs]
+def _sizes(correlations: Correlations) -> str:
+    sizes = [pair.n for pair in correlations.pairs]
     low, high = min(sizes), max(sizes)
     return f"n = {low}" if low == high else f"n = {low} to {high}"
 

@@ -36,9 +36,9 @@ def component_sections(rows: Sequence[Found]) -> list[Section]:
     parts = [
         (subject, [row for row in rows if row["subject"] == subject]) for subject in subjects(rows)
     ]
-    parts = [(subject, found) for subject, found in parts if _by_component(found, VARIANCE)]
-    figures = [_figure(subject, found) for subject, found in parts]
-    grids = [_grid(subject, found) for subject, found in parts]
+    parts = [(subject, own) for subject, own in parts if _by_component(own, VARIANCE)]
+    figures = [_figure(subject, own) for subject, own in parts]
+    grids = [_grid(subject, own) for subject, own in parts]
     return [Section("midb", "Components", (), figures, grids)]
 
 
@@ -78,12 +78,12 @@ def bar_panel(
     x: str, names: Sequence[str], series: Mapping[str, dict[int, Found]], beside: float = 0.0
 ) -> Panel:
     """Describe bars from 0, a row for each component, and in it a bar for each series."""
-    series = {css: found for css, found in series.items() if found}
+    series = {css: by_component for css, by_component in series.items() if by_component}
     high = 0.7 / max(len(series), 1)
     bars = [
         Bar(0.0, float(row["value"]), top, top + high * 0.95, css, text=text)
-        for k, (css, found) in enumerate(series.items())
-        for i, (component, row) in enumerate(found.items())
+        for k, (css, by_component) in enumerate(series.items())
+        for i, (component, row) in enumerate(by_component.items())
         for top in [i + 0.15 + k * high]
         for text in [f"g{component}, {css.split()[-1]}: {value_text(row)}"]
     ]

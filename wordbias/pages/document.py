@@ -33,10 +33,10 @@ class Document:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Mapping[str, Any]) -> Document:
+    def of(cls, report: Mapping[str, Any]) -> Document:
         """Make a document of the result of `wordbias.results.Report.to_dict`."""
-        about = {key: _finite(value) for key, value in found.items() if key not in _OF_ROWS}
-        return cls([_finite(renamed(row)) for row in found["rows"]], about)
+        about = {key: _finite(value) for key, value in report.items() if key not in _OF_ROWS}
+        return cls([_finite(renamed(row)) for row in report["rows"]], about)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data of a page, from which `of` makes the document again."""
@@ -49,14 +49,14 @@ def read_documents(path: str | Path) -> list[Document]:
     text = _text(Path(path))
     is_page = _OPENING in text
     if is_page:
-        found = _parsed(text.partition(_OPENING)[2].partition("</script>")[0])
-        documents = found if isinstance(found, list) else []
+        parsed = _parsed(text.partition(_OPENING)[2].partition("</script>")[0])
+        documents = parsed if isinstance(parsed, list) else []
     elif is_web_page(text[:1024].encode("utf-8", "replace")):
         raise WordbiasError(f"{path}: is a web page, but none that audit or report made")
     else:
         documents = [_as_document(_parsed(text), text)]
-    for found in documents:
-        check_schema(found, path)
+    for parsed in documents:
+        check_schema(parsed, path)
     if not documents or not all(map(_has_rows, documents)):
         if is_page:
             raise WordbiasError(f"{path}: the data in this page is damaged; make the page again")
@@ -65,9 +65,9 @@ def read_documents(path: str | Path) -> list[Document]:
         return [
             _check_intervals(Document([_finite(typed(row)) for row in source.rows], about), path)
         ]
-    if not any(found["rows"] for found in documents):
+    if not any(document["rows"] for document in documents):
         raise WordbiasError(f"{path}: no values; expected rows with subject, measure and value")
-    return [_check_intervals(Document.of(found), path) for found in documents]
+    return [_check_intervals(Document.of(document), path) for document in documents]
 
 
 def _check_intervals(document: Document, path: str | Path) -> Document:
@@ -121,17 +121,17 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _as_document(found: Any, text: str) -> Any:
+def _as_document(parsed: Any, text: str) -> Any:
     """Return a document for an object with rows, a list of rows, one row, or lines of them."""
-    if isinstance(found, dict) and "rows" not in found:
-        return {"rows": [found]}
-    if found is None:
-        found = [_parsed(line) for line in text.split("\n") if line.strip()]
-    return {"rows": found} if isinstance(found, list) else found
+    if isinstance(parsed, dict) and "rows" not in parsed:
+        return {"rows": [parsed]}
+    if parsed is None:
+        parsed = [_parsed(line) for line in text.split("\n") if line.strip()]
+    return {"rows": parsed} if isinstance(parsed, list) else parsed
 
 
-def _has_rows(found: Any) -> bool:
-    rows = found.get("rows") if isinstance(found, dict) else None
+def _has_rows(document: Any) -> bool:
+    rows = document.get("rows") if isinstance(document, dict) else None
     return isinstance(rows, list) and all(map(_is_row, rows))
 
 
@@ -175,12 +175,13 @@ def paths_of(documents: Iterable[Document]) -> dict[str, str]:
 
 def for_others(documents: Sequence[Document]) -> list[Document]:
     """Return documents with names of files in place of absolute paths, for a page that is sent."""
-    about = [one.about for one in documents]
+    about = [document.about for document in documents]
     named = without_folders([[a.get(key) for key in _WITH_PATHS] for a in about])
     if named is str:
         return list(documents)
     return [
-        Document(_with_texts(one.rows, named), _with_texts(one.about, named)) for one in documents
+        Document(_with_texts(document.rows, named), _with_texts(document.about, named))
+        for document in documents
     ]
 
 
@@ -240,26 +241,26 @@ def _typed_detail(key: str, value: Any) -> Any:
     return value
 
 
-def with_distinct_subjects(found: Sequence[tuple[str, Document]]) -> list[Document]:
+def with_distinct_subjects(documents: Sequence[tuple[str, Document]]) -> list[Document]:
     """Return documents; a subject whose values differ between files gets the file's name."""
     values: dict[tuple[str, ...], dict[Any, set[str]]] = {}  # files by row and value
-    for path, document in found:
+    for path, document in documents:
         for row in document.rows:
             values.setdefault(tuple(str(row.get(name)) for name in IDENTITY), {}).setdefault(
                 row["value"], set()
             ).add(path)
     several = {key[0] for key, files in values.items() if _differ(files)}
-    names = _short(list(dict.fromkeys(path for path, _ in found)))
+    names = _short(list(dict.fromkeys(path for path, _ in documents)))
     return [
         replace(document, rows=[_named(row, several, names[path]) for row in document.rows])
-        for path, document in found
+        for path, document in documents
     ]
 
 
 def _differ(files_of: dict[Any, set[str]]) -> bool:
     """Return whether one file has a value that another does not."""
     files: set[str] = set().union(*files_of.values())
-    return len(files) > 1 and any(some != files for some in files_of.values())
+    return len(files) > 1 and any(subset != files for subset in files_of.values())
 
 
 def _short(paths: Sequence[str]) -> dict[str, str]:
@@ -275,7 +276,7 @@ def _named(row: Found, several: set[str], name: str) -> Found:
     return {**row, "subject": f"{subject} ({name})"} if subject in several else row
 
 
-def notes_of(one: Document) -> list[str]:
+def notes_of(document: Document) -> list[str]:
     """Return the notes of one document."""
-    found = one.about.get("notes")
-    return [str(note) for note in found] if isinstance(found, list) else []
+    notes = document.about.get("notes")
+    return [str(note) for note in notes] if isinstance(notes, list) else []

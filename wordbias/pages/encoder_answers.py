@@ -129,8 +129,8 @@ class ModelRows:
 
     def sets(self, measure: str) -> list[str]:
         """Return the sets of a measure, such as the queries of an association test."""
-        found = (str(row.get("set", "")) for row in self.rows if row["measure"] == measure)
-        return list(dict.fromkeys(found))
+        names = (str(row.get("set", "")) for row in self.rows if row["measure"] == measure)
+        return list(dict.fromkeys(names))
 
     @property
     def columns(self) -> list[str]:
@@ -142,7 +142,7 @@ class ModelRows:
         """Return the values of measures in the last layer, each at its stages."""
         at_last = [row for row in self.rows if row.get("layer") == self.last]
         known = [row for row in at_last if is_number(row["value"]) and not given(row, "word")]
-        return make_lines(row for one in measures for row in known if row["measure"] == one)
+        return make_lines(row for measure in measures for row in known if row["measure"] == measure)
 
     @property
     def main(self) -> list[Line]:
@@ -157,9 +157,9 @@ def models_of(rows: Sequence[Found]) -> list[ModelRows]:
     return [ModelRows(subject, rows) for subject in subjects]
 
 
-def model_details(one: ModelRows) -> list[str]:
+def model_details(model: ModelRows) -> list[str]:
     """Say what the main measures of a model do not: of its layers, pronouns, and tests."""
-    return [*_readable(one), *_leans(one), *_number(one), *_associations(one)]
+    return [*_readable(model), *_leans(model), *_number(model), *_associations(model)]
 
 
 def _finds(row: Found | None) -> bool:
@@ -169,57 +169,59 @@ def _finds(row: Found | None) -> bool:
 # Before
 
 
-def _readable(one: ModelRows) -> list[str]:
+def _readable(model: ModelRows) -> list[str]:
     """Say whether the group is read off the names' sentences, and in which layer most."""
     by_layer = {
-        layer: row for layer in one.layers if (row := one.get(COMPRESSION, layer=layer)) is not None
+        layer: row
+        for layer in model.layers
+        if (row := model.get(COMPRESSION, layer=layer)) is not None
     }
-    output, read = by_layer.get(one.last), one.get(BEST)
+    output, read = by_layer.get(model.last), model.get(BEST)
     if output is None:
         return []
-    where = "in the last layer" if one.has_layers else "in their vectors"
-    shown = (
+    where = "in the last layer" if model.has_layers else "in their vectors"
+    text = (
         f"compression is {_value(output)} {where}, {output.get('neutral', 1):.3g} where "
         "nothing is read"
     )
     is_read, is_coded = _finds(read), _finds(output)
     if read is not None:
-        shown = (
-            f"the best probe is right for {_value(read)} of unseen {one.unseen} {where} (chance "
-            f"{chance_range(read)}), and {shown}"
+        text = (
+            f"the best probe is right for {_value(read)} of unseen {model.unseen} {where} (chance "
+            f"{chance_range(read)}), and {text}"
         )
         if is_read and not is_coded:
-            shown += f" ({NOT_CODED})"
+            text += f" ({NOT_CODED})"
     if not is_read and not any(map(_finds, by_layer.values())):
-        inside = ", and no layer is beyond chance" if one.has_layers else ""
+        inside = ", and no layer is beyond chance" if model.has_layers else ""
         return [
-            f"{one.sentences.format('cannot be read', '')}, as far as these probes can tell: "
-            f"{shown}{inside}."
+            f"{model.sentences.format('cannot be read', '')}, as far as these probes can tell: "
+            f"{text}{inside}."
         ]
     most = max(by_layer, key=lambda layer: float(by_layer[layer]["value"]))
     if not is_read and not is_coded:
         return [
-            f"{one.sentences.format('cannot be read', 'the vectors of ')}: {shown}, which is at "
-            f"chance. Inside the {one.kind} it can, most in layer {most}: "
-            f"{_value(by_layer[most])}.{_untrained(one, by_layer[most], most)}"
+            f"{model.sentences.format('cannot be read', 'the vectors of ')}: {text}, which is at "
+            f"chance. Inside the {model.kind} it can, most in layer {most}: "
+            f"{_value(by_layer[most])}.{_untrained(model, by_layer[most], most)}"
         ]
-    in_layer = "" if most == one.last else f"; most in layer {most}, {_value(by_layer[most])}"
+    in_layer = "" if most == model.last else f"; most in layer {most}, {_value(by_layer[most])}"
     return [
-        f"{one.sentences.format('can be read', '')}: {shown}{in_layer}."
-        f"{_untrained(one, by_layer[most], most)}"
+        f"{model.sentences.format('can be read', '')}: {text}{in_layer}."
+        f"{_untrained(model, by_layer[most], most)}"
     ]
 
 
-def _untrained(one: ModelRows, row: Found, layer: int) -> str:
+def _untrained(model: ModelRows, row: Found, layer: int) -> str:
     """Compare a layer with that of the model with random weights."""
-    other = one.get(COMPRESSION, layer=layer, name=one.untrained)
+    other = model.get(COMPRESSION, layer=layer, name=model.untrained)
     if other is None:
         return ""
     own, random = interval(row), interval(other)
     if own is None or random is None:
-        return f" The same {one.kind} with random weights has {_value(other)}."
+        return f" The same {model.kind} with random weights has {_value(other)}."
     trained = "training put it there" if own[0] > random[1] else "training need not be the reason"
-    return f" The same {one.kind} with random weights has {_value(other)}: {trained}."
+    return f" The same {model.kind} with random weights has {_value(other)}: {trained}."
 
 
 _LEANS = {
@@ -238,59 +240,59 @@ _LEANS = {
 """What is said of correlations with the share of women, where they are found and where not."""
 
 
-def _leans(one: ModelRows) -> list[str]:
+def _leans(model: ModelRows) -> list[str]:
     """Say whether vectors, and the pronouns that a decoder expects, follow the share of women."""
-    if one.states:
-        return _leans_of_pairs(one)
-    said = []
+    if model.states:
+        return _leans_of_pairs(model)
+    texts = []
     for measure, forms in _LEANS.items():
-        if (row := one.get(measure)) is not None:
+        if (row := model.get(measure)) is not None:
             pronouns = ("she", "he") if row["value"] > 0 else ("he", "she")
             text = forms[0].format(*pronouns) if _finds(row) else forms[1]
-            shown = f"rank correlation {_value(row)}, chance {chance_range(row) or 'unknown'}"
-            beside = _one_pronoun(one.get(EXPECTED_GAP)) if measure == EXPECTED else ""
-            said.append(f"{text} ({shown}).{beside}")
-    return said
+            evidence = f"rank correlation {_value(row)}, chance {chance_range(row) or 'unknown'}"
+            beside = _one_pronoun(model.get(EXPECTED_GAP)) if measure == EXPECTED else ""
+            texts.append(f"{text} ({evidence}).{beside}")
+    return texts
 
 
-def _leans_of_pairs(one: ModelRows) -> list[str]:
+def _leans_of_pairs(model: ModelRows) -> list[str]:
     """Say between which two pronouns vectors follow the share of women."""
-    found, unclear = [], []
-    for name in one.sets(STEREOTYPE):
-        if (row := one.get(STEREOTYPE, name=name)) is not None:
+    clear, unclear = [], []
+    for name in model.sets(STEREOTYPE):
+        if (row := model.get(STEREOTYPE, name=name)) is not None:
             nearer, other = name.split("/") if row["value"] > 0 else name.split("/")[::-1]
-            shown = f"({_value(row)}, chance {chance_range(row) or 'unknown'})"
+            evidence = f"({_value(row)}, chance {chance_range(row) or 'unknown'})"
             if _finds(row):
-                found.append(f"to “{nearer} …” than to “{other} …” {shown}")
+                clear.append(f"to “{nearer} …” than to “{other} …” {evidence}")
             else:
-                unclear.append(f"{name} {shown}")
+                unclear.append(f"{name} {evidence}")
     forms = (
-        ("The more women work in an occupation, the nearer its sentences lie {}.", found),
+        ("The more women work in an occupation, the nearer its sentences lie {}.", clear),
         (
             "Whether sentences about occupations follow the share of women cannot be told between "
             "{}.",
             unclear,
         ),
     )
-    said = [form.format(", ".join(texts)) for form, texts in forms if texts]
-    return [" ".join(said)] if said else []
+    sentences = [form.format(", ".join(texts)) for form, texts in forms if texts]
+    return [" ".join(sentences)] if sentences else []
 
 
-def _number(one: ModelRows) -> list[str]:
+def _number(model: ModelRows) -> list[str]:
     """Say how near pronouns are to one person and to several, where they are compared."""
-    ends, shown = (" and one person", " and several people"), []
-    for name in one.sets(SIMILARITY):
+    ends, cosines = (" and one person", " and several people"), []
+    for name in model.sets(SIMILARITY):
         group = name.removesuffix(ends[0])
-        both = [one.get(SIMILARITY, name=f"{group}{end}") for end in ends]
+        both = [model.get(SIMILARITY, name=f"{group}{end}") for end in ends]
         if group != name and all(both):
             of_one, several = (f"{row['value']:.3f}" for row in both if row is not None)
-            shown.append(f"“{group} …” {of_one} and {several}")
-    if not shown:
+            cosines.append(f"“{group} …” {of_one} and {several}")
+    if not cosines:
         return []
     return [
         "Mean cosine with the same sentence about one person (“The guest …”) and about several "
-        f"(“The guests …”): {', '.join(shown)}. A pronoun that is nearer to several people is read "
-        "as a plural: what sets it apart from others is number, too, and not bias alone."
+        f"(“The guests …”): {', '.join(cosines)}. A pronoun that is nearer to several people is "
+        "read as a plural: what sets it apart from others is number, too, and not bias alone."
     ]
 
 
@@ -324,89 +326,89 @@ _WHY_TESTS_DIFFER = (
 )
 
 
-def _associations(one: ModelRows) -> list[str]:
+def _associations(model: ModelRows) -> list[str]:
     """Say what SEAT shows by its p, and CEAT by its interval, and why they differ."""
-    found: dict[str, list[str]] = {}
+    findings: dict[str, list[str]] = {}
     differ = False
-    for name in one.sets(SEAT):
-        seat, ceat = one.get(SEAT, name=name), one.get(CEAT, name=name)
+    for name in model.sets(SEAT):
+        seat, ceat = model.get(SEAT, name=name), model.get(CEAT, name=name)
         if seat is None:
             continue
         p = seat.get("p_holm")
-        clear, shown = _finds(seat), None if ceat is None else _finds(ceat)
+        clear, ceat_clear = _finds(seat), None if ceat is None else _finds(ceat)
         text = f"{query_text(seat)} (SEAT {value_text(seat, 2)}"
         text += f", p = {p:.2g}" if is_number(p) else ""
         text += f"; CEAT {value_text(ceat, 2)}" if ceat is not None else ""
-        key = _TESTS[clear, shown].format("a difference" if one.states else one.attribute)
-        if clear and shown and ceat is not None and ceat["value"] * seat["value"] < 0:
+        key = _TESTS[clear, ceat_clear].format("a difference" if model.states else model.attribute)
+        if clear and ceat_clear and ceat is not None and ceat["value"] * seat["value"] < 0:
             key = "SEAT and CEAT contradict each other in"
-        differ = differ or shown not in (None, clear)
-        found.setdefault(key, []).append(f"{text})")
-    said = [f"{key} {'; '.join(texts)}." for key, texts in found.items()]
-    return [" ".join([*said, *([_WHY_TESTS_DIFFER] if differ else [])])] if said else []
+        differ = differ or ceat_clear not in (None, clear)
+        findings.setdefault(key, []).append(f"{text})")
+    sentences = [f"{key} {'; '.join(texts)}." for key, texts in findings.items()]
+    return [" ".join([*sentences, *([_WHY_TESTS_DIFFER] if differ else [])])] if sentences else []
 
 
 # After a projection
 
 
-def contradictions(one: ModelRows, columns: Sequence[ColumnAnswer]) -> list[str]:
+def contradictions(model: ModelRows, columns: Sequence[ColumnAnswer]) -> list[str]:
     """Name, of each projection, the measures that say something else than the main ones."""
-    found = []
+    sentences = []
     for label in (column.name for column in columns):
         texts = []
-        compression, read = one.get(COMPRESSION, label), one.get(BEST, label)
+        compression, read = model.get(COMPRESSION, label), model.get(BEST, label)
         if compression is not None and not _finds(compression) and _finds(read):
             texts.append(f"compression, {_value(compression)}, is {NOT_CODED}")
-        for name in one.sets(SEAT):
-            before, after = one.get(SEAT, name=name), one.get(SEAT, label, name=name)
+        for name in model.sets(SEAT):
+            before, after = model.get(SEAT, name=name), model.get(SEAT, label, name=name)
             if before is not None and after is not None and change(before, after) == verdicts.WORSE:
                 texts.append(
                     f"SEAT on {query_text(after)} is further from neutral ({_value(before)} → "
                     f"{_value(after)})"
                 )
         if texts:
-            found.append(f"After {label}, {', and '.join(texts)}.")
-    return found
+            sentences.append(f"After {label}, {', and '.join(texts)}.")
+    return sentences
 
 
-def model_next(one: ModelRows, columns: Sequence[ColumnAnswer]) -> str:
+def model_next(model: ModelRows, columns: Sequence[ColumnAnswer]) -> str:
     """Say what to do next, with the command."""
-    if not any(_finds(line.first) for line in one.main):
+    if not any(_finds(line.first) for line in model.main):
         return (
             "Measure the task that the model is for, such as wordbias bios or wordbias "
             "fairness; nothing here asks for a projection."
         )
     best = best_of(columns)
-    if not one.has_layers:
+    if not model.has_layers:
         method = "" if best is None else f" --methods={best.name}"
         return (
             "Erase the label from vectors of your own texts, and measure your own task on them: "
             f"wordbias erase VECTORS --labels COLUMN{method} --save-transform FILE."
         )
     if best is None:
-        left = [method for method in _INSIDE if method not in one.stages]
-        if one.kind == "encoder" and one.attribute == GENDER and left:
+        left = [method for method in _INSIDE if method not in model.stages]
+        if model.kind == "encoder" and model.attribute == GENDER and left:
             return (
                 "Try a projection inside the encoder, with: wordbias audit MODEL "
                 f"--methods='{' '.join(left)}'."
             )
         return (
-            f"Fit a removal inside the {one.kind} to labelled texts of your own, with: wordbias "
+            f"Fit a removal inside the {model.kind} to labelled texts of your own, with: wordbias "
             "project MODEL --texts FILE --labels COLUMN -o ADAPTER; and measure it with: "
-            f"{_MEASURES[one.kind]}."
+            f"{_MEASURES[model.kind]}."
         )
-    row = one.get(LEFT, best.name)
+    row = model.get(LEFT, best.name)
     written = None if row is None else row.get("written_by")
-    if not written and one.attribute != GENDER:
+    if not written and model.attribute != GENDER:
         return (
-            f"{best.name} has no place in this model's files; fit a removal inside the {one.kind}, "
-            "with: wordbias project MODEL --groups=GROUPS -o ADAPTER; and measure it with: "
-            f"{_MEASURES[one.kind]}."
+            f"{best.name} has no place in this model's files; fit a removal inside the {model.kind}"
+            ", with: wordbias project MODEL --groups=GROUPS -o ADAPTER; and measure it with: "
+            f"{_MEASURES[model.kind]}."
         )
     if not written:
         return (
             f"{best.name} has no place in this model's files; audit removals that wordbias "
-            f"project writes, with: wordbias audit MODEL --methods='cls@{one.last} L11-01110'."
+            f"project writes, with: wordbias audit MODEL --methods='cls@{model.last} L11-01110'."
         )
     return f"Write the model with {best.name}, and measure your own task on it: {written}"
 

@@ -81,24 +81,24 @@ def model_sections(rows: Sequence[Found]) -> list[Section]:
     """Make the sections of all models; one model's pictures of a section follow another's."""
     models = models_of(rows)
     makers = (_glance, _layers, _occupations, _expected, _tests)
-    found = (make(models) for make in makers)
-    return [section for section in found if section.figures or section.grids]
+    sections = (make(models) for make in makers)
+    return [section for section in sections if section.figures or section.grids]
 
 
-def _titled(models: Models, one: ModelRows, title: str) -> str:
+def _titled(models: Models, model: ModelRows, title: str) -> str:
     """Return a title, after the name of the model if there are several."""
-    return title if len(models) == 1 else f"{one.subject}: {title[0].lower()}{title[1:]}"
+    return title if len(models) == 1 else f"{model.subject}: {title[0].lower()}{title[1:]}"
 
 
 def _grids(models: Models, measures: Sequence[str], title: str) -> list[Grid]:
     """Arrange measures in the last layer as a table of all models; none without a value."""
-    lines = [line for one in models for line in one.lines(measures)]
+    lines = [line for model in models for line in model.lines(measures)]
     return [line_grid(lines, title, strips=True, named=full_title)] if lines else []
 
 
 def _glance(models: Models) -> Section:
     """Show the main measures and the costs, a column for each projection."""
-    measured = {line.measure for one in models for line in one.main}
+    measured = {line.measure for model in models for line in model.main}
     main = [measure_title(measure) for measure in MAIN if measure in measured]
     lead = "Every column is measured on the same sentences; no projection was fitted on them."
     if main:
@@ -110,9 +110,9 @@ def _glance(models: Models) -> Section:
 # By layer
 
 
-def _by_layer(one: ModelRows, measure: str, stage: str = BEFORE, name: str = "") -> list[Found]:
+def _by_layer(model: ModelRows, measure: str, stage: str = BEFORE, name: str = "") -> list[Found]:
     """Return the values of a measure by layer."""
-    return [row for n in one.layers if (row := one.get(measure, stage, n, name)) is not None]
+    return [row for n in model.layers if (row := model.get(measure, stage, n, name)) is not None]
 
 
 def _layers(models: Models) -> Section:
@@ -126,29 +126,29 @@ def _layers(models: Models) -> Section:
     )
     family = BY_KEY["probe"]
     figures, grids = [], []
-    for one in models:
-        if not (before := _by_layer(one, COMPRESSION)) or not one.has_layers:
+    for model in models:
+        if not (before := _by_layer(model, COMPRESSION)) or not model.has_layers:
             continue
         series: list[Series] = [("before", "before", "circle", before)]
-        if untrained := _by_layer(one, COMPRESSION, name=one.untrained):
+        if untrained := _by_layer(model, COMPRESSION, name=model.untrained):
             series.append(("untrained", "plain hollow", "circle", untrained))
         together = len(series)
         series += [
-            (label, *_LOOKS[i % len(_LOOKS)], _by_layer(one, COMPRESSION, label))
-            for i, label in enumerate(one.columns)
+            (label, *_LOOKS[i % len(_LOOKS)], _by_layer(model, COMPRESSION, label))
+            for i, label in enumerate(model.columns)
         ]
-        title = _titled(models, one, f"{capital(one.group)} of {one.units}, by layer")
+        title = _titled(models, model, f"{capital(model.group)} of {model.units}, by layer")
         picture = _layer_picture(series, together, 1.0, title, shows)
         figures.append(Figure(title, picture, shows, family.limits))
         cells = []
         for row in before:
             layer = row["layer"]
-            values = [one.get(name, layer=layer) for name in (COMPRESSION, ACCURACY, SELECTIVITY)]
-            values.append(one.get(COMPRESSION, layer=layer, name=one.untrained))
+            values = [model.get(name, layer=layer) for name in (COMPRESSION, ACCURACY, SELECTIVITY)]
+            values.append(model.get(COMPRESSION, layer=layer, name=model.untrained))
             texts = [value_text(value, 2) for value in values]
             cells.append([str(layer), *texts, chance_range(row)])
-        heads = ["layer", "compression", "accuracy", "selectivity", f"untrained {one.kind}"]
-        title = _titled(models, one, "By layer, before")
+        heads = ["layer", "compression", "accuracy", "selectivity", f"untrained {model.kind}"]
+        title = _titled(models, model, "By layer, before")
         note = "chance: that of the compression."
         grids.append(Grid(Table(title, [*heads, "chance"], cells, note), folded=True))
     lead = (
@@ -185,8 +185,8 @@ def _layer_picture(
         for (x, y), row in zip(places, rows, strict=True):
             around = interval(row)
             whisker = None if around is None else ((x, around[0]), (x, around[1]))
-            shown = f"{name}, layer {row['layer']}: {value_text(row, 2)}"
-            dots.append(Dot((x, y), Look(css, shape), whisker, shown, size=3.5))
+            text = f"{name}, layer {row['layer']}: {value_text(row, 2)}"
+            dots.append(Dot((x, y), Look(css, shape), whisker, text, size=3.5))
     named = [(fitted(name, 130), Look(css, shape)) for name, css, shape, _ in series]
     ticks: dict[float, str] = {layer: str(layer) for layer in layers}
     return panel_picture(Panel(dots, paths, x="layer", ticks=ticks, legend=named), title, shows)
@@ -203,7 +203,7 @@ def _occupations(models: Models) -> Section:
     )
     section = _leans(models, "pronouns", "Occupations between she and he", shows)
     title, towards = "Correlation with the share of women, by layer", "“she”"
-    if any(one.states for one in models):
+    if any(model.states for model in models):
         towards = "the first pronoun"
     shows = (
         f"Rank correlation of the lean towards {towards} with the percentage of women, before; 0, "
@@ -211,9 +211,9 @@ def _occupations(models: Models) -> Section:
     )
     figures = [
         x
-        for one in models
-        for name in one.sets(STEREOTYPE)
-        for x in _layer_figure(models, one, STEREOTYPE, title, shows, name)
+        for model in models
+        for name in model.sets(STEREOTYPE)
+        for x in _layer_figure(models, model, STEREOTYPE, title, shows, name)
     ]
     return replace(section, figures=[*section.figures, *figures])
 
@@ -232,19 +232,19 @@ def _leans(models: Models, key: str, title: str, shows: str) -> Section:
     names = [measure.name for measure in family.measures]
     of_one = next(name for name in names if name.endswith("-lean"))
     measures = [name for name in names if name != of_one]
-    of = "Every two pronouns" if any(one.states for one in models) else "She and he"
+    of = "Every two pronouns" if any(model_rows.states for model_rows in models) else "She and he"
     grids, figures = _grids(models, measures, of), []
-    for one in models:
-        leans: dict[str, dict[str, Found]] = {stage: {} for stage in [BEFORE, *one.columns]}
-        for row in one.rows:
+    for model in models:
+        leans: dict[str, dict[str, Found]] = {stage: {} for stage in [BEFORE, *model.columns]}
+        for row in model.rows:
             known = is_number(row["value"]) and is_number(row.get("women"))
             if row["measure"] == of_one and known and row.get("stage") in leans:
                 leans[row["stage"]][str(row.get("word", "–"))] = row
         if not (before := leans[BEFORE]):
             continue
-        best = best_of(column_answers(one.rows))
+        best = best_of(column_answers(model.rows))
         chosen = None if best is None else best.name
-        of = _titled(models, one, title)
+        of = _titled(models, model, title)
         picture = _lean_picture(before, leans.get(chosen or "", {}), chosen, of, shows)
         figures.append(Figure(of, picture, shows, family.limits))
         cells = [
@@ -252,26 +252,26 @@ def _leans(models: Models, key: str, title: str, shows: str) -> Section:
                 word,
                 f"{before[word]['women']:g}",
                 *(
-                    number(some[word]["value"], 3) if word in some else "–"
-                    for some in leans.values()
+                    number(by_word[word]["value"], 3) if word in by_word else "–"
+                    for by_word in leans.values()
                 ),
             ]
             for word in sorted(before, key=lambda word: float(before[word]["value"]))
         ]
-        of = _titled(models, one, "Lean of each occupation towards she")
+        of = _titled(models, model, "Lean of each occupation towards she")
         grids.append(Grid(Table(of, ["occupation", "% women", *leans], cells), folded=True))
     method = [family.description, family.limits]
     return Section(key, family.title, [family.question], figures, grids, method)
 
 
 def _layer_figure(
-    models: Models, one: ModelRows, measure: str, title: str, shows: str, name: str = ""
+    models: Models, model: ModelRows, measure: str, title: str, shows: str, name: str = ""
 ) -> list[Figure]:
     """Draw a measure by layer before, if there are several layers."""
-    rows = _by_layer(one, measure, name=name)
+    rows = _by_layer(model, measure, name=name)
     if len(rows) < 2:
         return []
-    title = _titled(models, one, f"{title}, {query_text(rows[0])}" if name else title)
+    title = _titled(models, model, f"{title}, {query_text(rows[0])}" if name else title)
     picture = _layer_picture([("before", "before", "circle", rows)], 1, 0.0, title, shows)
     return [Figure(title, picture, shows, FAMILY_OF[measure].limits)]
 
@@ -308,21 +308,21 @@ def _lean_picture(
 def _tests(models: Models) -> Section:
     """List SEAT and CEAT, in the last layer at all stages and by layer before."""
     seat, ceat = BY_KEY["seat"], BY_KEY["ceat"]
-    of_gender = all(one.attribute == GENDER for one in models)
+    of_gender = all(model_rows.attribute == GENDER for model_rows in models)
     sided = "one-sided" if of_gender else "one-sided for published queries, else two-sided"
     grids, figures = _grids(models, (SEAT, CEAT), "Effect sizes in the last layer"), []
     shows = "Effect size before; 0, dashed, is none. Bars: 95 % over other words of the same kinds."
-    for one in models:
+    for model in models:
         cells = []
-        for measure, name in [(test, name) for test in (SEAT, CEAT) for name in one.sets(test)]:
+        for measure, name in [(test, name) for test in (SEAT, CEAT) for name in model.sets(test)]:
             if measure == SEAT:
-                figures += _layer_figure(models, one, SEAT, "SEAT by layer", shows, name)
-            known = [one.get(measure, layer=layer, name=name) for layer in one.layers]
+                figures += _layer_figure(models, model, SEAT, "SEAT by layer", shows, name)
+            known = [model.get(measure, layer=layer, name=name) for layer in model.layers]
             if row := next((row for row in known if row is not None), None):
                 texts = ("" if row is None else minus(f"{row['value']:.2f}") for row in known)
                 cells.append([f"{measure.upper()}, {query_text(row)}", *texts])
-        heads = ["test", *map(str, one.layers)]
-        title = _titled(models, one, "Effect sizes by layer, before")
+        heads = ["test", *map(str, model.layers)]
+        title = _titled(models, model, "Effect sizes by layer, before")
         if cells:
             grids.append(Grid(Table(title, heads, cells), folded=True, stacked=False))
     return Section(

@@ -47,13 +47,13 @@ def entailment_sections(rows: Sequence[Found]) -> list[Section]:
 
 def _bars(rows: Sequence[Found]) -> dict[str, tuple[float, ...]]:
     """Return the three probabilities by setting, stage and group."""
-    found: dict[str, dict[str, float]] = {}
+    probabilities: dict[str, dict[str, float]] = {}
     for row in sorted(rows, key=_order(rows)):
         if is_number(row["value"]):
             parts = (row.get("setting"), row.get("stage"), row.get("group"))
             name = ", ".join(str(part) for part in parts if part)
-            found.setdefault(name, {})[str(row["measure"])] = row["value"]
-    whole = {name: parts for name, parts in found.items() if len(parts) == len(MEASURES)}
+            probabilities.setdefault(name, {})[str(row["measure"])] = row["value"]
+    whole = {name: parts for name, parts in probabilities.items() if len(parts) == len(MEASURES)}
     return {name: tuple(parts[measure] for measure in MEASURES) for name, parts in whole.items()}
 
 

@@ -24,9 +24,9 @@ def look(stage: str, stages: Sequence[str]) -> Look:
         return Look("before")
     if stage == "after, refitted":
         return Look("refitted", "diamond")
-    later = [one for one in stages if one not in FIRST and one != "after, refitted"]
-    again, place = divmod(later.index(stage) if stage in later else 0, len(SHAPES))
-    return Look(SERIES[place], SHAPES[(place + again) % len(SHAPES)])
+    later = [other for other in stages if other not in FIRST and other != "after, refitted"]
+    laps, place = divmod(later.index(stage) if stage in later else 0, len(SHAPES))
+    return Look(SERIES[place], SHAPES[(place + laps) % len(SHAPES)])
 
 
 Values = Mapping[str, Found]
@@ -51,21 +51,19 @@ def forest_panel(
     for name, text, values in rows:
         bottom = top + height(name)
         named.append(Row(name, top, bottom, text))
-        ranges = {
-            one: found for one, row in values.items() if chance and (found := chance_ends(row))
-        }
+        ranges = {key: ends for key, row in values.items() if chance and (ends := chance_ends(row))}
         shared = len({*ranges.values()}) == 1
-        for one, row in values.items():
-            y = (top + bottom) / 2 + slot * (series.index(one) - (len(series) - 1) / 2)
-            if one in ranges:
-                low, high = ranges[one]
+        for stage, row in values.items():
+            y = (top + bottom) / 2 + slot * (series.index(stage) - (len(series) - 1) / 2)
+            if stage in ranges:
+                low, high = ranges[stage]
                 first, last = (top, bottom) if shared else (y - slot / 2, y + slot / 2)
                 bars.append(Bar(low, high, first, last))
             if is_number(row.get("neutral")):
                 paths.append(Path(((row["neutral"], top), (row["neutral"], bottom)), "neutral"))
             around = interval(row)
             whisker = None if around is None else ((around[0], y), (around[1], y))
-            dots.append(Dot((float(row["value"]), y), looks[one], whisker))
+            dots.append(Dot((float(row["value"]), y), looks[stage], whisker))
         top = bottom
     return Panel(dots, list(dict.fromkeys(paths)), list(dict.fromkeys(bars)), named)
 
@@ -73,14 +71,14 @@ def forest_panel(
 def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = False) -> Markup:
     """Draw a row for each line along one axis, with the neutral value that they share, if any."""
     neutral = _neutral(lines)
-    known = any(_neutral([one]) is not None for one in lines)
+    known = any(_neutral([any_line]) is not None for any_line in lines)
     stages = stages_of(lines)
-    several = len({one.measure for one in lines}) > 1
+    several = len({any_line.measure for any_line in lines}) > 1
     rows = []
-    for one in lines:
-        named = _row_name(one, subjects, several)
-        values = {stage: row for stage, row in one.stages.items() if is_number(row["value"])}
-        rows.append((named, f"{named}: {_stages_text(one)}", values))
+    for line in lines:
+        named = _row_name(line, subjects, several)
+        values = {stage: row for stage, row in line.stages.items() if is_number(row["value"])}
+        rows.append((named, f"{named}: {_stages_text(line)}", values))
     count = len([stage for stage in stages if stage])
     step = Panel.step + _APART * max(0, count - 3)
     looks = {stage: look(stage, stages) for stage in stages}
@@ -101,14 +99,14 @@ def _apart(count: int) -> float:
     return _APART if count > 3 else 6.0 if count == 2 else 4.0
 
 
-def strip(one: Line, stages: Sequence[str]) -> Markup:
+def strip(line: Line, stages: Sequence[str]) -> Markup:
     """Draw one line small, for a table with its numbers."""
     # A band is the range of chance, the dashed line the neutral value, and small strokes on the
     # axis the values of embeddings that people know.
-    values = {stage: row for stage, row in one.stages.items() if is_number(row["value"])}
+    values = {stage: row for stage, row in line.stages.items() if is_number(row["value"])}
     if not values:
         return Markup("")
-    neutral, known, levels = _neutral([one]), known_values(one.first), chance_ends(one.any) or ()
+    neutral, known, levels = _neutral([line]), known_values(line.first), chance_ends(line.any) or ()
     step = 8.0 + _APART * len(values)
     looks = {stage: look(stage, stages) for stage in values}
     panel = forest_panel([("", "", values)], looks, lambda name: 1.0, _apart(len(values)) / step)
@@ -117,18 +115,18 @@ def strip(one: Line, stages: Sequence[str]) -> Markup:
         for name, value in known.items()
     ]
     panel = replace(panel, dots=[*strokes, *panel.dots], step=step)
-    named = f"{measure_title(one.measure)}: {_stages_text(one)}"
+    named = f"{measure_title(line.measure)}: {_stages_text(line)}"
     return panel_picture(panel, named, _strip_text(neutral, known, levels), width=_STRIP)
 
 
 def strip_legend(lines: Sequence[Line], stages: Sequence[str]) -> Markup:
     """Name the marks of `strip`."""
     entries = [(stage, look(stage, stages)) for stage in stages if stage]
-    if any(chance_ends(one.any) for one in lines):
+    if any(chance_ends(line.any) for line in lines):
         entries.append(("chance", Look("chance", "bar")))
-    if any(_neutral([one]) is not None for one in lines):
+    if any(_neutral([line]) is not None for line in lines):
         entries.append(("neutral", Look("neutral", "stroke")))
-    if any(known_values(one.first) for one in lines):
+    if any(known_values(line.first) for line in lines):
         entries.append(("known embeddings", _KNOWN))
     return legend_picture(entries) if len(entries) > 1 else Markup("")
 
@@ -142,26 +140,28 @@ def _strip_text(neutral: float | None, known: Mapping[str, float], levels: Seque
             f"{value_text({'value': levels[1]})}."
         )
     if known:
-        values = ", ".join(f"{name} {value_text({'value': one})}" for name, one in known.items())
+        values = ", ".join(
+            f"{name} {value_text({'value': value})}" for name, value in known.items()
+        )
         parts.append(f"Strokes are known embeddings: {values}.")
     return " ".join(parts)
 
 
 def _neutral(lines: Sequence[Line]) -> float | None:
     """Return the neutral value that all lines share, if they do."""
-    known = {one.any.get("neutral") for one in lines}
+    known = {line.any.get("neutral") for line in lines}
     value = next(iter(known)) if len(known) == 1 else None
     return float(value) if is_number(value) and value is not None else None
 
 
-def _stages_text(one: Line) -> str:
+def _stages_text(line: Line) -> str:
     """Write the values of all stages of a line."""
-    parts = [(stage, value_text(row)) for stage, row in one.stages.items()]
+    parts = [(stage, value_text(row)) for stage, row in line.stages.items()]
     return ", ".join(f"{stage} {value}".strip() for stage, value in parts)
 
 
-def _row_name(one: Line, subjects: bool, measures: bool) -> str:
+def _row_name(line: Line, subjects: bool, measures: bool) -> str:
     """Name a row by the properties that differ between the rows of a picture."""
-    title = measure_title(one.measure) if measures or not one.variant else ""
-    text = ", ".join(part for part in (title, one.variant) if part)
-    return f"{one.subject}: {text}" if subjects else text
+    title = measure_title(line.measure) if measures or not line.variant else ""
+    text = ", ".join(part for part in (title, line.variant) if part)
+    return f"{line.subject}: {text}" if subjects else text

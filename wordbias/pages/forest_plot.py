@@ -55,11 +55,11 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
     heights = [panel.rows[-1].bottom for panel in panels]
 
     def draw(axes: list[Axes]) -> None:
-        shown = list(_below(axes[0], heights)) if len(panels) > 1 else axes
-        for part, panel in zip(shown, panels, strict=True):
+        parts = list(_below(axes[0], heights)) if len(panels) > 1 else axes
+        for part, panel in zip(parts, panels, strict=True):
             draw_panel(part, panel)
         if len(lines) > _MOST_LINES:
-            shown[-1].set_xlabel(f"the first {_MOST_LINES} of {len(lines)} lines", loc="left")
+            parts[-1].set_xlabel(f"the first {_MOST_LINES} of {len(lines)} lines", loc="left")
         _legend(axes[0], marks, looks, outside=ax is None)
 
     size = (_FIGURE, 0.5 + sum(heights) + _AXIS * len(heights))
@@ -87,25 +87,25 @@ def _marks(rows: Sequence[Found]) -> list[_Mark]:
     several = len({row["measure"] for row in rows}) > 1
     subjects = {row["subject"] for row in rows}
     placed: dict[tuple[str, str], int] = {}
-    found = []
+    marks = []
     for line in make_lines(rows):
         parts = [f"{key} {line.any[key]}" for key in ("component", "layer") if given(line.any, key)]
         parts += [str(line.any["word"])] if given(line.any, "word") else []
         variant = ", ".join(filter(None, [line.variant, *parts]))
         name = f"{line.measure} ({variant})" if several and variant else variant or line.measure
-        again = placed[line.subject, name] = placed.get((line.subject, name), 0) + 1
-        name = f"{name} ({again})".strip() if again > 1 else name
+        times = placed[line.subject, name] = placed.get((line.subject, name), 0) + 1
+        name = f"{name} ({times})".strip() if times > 1 else name
         for stage, row in line.stages.items():
             own = ", ".join(filter(None, [line.subject if len(subjects) > 1 else "", stage]))
-            found.append(_Mark(name, own, row))
-    if len(_lines_of(found)) == 1 and len(subjects) > 1:
+            marks.append(_Mark(name, own, row))
+    if len(_lines_of(marks)) == 1 and len(subjects) > 1:
         return [
             _Mark(mark.series, "", mark.row, "" if mark.line == mark.row["measure"] else mark.line)
-            for mark in found
+            for mark in marks
         ]
-    if len({mark.series for mark in found}) > len(SERIES):
-        return [_Mark(f"{mark.series}: {mark.line}", "", mark.row) for mark in found]
-    return found
+    if len({mark.series for mark in marks}) > len(SERIES):
+        return [_Mark(f"{mark.series}: {mark.line}", "", mark.row) for mark in marks]
+    return marks
 
 
 def _lines_of(marks: Sequence[_Mark]) -> list[str]:

@@ -62,24 +62,24 @@ def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) 
     several = len({line.subject for line in lines}) > 1
     later = [(line.first, row) for line in lines for row in line.later.values()]
     compared = any(change(*both) != verdicts.UNKNOWN for both in later)
-    found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
-    found.append(("measure", lambda line: with_variant(named(line.measure), line.variant)))
+    columns: list[Column] = [("embedding", lambda line: line.subject)] if several else []
+    columns.append(("measure", lambda line: with_variant(named(line.measure), line.variant)))
     values: list[Column] = [
         (stage or "value", partial(_value, stage)) for stage in stages_of(lines)
     ]
     chance: list[Column] = [("chance", chance_text)] if any(map(chance_text, lines)) else []
-    found += [*values[:1], *chance, *values[1:]]  # chance is in sight however many columns follow
-    found += [("change", change_text)] if compared else []
-    found += [("known embeddings", known_text)] if any(map(known_text, lines)) else []
-    found.append(("ideal", lambda line: ideal(line.any)))
-    found += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []
+    columns += [*values[:1], *chance, *values[1:]]  # chance is in sight however many columns follow
+    columns += [("change", change_text)] if compared else []
+    columns += [("known embeddings", known_text)] if any(map(known_text, lines)) else []
+    columns.append(("ideal", lambda line: ideal(line.any)))
+    columns += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []
     known: dict[str, Callable[[Line], str]] = {
         "n": _size,
         "p": _p,
         "coverage": _coverage,
         "reading": _warning,
     }
-    return found + [
+    return columns + [
         (key, make)
         for key, make in known.items()
         if details and any(key in row for line in lines for row in line.stages.values())
@@ -88,15 +88,15 @@ def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) 
 
 def change_text(line: Line) -> str:
     """Name the stages by their change; of a single one, only the change."""
-    found: dict[str, list[str]] = {}
+    by_change: dict[str, list[str]] = {}
     for stage, row in line.later.items():
-        found.setdefault(change(line.first, row), []).append(stage)
+        by_change.setdefault(change(line.first, row), []).append(stage)
     if len(line.later) < 2:
-        return next(iter(found), verdicts.UNKNOWN)
-    order = dict.fromkeys([verdicts.BETTER, verdicts.WORSE, *found])
-    known = [name for name in order if name in found and name != verdicts.UNKNOWN]
-    told = [f"{name}: {', '.join(found[name])}" for name in known]
-    return "; ".join(told) or verdicts.UNKNOWN
+        return next(iter(by_change), verdicts.UNKNOWN)
+    order = dict.fromkeys([verdicts.BETTER, verdicts.WORSE, *by_change])
+    known = [name for name in order if name in by_change and name != verdicts.UNKNOWN]
+    changes = [f"{name}: {', '.join(by_change[name])}" for name in known]
+    return "; ".join(changes) or verdicts.UNKNOWN
 
 
 def with_variant(name: str, variant: str) -> str:

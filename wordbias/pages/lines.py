@@ -67,13 +67,13 @@ class Line:
 
     def at(self, stage: str) -> Line:
         """Return the line with one of its later stages only."""
-        kept = {name: row for name, row in self.stages.items() if name in ("", BEFORE, stage)}
-        return replace(self, stages=kept)
+        stages = {name: row for name, row in self.stages.items() if name in ("", BEFORE, stage)}
+        return replace(self, stages=stages)
 
     def values(self) -> list[float]:
         """Return all values and the ends of their intervals."""
-        found = [row.get(key) for row in self.stages.values() for key in ("value", "low", "high")]
-        return [float(value) for value in found if is_number(value)]
+        numbers = [row.get(key) for row in self.stages.values() for key in ("value", "low", "high")]
+        return [float(value) for value in numbers if is_number(value)]
 
 
 def make_lines(rows: Iterable[Found]) -> list[Line]:
@@ -81,13 +81,13 @@ def make_lines(rows: Iterable[Found]) -> list[Line]:
     # A second row with the same subject, measure, variant and stage begins a line of its own.
     rows = list(rows)
     frozen = {identity(row) for row in rows if row.get("reference") == "before"}
-    found: dict[tuple[Any, ...], dict[str, Found]] = {}
+    by_place: dict[tuple[Any, ...], dict[str, Found]] = {}
     before: Counter[tuple[str, ...]] = Counter()
     for row in rows:
         key, stage = identity(row), _stage(row, frozen)
-        found.setdefault((key, before[*key, stage]), {})[stage] = row
+        by_place.setdefault((key, before[*key, stage]), {})[stage] = row
         before[*key, stage] += 1
-    return [_line(stages) for stages in found.values()]
+    return [_line(stages) for stages in by_place.values()]
 
 
 def identity(row: Found) -> tuple[str, ...]:
@@ -140,7 +140,10 @@ def _in_order(stages: Iterable[str]) -> list[str]:
     """Return stages with those before first, and what is refitted last."""
     return sorted(
         stages,
-        key=lambda one: (FIRST.index(one) if one in FIRST else len(FIRST), one.endswith(_REFITTED)),
+        key=lambda stage: (
+            FIRST.index(stage) if stage in FIRST else len(FIRST),
+            stage.endswith(_REFITTED),
+        ),
     )
 
 
@@ -153,9 +156,9 @@ def main_attribute(lines: Sequence[Line]) -> str:
     """Return the attribute that a report's association tests are about."""
     # Gender if some tests are about it, as in the ten of WEAT; else the attribute of the first test
     # that is no control; `control` if all are controls.
-    found = list(dict.fromkeys(map(about, lines)))
-    people = [one for one in found if one != CONTROL]
-    return "gender" if "gender" in found else next(iter(people), CONTROL)
+    attributes = list(dict.fromkeys(map(about, lines)))
+    people = [attribute for attribute in attributes if attribute != CONTROL]
+    return "gender" if "gender" in attributes else next(iter(people), CONTROL)
 
 
 def value_text(row: Found | None, digits: int = 3) -> str:
@@ -201,10 +204,10 @@ def chance_text(line: Line) -> str:
 
 def known_values(row: Found | None) -> dict[str, float]:
     """Return the values of embeddings that people know, by their names."""
-    found = (row or {}).get("known_values")
-    if not isinstance(found, dict):
+    known = (row or {}).get("known_values")
+    if not isinstance(known, dict):
         return {}
-    return {str(name): float(value) for name, value in found.items() if is_number(value)}
+    return {str(name): float(value) for name, value in known.items() if is_number(value)}
 
 
 def known_text(line: Line) -> str:

@@ -20,28 +20,32 @@ def render_markdown(documents: Sequence[Document]) -> str:
     """Write documents as one Markdown document with the tables of the page."""
     documents = for_others(documents)
     rows = rows_of(documents)
-    notes = [note for one in documents for note in notes_of(one)]
-    found = answer_parts(rows, paths_of(documents), settings_of(documents))
-    table = answer_table(found)
-    below = [f"{one.question} {text}".strip() for one in found for text in one.below]
+    notes = [note for document in documents for note in notes_of(document)]
+    answers = answer_parts(rows, paths_of(documents), settings_of(documents))
+    table = answer_table(answers)
+    below = [f"{answer.question} {text}".strip() for answer in answers for text in answer.below]
     parts = [
         f"# {markdown_text(page_title(documents))}",
         *([_table(table)] if table else []),
         "\n".join(f"- {markdown_text(sentence)}" for sentence in below),
-        *(part for one in sections(rows) for part in _section(one)),
+        *(part for section in sections(rows) for part in _section(section)),
         "## What these numbers cannot say",
         LIMITS,
-        *(["\n".join(f"- {markdown_text(one)}" for one in dict.fromkeys(notes))] if notes else []),
+        *(
+            ["\n".join(f"- {markdown_text(note)}" for note in dict.fromkeys(notes))]
+            if notes
+            else []
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _section(one: Section) -> Iterator[str]:
-    yield f"## {markdown_text(one.title)}"
-    yield from map(markdown_text, one.lead)
-    for grid in one.grids:
+def _section(section: Section) -> Iterator[str]:
+    yield f"## {markdown_text(section.title)}"
+    yield from map(markdown_text, section.lead)
+    for grid in section.grids:
         yield _table(grid.table)
-    yield from (f"*{markdown_text(text)}*" for text in one.method)
+    yield from (f"*{markdown_text(text)}*" for text in section.method)
 
 
 def _table(table: Table) -> str:

@@ -36,7 +36,7 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
         "Does each method, or your own file, help? The answer depends on the changes of the main "
         "measures that found bias before, and on the cost. All values are in the sections below."
     )
-    if any(one.is_control for one in judged):
+    if any(column.is_control for column in judged):
         lead += (
             " Controls are not methods to use: null-… removes random directions with the weights "
             "of MISP, and lists-… is MISP fitted to redrawn names or sentences."
@@ -49,26 +49,26 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
 
 
 def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
-    kept = [what for what in LIMITS if any(what in one.kept for one in columns)]
-    left = any(one.effect.left is not None for one in columns)
+    costs = [what for what in LIMITS if any(what in column.kept for column in columns)]
+    left = any(column.effect.left is not None for column in columns)
     heads = [
         "method",
         "helps?",
         "improves",
         "makes worse",
-        *(f"{in_words(what)} kept" for what in kept),
+        *(f"{in_words(what)} kept" for what in costs),
     ]
     heads += ["bias left"] if left else []
     cells = [
         [
-            f"{one.name} (control)" if one.is_control else one.name,
-            one.verdict + (f": {one.failed or one.reason}" if one.reason else ""),
-            _changes(one, [*one.effect.better, *one.effect.built_in], BETTER),
-            _changes(one, [*one.effect.worse, *one.effect.raised], WORSE),
-            *(_share(one.kept.get(what)) for what in kept),
-            *([_share(one.effect.left)] if left else []),
+            f"{column.name} (control)" if column.is_control else column.name,
+            column.verdict + (f": {column.failed or column.reason}" if column.reason else ""),
+            _changes(column, [*column.effect.better, *column.effect.built_in], BETTER),
+            _changes(column, [*column.effect.worse, *column.effect.raised], WORSE),
+            *(_share(column.kept.get(what)) for what in costs),
+            *([_share(column.effect.left)] if left else []),
         ]
-        for one in columns
+        for column in columns
     ]
     note = (
         "bias left: the largest share of what a main measure found before, counted from chance "
@@ -78,12 +78,12 @@ def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
     return Grid(Table(f"What each does to {subject}", heads, cells, note))
 
 
-def _changes(one: ColumnAnswer, lines: Sequence[Line], way: str) -> str:
+def _changes(column: ColumnAnswer, lines: Sequence[Line], way: str) -> str:
     """List the measures that changed one way, and those of them that were and are within chance."""
-    parts = [f"{step(line, one.name)}{'*' * (line in one.effect.built_in)}" for line in lines]
-    within = named(one.within.get(way, []))
-    said = [", ".join(parts), f"within chance: {within}" if within else ""]
-    return "; ".join(filter(None, said)) or "–"
+    parts = [f"{step(line, column.name)}{'*' * (line in column.effect.built_in)}" for line in lines]
+    within = named(column.within.get(way, []))
+    texts = [", ".join(parts), f"within chance: {within}" if within else ""]
+    return "; ".join(filter(None, texts)) or "–"
 
 
 def _share(value: float | None) -> str:

@@ -37,8 +37,8 @@ def model_card(
     tags = dict.fromkeys(
         [*_listed(header.get("tags")), "sentence-transformers", "wordbias", "bias"]
     )
-    kept = {key: header[key] for key in _KEPT if header.get(key)}
-    about = {"pipeline_tag": _TASK, **kept, "library_name": "sentence-transformers"}
+    inherited = {key: header[key] for key in _KEPT if header.get(key)}
+    about = {"pipeline_tag": _TASK, **inherited, "library_name": "sentence-transformers"}
     about |= {"tags": list(tags)} | ({} if base is None else {"base_model": base})
     licence = header.get("license_name") or header.get("license")
     terms = f"Licence of the original: {licence}." if licence else "The original names no licence."
@@ -77,4 +77,4 @@ def card_header(card: Path) -> dict[str, Any]:
 
 
 def _listed(value: object) -> list[str]:
-    return [value] if isinstance(value, str) else [str(one) for one in value or ()]  # type: ignore[attr-defined]
+    return [value] if isinstance(value, str) else [str(tag) for tag in value or ()]  # type: ignore[attr-defined]

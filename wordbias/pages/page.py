@@ -48,23 +48,23 @@ def render_page(documents: Sequence[Document]) -> str:
     # documents back; it loads nothing, and its security policy forbids loading.
     documents = for_others(documents)
     rows = rows_of(documents)
-    found = sections(rows)
+    page_sections = sections(rows)
     body = [
         _header(documents),
         element(
             "main",
             _short(answer_parts(rows, paths_of(documents), settings_of(documents))),
-            _contents(found),
-            *map(_section, found),
+            _contents(page_sections),
+            *map(_section, page_sections),
         ),
         _footer(documents),
     ]
-    return _document(page_title(documents), body, [one.to_dict() for one in documents])
+    return _document(page_title(documents), body, [document.to_dict() for document in documents])
 
 
 def page_title(documents: Sequence[Document]) -> str:
     """Return a title that names the subjects, or their number."""
-    subjects = dict.fromkeys(str(row["subject"]) for one in documents for row in one.rows)
+    subjects = dict.fromkeys(str(row["subject"]) for document in documents for row in document.rows)
     few = ", ".join(subjects) if len(subjects) <= _NAMED else f"{len(subjects)} subjects"
     return f"Bias report: {few or 'no values'}"
 
@@ -101,8 +101,8 @@ def _header(documents: Sequence[Document]) -> Markup:
     after = _about_stages([row for row in rows_of(documents) if not is_of_model(row)])
     inputs = [
         _input_text(name, facts)
-        for one in documents
-        for name, facts in _dict(one.about.get("inputs")).items()
+        for document in documents
+        for name, facts in _dict(document.about.get("inputs")).items()
         if isinstance(facts, dict)
     ]
     return element(
@@ -137,8 +137,8 @@ def _about_stages(rows: Sequence[Found]) -> str:
 
 
 def _quoted(names: Iterable[str]) -> str:
-    found = [f"“{name}”" for name in names]
-    return f"{', '.join(found)} {'is' if len(found) == 1 else 'are'}"
+    quoted = [f"“{name}”" for name in names]
+    return f"{', '.join(quoted)} {'is' if len(quoted) == 1 else 'are'}"
 
 
 _POOLED = {
@@ -164,10 +164,10 @@ def _input_text(name: str, facts: dict[str, object]) -> str:
     return f"{name}: {facts['path']}" if facts.get("path") else name
 
 
-def _short(found: Sequence[Answer]) -> Markup:
+def _short(answers: Sequence[Answer]) -> Markup:
     """Write the answers as a table, what explains them folded below, and the caution in sight."""
-    table = answer_table(found)
-    *explained, caution = [(one.question, text) for one in found for text in one.below]
+    table = answer_table(answers)
+    *explained, caution = [(answer.question, text) for answer in answers for text in answer.below]
     items = [
         element("li", *([element("strong", question), " "] if question else []), text)
         for question, text in explained
@@ -180,29 +180,29 @@ def _short(found: Sequence[Answer]) -> Markup:
     return element("section", element("h2", "In short"), *parts, last, id="short", class_="short")
 
 
-def _contents(found: Sequence[Section]) -> Markup:
+def _contents(page_sections: Sequence[Section]) -> Markup:
     links = [
-        element("li", element("a", one.title.partition(":")[0], href=f"#{one.key}"))
-        for one in found
+        element("li", element("a", section.title.partition(":")[0], href=f"#{section.key}"))
+        for section in page_sections
     ]
     return element("nav", element("ul", *links), aria_label="Contents")
 
 
-def _section(one: Section) -> Markup:
-    figures = element("div", *map(_figure, one.figures), class_="figures")
+def _section(section: Section) -> Markup:
+    figures = element("div", *map(_figure, section.figures), class_="figures")
     method = element(
         "details",
         element("summary", "Method, limits and source"),
-        *(element("p", text) for text in one.method),
+        *(element("p", text) for text in section.method),
     )
     return element(
         "section",
-        element("h2", one.title),
-        *(element("p", text) for text in one.lead),
-        figures if one.figures else Markup(""),
-        *map(_grid, one.grids),
-        method if one.method else Markup(""),
-        id=one.key,
+        element("h2", section.title),
+        *(element("p", text) for text in section.lead),
+        figures if section.figures else Markup(""),
+        *map(_grid, section.grids),
+        method if section.method else Markup(""),
+        id=section.key,
     )
 
 
@@ -217,41 +217,41 @@ def _footer(documents: Sequence[Document]) -> Markup:
     )
 
 
-def _figure(one: Figure) -> Markup:
+def _figure(figure: Figure) -> Markup:
     """Write a picture with its sentences on what it shows and what it does not."""
     return element(
         "figure",
-        element("h3", one.title),
-        one.picture,
+        element("h3", figure.title),
+        figure.picture,
         element(
             "figcaption",
-            element("p", one.shows),
-            element("p", element("strong", "Not shown: "), one.not_shown, class_="quiet"),
+            element("p", figure.shows),
+            element("p", element("strong", "Not shown: "), figure.not_shown, class_="quiet"),
         ),
     )
 
 
-def _grid(one: Grid) -> Markup:
+def _grid(grid: Grid) -> Markup:
     """Write a table that scrolls by itself, or has its lines as blocks on a phone."""
-    table = one.table
+    table = grid.table
     first, *others = table.columns
-    heads = [first, *(["picture"] if one.pictures else []), *others]
-    right = {j + bool(one.pictures) for j in _numeric(one)}
+    heads = [first, *(["picture"] if grid.pictures else []), *others]
+    right = {j + bool(grid.pictures) for j in _numeric(grid)}
     head = element("tr", *(_head(name, i in right) for i, name in enumerate(heads)), role="row")
-    lines = [_line(one, heads, i, right) for i in range(len(table.cells))]
+    lines = [_line(grid, heads, i, right) for i in range(len(table.cells))]
     drawn = element(
         "table",
         element("caption", table.title),
         element("thead", head, role="rowgroup"),
         element("tbody", *lines, role="rowgroup"),
         role="table",
-        class_="stacked sortable" if one.stacked else "sortable",
+        class_="stacked sortable" if grid.stacked else "sortable",
     )
     note = element("p", table.note, class_="quiet") if table.note else Markup("")
     region = {"role": "region", "aria_label": table.title, "tabindex": 0}
-    legend = element("div", one.legend, class_="legend") if one.legend else Markup("")
+    legend = element("div", grid.legend, class_="legend") if grid.legend else Markup("")
     whole = Markup(legend + element("div", drawn, class_="scroll", **region) + note)
-    if not one.folded:
+    if not grid.folded:
         return whole
     return element("details", element("summary", f"As a table: {table.title}"), whole)
 
@@ -261,12 +261,12 @@ def _head(name: str, right: bool) -> Markup:
     return element("th", name, scope="col", role="columnheader", class_=look)
 
 
-def _line(one: Grid, heads: Sequence[str], i: int, right: set[int]) -> Markup:
-    first, *cells = one.table.cells[i]
-    shades = one.shades[i] if one.shades else [None] * len(cells)
+def _line(grid: Grid, heads: Sequence[str], i: int, right: set[int]) -> Markup:
+    first, *cells = grid.table.cells[i]
+    shades = grid.shades[i] if grid.shades else [None] * len(cells)
     parts = [element("th", first, scope="row", role="rowheader")]
-    if one.pictures:
-        parts.append(element("td", one.pictures[i], role="cell", class_="picture"))
+    if grid.pictures:
+        parts.append(element("td", grid.pictures[i], role="cell", class_="picture"))
     for j, (cell, shade) in enumerate(zip(cells, shades, strict=True), len(parts)):
         looks = ["number"] * (j in right) + ([] if shade is None else [f"shade{shade}"])
         look = " ".join(looks) or None
@@ -282,9 +282,9 @@ def _value(cell: str) -> object:
     return element("span", value, element("small", bracket, *parts)) if bracket else cell
 
 
-def _numeric(one: Grid) -> set[int]:
+def _numeric(grid: Grid) -> set[int]:
     """Return the columns whose cells are all numbers, with or without intervals."""
-    columns = list(zip(*one.table.cells, strict=True))
+    columns = list(zip(*grid.table.cells, strict=True))
     return {
         j
         for j, cells in enumerate(columns)
@@ -294,24 +294,24 @@ def _numeric(one: Grid) -> set[int]:
 
 def _notes(documents: Sequence[Document]) -> Markup:
     """List the notes of the commands."""
-    found = [note for one in documents for note in notes_of(one)]
-    if not found:
+    notes = [note for document in documents for note in notes_of(document)]
+    if not notes:
         return Markup("")
-    items = [element("li", note) for note in dict.fromkeys(found)]
+    items = [element("li", note) for note in dict.fromkeys(notes)]
     return Markup(element("h2", "Notes") + element("ul", *items))
 
 
 def _provenance(documents: Sequence[Document]) -> Markup:
     """List the inputs with their hashes, the arguments and the versions, folded."""
-    parts = [_facts(one) for one in documents if one.about]
+    parts = [_facts(document) for document in documents if document.about]
     if not parts:
         return Markup("")
     summary = element("summary", "Inputs, arguments and versions")
     return element("details", summary, *parts)
 
 
-def _facts(one: Document) -> Markup:
-    about = dict(one.about)
+def _facts(document: Document) -> Markup:
+    about = dict(document.about)
     facts: list[tuple[str, Any]] = [
         ("command", f"wordbias {about.get('command', '')}".strip()),
         ("version", about.get("wordbias", "")),

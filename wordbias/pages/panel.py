@@ -100,10 +100,10 @@ class Panel:
 
     def places(self) -> list[Place]:
         """Return all places that the axes must hold."""
-        found = [place for dot in self.dots for place in (dot.place, *(dot.ends or ()))]
-        found += [place for path in self.paths for place in path.places]
-        found += [(x, bar.top) for bar in self.bars for x in (bar.low, bar.high)]
-        return found
+        places = [place for dot in self.dots for place in (dot.place, *(dot.ends or ()))]
+        places += [place for path in self.paths for place in path.places]
+        places += [(x, bar.top) for bar in self.bars for x in (bar.low, bar.high)]
+        return places
 
 
 def thinned(several: Sequence[T]) -> Sequence[T]:

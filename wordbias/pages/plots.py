@@ -77,7 +77,7 @@ def draw_panels(
         else:
             panels = _insets(ax, lines, columns)
         draw(panels)
-        for unused in [one for one in panels if not (one.has_data() or one.child_axes)]:
+        for unused in [panel for panel in panels if not (panel.has_data() or panel.child_axes)]:
             panels.remove(unused)
             unused.remove()
     return ax or panels[-1]
@@ -232,8 +232,8 @@ def _handles(legend: Iterable[tuple[str, Look]]) -> list[Any]:
     new = load_matplotlib("lines").Line2D
     dashed = {"ls": "--", "lw": 1.0}
     return [
-        new([], [], label=name, **marker_of(one) | (dashed if one.css.endswith("effect") else {}))
-        for name, one in legend
+        new([], [], label=name, **marker_of(look) | (dashed if look.css.endswith("effect") else {}))
+        for name, look in legend
     ]
 
 

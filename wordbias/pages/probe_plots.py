@@ -118,7 +118,7 @@ def _curves(curves: Sequence[Curve], title: str, *, spread: bool = True) -> Pane
             for ends, bits in zip(row.details["block_ends"], row.details["block_bits"], strict=True)
         ]
         if len({tuple(ends) for ends in row.details["block_ends"]}) > 1:
-            paths += [Path([*zip(*one, strict=True)], look.css) for one in of_seeds]
+            paths += [Path([*zip(*points, strict=True)], look.css) for points in of_seeds]
             continue
         x, each = of_seeds[0][0], np.array([y for _, y in of_seeds])
         places = [*zip(x, each.mean(0).tolist(), strict=True)]

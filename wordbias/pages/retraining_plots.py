@@ -40,16 +40,16 @@ def plot_compression_fairness(
     # Each metric has a panel, unless it is undefined in all runs. Retraining the last layer does
     # not change the vectors: the two marks of a run, empty before and filled after, have the same
     # horizontal position.
-    found = Summary.of(report.rows, task)
-    shown = [metric for metric in found.task.drawn if _has_points(found.runs, metric)]
-    if not shown:
+    summary = Summary.of(report.rows, task)
+    metrics = [metric for metric in summary.task.drawn if _has_points(summary.runs, metric)]
+    if not metrics:
         raise WordbiasError("no run has both a compression and a gap; nothing to draw")
-    lines, beside = -(-len(shown) // _COLUMNS), min(len(shown), _COLUMNS)
-    looks = _looks(found)
+    lines, beside = -(-len(metrics) // _COLUMNS), min(len(metrics), _COLUMNS)
+    looks = _looks(summary)
 
     def draw(panels: list[Axes]) -> None:
-        for axes, metric in zip(panels, shown, strict=False):
-            draw_panel(axes, compression_panel(found, metric))
+        for axes, metric in zip(panels, metrics, strict=False):
+            draw_panel(axes, compression_panel(summary, metric))
         below = "empty: before, filled: after retraining; lines: least squares, before dashed"
         draw_legend(panels[0], [*looks.items()], below, outside=ax is None)
 
@@ -58,30 +58,32 @@ def plot_compression_fairness(
     return draw_panels(ax, size, title, draw, lines, beside)
 
 
-def _looks(found: Summary) -> dict[str, Look]:
+def _looks(summary: Summary) -> dict[str, Look]:
     """Return a colour and a shape for each strategy."""
     return {
         name: Look(css, shape)
-        for name, css, shape in zip(found.runs.strategies, cycle(SERIES), cycle(SHAPES))
+        for name, css, shape in zip(summary.runs.strategies, cycle(SERIES), cycle(SHAPES))
     }
 
 
-def compression_panel(found: Summary, metric: Metric) -> Panel:
+def compression_panel(summary: Summary, metric: Metric) -> Panel:
     """Describe one metric against compression: a colour for each strategy, filled after."""
     dots, paths = [], []
-    for name, look in _looks(found).items():
+    for name, look in _looks(summary).items():
         hollow = Look(f"{look.css} hollow", look.shape)
-        x = found.runs.column(COMPRESSED, name, REPRESENTATION)
-        before, after = (found.runs.column(metric, name, stage) for stage in (BEFORE, AFTER))
+        x = summary.runs.column(COMPRESSED, name, REPRESENTATION)
+        before, after = (summary.runs.column(metric, name, stage) for stage in (BEFORE, AFTER))
         ends = [np.stack([x, y], axis=1) for y in (before, after)]
         for first, last in zip(*(part.tolist() for part in ends), strict=True):
-            known = [(p, one) for p, one in ((first, hollow), (last, look)) if np.isfinite(p).all()]
-            dots += [Dot(tuple(place), one) for place, one in known]
+            known = [
+                (p, mark) for p, mark in ((first, hollow), (last, look)) if np.isfinite(p).all()
+            ]
+            dots += [Dot(tuple(place), mark) for place, mark in known]
             if len(known) > 1:
                 paths.append(Path([tuple(first), tuple(last)], f"link {look.css}"))
     for stage, css in ((BEFORE, "grid effect"), (AFTER, "grid")):
-        if found.association(COMPRESSED, metric, stage).r is not None:
-            x, y = _points(found.runs, metric, stage)
+        if summary.association(COMPRESSED, metric, stage).r is not None:
+            x, y = _points(summary.runs, metric, stage)
             slope, level = np.polyfit(x, y, 1)
             paths.append(Path([(end, level + slope * end) for end in (x.min(), x.max())], css))
     heights = [dot.place[1] for dot in dots]
@@ -92,7 +94,7 @@ def compression_panel(found: Summary, metric: Metric) -> Panel:
         paths,
         x="compression of gender (about 1: none shows)",
         y=metric.title,
-        title=_title(found, metric),
+        title=_title(summary, metric),
     )
 
 
@@ -106,8 +108,8 @@ def _has_points(runs: Runs, metric: Metric) -> bool:
     return any(len(_points(runs, metric, stage)[0]) > 0 for stage in (BEFORE, AFTER))
 
 
-def _title(found: Summary, metric: Metric) -> str:
-    squares = [found.association(COMPRESSED, metric, stage).r2 for stage in (BEFORE, AFTER)]
+def _title(summary: Summary, metric: Metric) -> str:
+    squares = [summary.association(COMPRESSED, metric, stage).r2 for stage in (BEFORE, AFTER)]
     parts = [
         f"{square:.2f} {stage}"
         for square, stage in zip(squares, (BEFORE, AFTER), strict=True)

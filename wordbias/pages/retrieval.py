@@ -40,7 +40,7 @@ def moved_answers(rows: Sequence[Found]) -> list[Answer]:
     """Answer for each encoder and change whether it moves the lists beyond meaningless changes."""
     own = [row for row in rows if _is_of_retrieval(row) and row.get("set") in OF_GROUP]
     subjects = list(dict.fromkeys(str(row["subject"]) for row in own))
-    found = []
+    answers = []
     for subject in subjects:
         for kind in dict.fromkeys(row["set"] for row in own):
             several = [row for row in own if (row["subject"], row["set"]) == (subject, kind)]
@@ -57,8 +57,8 @@ def moved_answers(rows: Sequence[Found]) -> list[Answer]:
             question = prefix + _QUESTION.format(kind, main.get("k", ""))
             below = [f"{kind}: {', '.join(others)}."] if others else []
             text = f"{rule.says[:1].upper()}{rule.says[1:]}."
-            found.append(Answer(question, text, _figure(main), _sure(main), below))
-    return found
+            answers.append(Answer(question, text, _figure(main), _sure(main), below))
+    return answers
 
 
 def _figure(row: Found) -> str:
@@ -105,7 +105,9 @@ def plot_changes(
         for look, values in zip(looks, of_groups.values(), strict=False)
         for x, y in zip(of_null, values, strict=True)
     ]
-    most = max(float(of_null.max()), *(float(one.max()) for one in of_groups.values()), 0.01)
+    most = max(
+        float(of_null.max()), *(float(distances.max()) for distances in of_groups.values()), 0.01
+    )
     panel = Panel(
         dots=dots,
         paths=[Path(((0.0, 0.0), (most, most)), "neutral")],

@@ -30,7 +30,7 @@ def retrieval_tables(rows: Sequence[Row]) -> list[Table]:
     """Return the tables of each encoder, and of what a removal changes."""
     subjects = dict.fromkeys(row.subject for row in rows)
     by_subject = ([row for row in rows if row.subject == name] for name in subjects)
-    return [*(table for some in by_subject for table in _subject_tables(some)), *_removal(rows)]
+    return [*(table for own in by_subject for table in _subject_tables(own)), *_removal(rows)]
 
 
 def _subject_tables(rows: Sequence[Row]) -> list[Table]:

@@ -72,14 +72,18 @@ class Answer:
     def lines(self) -> list[str]:
         """The answer as sentences, the first of them after the question."""
         figure = "; ".join(filter(None, [self.figure, self.sure]))
-        said = [self.text, *([f"{figure}."] if figure else [])] if self.text else []
-        first, *others = [" ".join(said), *self.below] if said else [*self.below, ""]
+        parts = [self.text, *([f"{figure}."] if figure else [])] if self.text else []
+        first, *others = [" ".join(parts), *self.below] if parts else [*self.below, ""]
         return [f"{self.question} {first}".strip(), *filter(None, others)]
 
 
-def answer_table(found: Sequence[Answer]) -> Table | None:
+def answer_table(answers: Sequence[Answer]) -> Table | None:
     """Return the lines of “In short”; None without any."""
-    cells = [[one.question, one.text, one.figure, one.sure] for one in found if one.text]
+    cells = [
+        [answer.question, answer.text, answer.figure, answer.sure]
+        for answer in answers
+        if answer.text
+    ]
     heads = ["question", "answer", "figure, 95 % interval", "how sure"]
     return Table("Each question with the figure that answers it", heads, cells) if cells else None
 

@@ -89,10 +89,10 @@ class Column:
             (chain,) = drawn_chains(self.drawn, before, draws, attribute, seed=seed, **subspace)
             return chain, chain(before)
         methods = [
-            one._replace(settings={**subspace, **one.settings})
-            if one.name in ("misp", "mhd")
-            else one
-            for one in self.methods
+            method._replace(settings={**subspace, **method.settings})
+            if method.name in ("misp", "mhd")
+            else method
+            for method in self.methods
         ]
         return fit_methods(methods, before, attribute, seed=seed)
 
@@ -139,8 +139,8 @@ class Stage:
 
     def row(self, measure: str, value: float | None, samples: Any = None, **details: Any) -> Row:
         """Make a row about the embedding; details that are None are left out."""
-        made = self.panel.row(measure, value, samples, **details)
-        return replace(made, subject=self.name)
+        row = self.panel.row(measure, value, samples, **details)
+        return replace(row, subject=self.name)
 
 
 def stage_of(before: Panel, embedding: Embedding, chain: Chain | None = None) -> Stage:
@@ -159,8 +159,8 @@ def among(panel: Panel, words: int) -> Panel:
     """Keep the first `words` of a panel's embedding and all that it averages over."""
     if len(panel.embedding) <= words:
         return panel
-    kept = list(dict.fromkeys([*panel.vocabulary, *panel.embedding.words[:words]]))
-    embedding: Embedding = panel.embedding.subset([*kept, *_axis_words(panel)])
+    vocabulary = list(dict.fromkeys([*panel.vocabulary, *panel.embedding.words[:words]]))
+    embedding: Embedding = panel.embedding.subset([*vocabulary, *_axis_words(panel)])
     own = panel.is_own
     original = embedding if own else panel.original.subset(embedding.words)
     return replace(panel, embedding=embedding, original=original)

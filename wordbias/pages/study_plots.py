@@ -44,13 +44,13 @@ def plot_study(report: Report, ax: Axes | None = None) -> Axes:
     places = [(measure, setting) for setting in settings for measure in measures]
 
     def draw(axes: list[Axes]) -> None:
-        for i, (one, (measure, setting)) in enumerate(zip(axes, places, strict=True)):
-            draw_panel(one, differences_panel(panels.get((measure, setting), []), names))
-            one.tick_params(axis="x", labelsize=7)
-            one.locator_params(axis="x", nbins=5)
-            one.set_title(f"{MEASURES[measure].symbol}, {setting}", fontsize=9, color=INK)
+        for i, (panel, (measure, setting)) in enumerate(zip(axes, places, strict=True)):
+            draw_panel(panel, differences_panel(panels.get((measure, setting), []), names))
+            panel.tick_params(axis="x", labelsize=7)
+            panel.locator_params(axis="x", nbins=5)
+            panel.set_title(f"{MEASURES[measure].symbol}, {setting}", fontsize=9, color=INK)
             if i % len(measures):
-                one.set_yticklabels([])
+                panel.set_yticklabels([])
         change = next(iter(panels.values()))[0].change
         legend = (
             f"difference from {change.details['original']}, a point a seed; mean, 95 % interval; "
@@ -109,7 +109,9 @@ def differences_panel(arms: Sequence[Arm], names: Sequence[str]) -> Panel:
         paths.append(Path([(effect, 0.0), (effect, end)], "grid effect"))
     for arm in arms:
         above, below = places[arm.name] + 0.36, places[arm.name] + 0.7
-        dots += [Dot((one, above), Look("after"), size=2.8) for one in arm.by_seed.values()]
+        dots += [
+            Dot((difference, above), Look("after"), size=2.8) for difference in arm.by_seed.values()
+        ]
         mean, ends = arm.change.value or 0.0, interval(arm.change.to_dict())
         whisker = None if ends is None else ((ends[0], below), (ends[1], below))
         dots.append(Dot((mean, below), Look("plain", "diamond"), whisker, size=3.2))

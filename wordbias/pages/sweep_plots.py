@@ -36,14 +36,14 @@ def plot_strength_fairness(
     relative: bool = False,
 ) -> Axes:
     """Draw a mark for each model of a sweep: filled if it is viable."""
-    base = next((one.snli for one in entries if one.level == BASE), None)
-    looks = {one.level: _LOOKS.get(one.level, Look("plain")) for one in entries}
+    base = next((model.snli for model in entries if model.level == BASE), None)
+    looks = {model.level: _LOOKS.get(model.level, Look("plain")) for model in entries}
     dots = []
-    for one in entries:
-        look = looks[one.level]
-        if base is not None and not is_viable(one.snli, base, drop, relative=relative):
+    for entry in entries:
+        look = looks[entry.level]
+        if base is not None and not is_viable(entry.snli, base, drop, relative=relative):
             look = Look(f"{look.css} hollow", look.shape)
-        dots.append(Dot((one.strength, one.fairness), look))
+        dots.append(Dot((entry.strength, entry.fairness), look))
     panel = Panel(
         dots,
         x="Strength S (0: no stereotypes)",

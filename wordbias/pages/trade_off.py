@@ -67,7 +67,7 @@ def trade_off_sections(rows: Sequence[Found]) -> list[Section]:
 
 def points_of(rows: Sequence[Found]) -> list[Point]:
     """Return a point for each row with both values, in front the embedding as it was."""
-    found = [
+    points = [
         Point(
             str(row["stage"]) + ("*" if given(row, "unmeasured") else ""),
             100 * float(row["value"]),
@@ -78,9 +78,9 @@ def points_of(rows: Sequence[Found]) -> list[Point]:
         for row in rows
         if is_number(row["value"]) and is_number(row.get("kept"))
     ]
-    left, kept = UNCHANGED
-    as_it_was = Point(AS_IT_WAS, 100 * left, 100 * kept, efficient=True)
-    return [as_it_was, *found]
+    left, quality = UNCHANGED
+    as_it_was = Point(AS_IT_WAS, 100 * left, 100 * quality, efficient=True)
+    return [as_it_was, *points]
 
 
 def is_control(row: Found) -> bool:
@@ -95,13 +95,15 @@ def has_trade_off(rows: Sequence[Found]) -> bool:
 
 def joined(points: Sequence[Point]) -> list[Point]:
     """Return the efficient points in the order in which a line joins them."""
-    return sorted((one for one in points if one.efficient), key=lambda one: (one.kept, one.left))
+    return sorted(
+        (point for point in points if point.efficient), key=lambda point: (point.kept, point.left)
+    )
 
 
 def _figure(title: str, points: Sequence[Point], limits: str) -> Figure:
-    best = [one.name for one in joined(points) if one.name != AS_IT_WAS]
+    best = [point.name for point in joined(points) if point.name != AS_IT_WAS]
     shows = "Each point is a method or a file; the lower right corner is the best. "
-    if any(is_control(one.row) for one in points if one.row is not None):
+    if any(is_control(point.row) for point in points if point.row is not None):
         shows += "null-… and lists-… are controls: random removals, and MISP fitted to redraws. "
     if best:
         shows += f"Joined by a line are the efficient ones: {', '.join(best)}."
@@ -116,10 +118,10 @@ def _figure(title: str, points: Sequence[Point], limits: str) -> Figure:
 def _without(points: Sequence[Point]) -> list[str]:
     """Return what is not part of the value of a point with a star, and of which points."""
     named: dict[str, list[str]] = {}
-    for one in points:
-        measures = None if one.row is None else one.row.get("unmeasured")
+    for point in points:
+        measures = None if point.row is None else point.row.get("unmeasured")
         if isinstance(measures, list) and measures:
-            named.setdefault(", ".join(map(str, measures)), []).append(one.name.rstrip("*"))
+            named.setdefault(", ".join(map(str, measures)), []).append(point.name.rstrip("*"))
     return [
         f"{measures}, which had no value after {', '.join(names)}"
         for measures, names in named.items()
@@ -134,19 +136,21 @@ def trade_off_panel(of_subjects: Mapping[str, Sequence[Point]]) -> Panel:
         points = of_subjects[subject]
         of = f" ({subject})" if len(of_subjects) > 1 else ""
         colour = f"whisker {css}" if of else "frontier"
-        paths.append(Path([(one.kept, one.left) for one in joined(points)], colour))
-        dots += [_dot(one, css, of) for one in points]
+        paths.append(Path([(point.kept, point.left) for point in joined(points)], colour))
+        dots += [_dot(point, css, of) for point in points]
     return Panel(dots, paths, x=X_NAME, y=Y_NAME, floor=0.0)
 
 
-def _dot(one: Point, css: str, of: str) -> Dot:
-    text = f"{one.name}: {one.left:.0f} % of bias left, {one.kept:.1f} % of quality kept"
-    place = one.kept, one.left
-    if one.row is None:
+def _dot(point: Point, css: str, of: str) -> Dot:
+    text = f"{point.name}: {point.left:.0f} % of bias left, {point.kept:.1f} % of quality kept"
+    place = point.kept, point.left
+    if point.row is None:
         look = Look("plain", "diamond")
-        return Dot(place, look, text=text, name=one.name, strong=one.efficient)
-    look = Look(css if one.efficient else "before")
-    return Dot(place, look, text=text, name=fitted(one.name + of, _WIDEST), strong=one.efficient)
+        return Dot(place, look, text=text, name=point.name, strong=point.efficient)
+    look = Look(css if point.efficient else "before")
+    return Dot(
+        place, look, text=text, name=fitted(point.name + of, _WIDEST), strong=point.efficient
+    )
 
 
 # The same as a table
@@ -181,8 +185,8 @@ def _has_value(row: Found) -> bool:
 
 
 def _shares(row: Found, key: str) -> Mapping[str, Any]:
-    found = row.get(key)
-    return found if isinstance(found, dict) else {}
+    shares = row.get(key)
+    return shares if isinstance(shares, dict) else {}
 
 
 def _titles(rows: Sequence[Found], key: str) -> list[str]:

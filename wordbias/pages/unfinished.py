@@ -56,7 +56,7 @@ def remove_abandoned(audits: Path, age: float = 7 * ABANDONED) -> None:
     """Remove the results of audits that were interrupted long ago and never resumed."""
     for folder in audits.iterdir() if audits.is_dir() else ():
         with suppress(OSError, WordbiasError):
-            times = [one.stat().st_mtime for one in (folder, *folder.iterdir())]
+            times = [path.stat().st_mtime for path in (folder, *folder.iterdir())]
             if time.time() - max(times) > age:
                 with locked(folder):
                     shutil.rmtree(folder)

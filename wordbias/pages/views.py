@@ -54,12 +54,12 @@ def sections(rows: Sequence[Found]) -> list[Section]:
     for row in rows:
         number = next((i for i, (claims, _) in enumerate(views) if claims(row)), None)
         (left if number is None else taken.setdefault(number, [])).append(row)
-    found = [part for i in sorted(taken) for part in views[i][1](taken[i])]
+    of_views = [part for i in sorted(taken) for part in views[i][1](taken[i])]
     ordered = [
         *method_sections(rows),
         *glance_sections(rows),
         *matrix_sections(rows),
-        *found,
+        *of_views,
         *plain_sections([row for row in left if not claims_columns(row)]),
     ]
     merged: dict[str, Section] = {}
@@ -93,12 +93,12 @@ _DRAWN = 40
 
 def measure_sections(rows: Sequence[Found]) -> list[Section]:
     """Make a section for each family of measures."""
-    found = []
+    family_sections = []
     for family in SECTIONS:
         lines = make_lines(row for row in rows if FAMILY_OF[row["measure"]] is family)
         if lines:
-            found.append(_section(family, lines))
-    return found
+            family_sections.append(_section(family, lines))
+    return family_sections
 
 
 def _section(family: Family, lines: Sequence[Line]) -> Section:
@@ -142,11 +142,11 @@ _MEANING_OF_CHANGES = (
 
 def glance_sections(rows: Sequence[Found]) -> list[Section]:
     """Show one line for each family and subject, if there are several families."""
-    found = main_lines(rows)
-    if len({line.measure for line in found}) < _FEW:
+    lines = main_lines(rows)
+    if len({line.measure for line in lines}) < _FEW:
         return []
     title = "One measure of each kind, with its 95 % interval"
-    grid = line_grid(found, title, strips=True, details=False, named=full_title)
+    grid = line_grid(lines, title, strips=True, details=False, named=full_title)
     lead = (
         "Each measure detects only the bias it was made for. They are not alternatives, and none "
         "alone is a verdict. All values are in the sections below."

@@ -88,7 +88,7 @@ def neighbour_rows(stage: Stage, plan: Plan) -> list[Row]:
     old, new = (neighbours(e.vectors, queries, k).tolist() for e in (before, after))
     rows = []
     for word, *lists in zip(chosen, old, new, strict=True):
-        was, now = ([before.words[i] for i in found] for found in lists)
+        was, now = ([before.words[i] for i in places] for places in lists)
         about = {"word": word, "setting": f"k={k}", "before": was, "after": now}
         share = len(set(was) & set(now)) / k
         rows.append(
@@ -104,10 +104,10 @@ def change_rows(stage: Stage, plan: Plan) -> list[Row]:
         return []
     old, new, rng = stage.before.vectors, stage.panel.vectors, stage.before.rng
     k = min(NEIGHBOURS, len(old) - 1)
-    kept = neighbours_preserved(old, new, rng(), k=k)
-    about = {"n": len(kept), "setting": f"k={k}", **ideal("neighbours-preserved")}
-    samples = resampled_means(kept[:, None], rng())[:, 0]
-    stayed = stage.row("neighbours-preserved", float(kept.mean()), samples, **about)
+    shares = neighbours_preserved(old, new, rng(), k=k)
+    about = {"n": len(shares), "setting": f"k={k}", **ideal("neighbours-preserved")}
+    samples = resampled_means(shares[:, None], rng())[:, 0]
+    stayed = stage.row("neighbours-preserved", float(shares.mean()), samples, **about)
     if stage.before.embedding.dim != stage.panel.embedding.dim:
         return [stayed]
     moved = displacement(old, new)
@@ -128,8 +128,10 @@ def _extremes(panel: Panel) -> list[str]:
 
 def _occupations(panel: Panel) -> list[str]:
     known = Templates.load().occupations
-    found = resolve(known, panel.embedding, f"{panel.embedding.name}: occupations").at_least(2)
-    return list(found.found)
+    occupations = resolve(known, panel.embedding, f"{panel.embedding.name}: occupations").at_least(
+        2
+    )
+    return list(occupations.found)
 
 
 def _lean(panel: Panel) -> Lean:

@@ -29,11 +29,11 @@ def subjects(rows: Sequence[Found]) -> list[str]:
 
 def by_word(rows: Sequence[Found], subject: str) -> dict[str, dict[str, Found]]:
     """Return the rows of a subject by word, then by stage."""
-    found: dict[str, dict[str, Found]] = {}
+    rows_by_word: dict[str, dict[str, Found]] = {}
     for row in rows:
         if row["subject"] == subject and is_number(row["value"]):
-            found.setdefault(str(row["word"]), {})[str(row.get("stage") or "")] = row
-    return found
+            rows_by_word.setdefault(str(row["word"]), {})[str(row.get("stage") or "")] = row
+    return rows_by_word
 
 
 def sides(rows: Sequence[Found]) -> tuple[str, str]:
@@ -117,26 +117,26 @@ def occupation_panel(
     """Describe a row for each word, a mark for each stage; the colour says the side before."""
     # Controls are in the table alone: their marks lie on each other and on those of the methods.
     own = {
-        word: {stage: row for stage, row in found.items() if row.get("column") not in CONTROLS}
-        for word, found in words.items()
+        word: {stage: row for stage, row in word_rows.items() if row.get("column") not in CONTROLS}
+        for word, word_rows in words.items()
     }
     words = own if all(own.values()) else words
-    stages = list(dict.fromkeys(stage for found in words.values() for stage in found))
+    stages = list(dict.fromkeys(stage for word_rows in words.values() for stage in word_rows))
     size = 4.0 if len(stages) < 3 else 3.2
     dots, paths, rows = [], [], []
-    for i, (word, found) in enumerate(words.items()):
-        side = "first" if _first(found) > 0 else "second"
-        places = [(float(row["value"]), i + 0.5) for row in found.values()]
+    for i, (word, by_stage) in enumerate(words.items()):
+        side = "first" if _first(by_stage) > 0 else "second"
+        places = [(float(row["value"]), i + 0.5) for row in by_stage.values()]
         dots += [
             Dot(place, _look(stage, side, stages), size=size)
-            for stage, place in zip(found, places, strict=True)
+            for stage, place in zip(by_stage, places, strict=True)
         ]
         paths += [
             Path([(0.0, i), (0.0, i + 1)], "neutral"),
             Path([min(places), max(places)], f"link {side}"),
         ]
         values = ", ".join(
-            f"{stage} {minus(number(row['value'], 3))}".strip() for stage, row in found.items()
+            f"{stage} {minus(number(row['value'], 3))}".strip() for stage, row in by_stage.items()
         )
         rows.append(Row(word, i, i + 1, f"{word}: {values}"))
     return Panel(
@@ -144,7 +144,7 @@ def occupation_panel(
         paths,
         rows=rows,
         x=f"cosine with {along or 'the axis'}, less its mean",
-        legend=[(one, _look(one, "plain", stages)) for one in stages if len(stages) > 1],
+        legend=[(stage, _look(stage, "plain", stages)) for stage in stages if len(stages) > 1],
         sides=names,
         step=_STEP,
         beside=_BESIDE,
@@ -157,11 +157,11 @@ def _look(stage: str, css: str, stages: Sequence[str]) -> Look:
 
 
 def _grid(subject: str, words: Mapping[str, Mapping[str, Found]]) -> Grid:
-    stages = list(dict.fromkeys(stage for found in words.values() for stage in found))
+    stages = list(dict.fromkeys(stage for word_rows in words.values() for stage in word_rows))
     cells = []
-    for word, found in words.items():
-        towards = next(iter(found.values())).get("towards", "–")
-        known = (found.get(stage) for stage in stages)
+    for word, by_stage in words.items():
+        towards = next(iter(by_stage.values())).get("towards", "–")
+        known = (by_stage.get(stage) for stage in stages)
         values = [minus(number(row["value"], 3)) if row else "–" for row in known]
         cells.append([word, str(towards), *values])
     heads = ["occupation", "leans to", *(stage or "cosine" for stage in stages)]
@@ -192,7 +192,11 @@ def neighbour_sections(rows: Sequence[Found]) -> list[Section]:
         words.setdefault((str(row["subject"]), str(row["word"])), []).append(row)
     figure = Figure(
         "Neighbours before and after",
-        element("div", *(_block(found, several) for found in words.values()), class_="neighbours"),
+        element(
+            "div",
+            *(_block(word_rows, several) for word_rows in words.values()),
+            class_="neighbours",
+        ),
         _SHOWS,
         _NOT_SHOWN_BY_NEIGHBOURS,
     )
@@ -214,8 +218,10 @@ def _block(rows: Sequence[Found], several: bool) -> Markup:
     old = rows[0]["before"]
     subject = element("p", str(rows[0]["subject"]), class_="quiet") if several else Markup("")
     alone = len(rows) == 1
-    kept = set.intersection(*(set(map(str, row["after"])) for row in rows))
-    lists = [_list("before", old, "del", kept)] if alone else [_list("before", old, "span", set())]
+    common = set.intersection(*(set(map(str, row["after"])) for row in rows))
+    lists = (
+        [_list("before", old, "del", common)] if alone else [_list("before", old, "span", set())]
+    )
     lists += [_list(_after(row), row["after"], "ins", set(map(str, old))) for row in rows]
     looks = "two" if alone else "two many"
     return element(
@@ -240,8 +246,8 @@ def _cells(row: Found, several: bool, staged: bool) -> list[str]:
     lost, come = [w for w in old if w not in new], [w for w in new if w not in old]
     word = f"{row['word']} ({row['subject']})" if several else str(row["word"])
     stage = [_after(row)] if staged else []
-    kept = f"{len(old) - len(lost)} of {len(old)}"
-    return [word, *stage, kept, ", ".join(lost) or "none", ", ".join(come) or "none"]
+    share = f"{len(old) - len(lost)} of {len(old)}"
+    return [word, *stage, share, ", ".join(lost) or "none", ", ".join(come) or "none"]
 
 
 # The most biased words in two dimensions
@@ -290,7 +296,7 @@ def _map_figure(subject: str, stage: str, rows: Sequence[Found]) -> Figure:
         )
         for row in rows
     ]
-    legend_ = [(f"leant to {group}", one) for group, one in looks.items()]
+    legend_ = [(f"leant to {group}", group_look) for group, group_look in looks.items()]
     panel = Panel(dots, legend=legend_, axes=False)
     shows = (
         f"The {len(rows)} words that leaned most before, placed by the first two principal "

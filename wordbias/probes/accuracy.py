@@ -57,13 +57,13 @@ def probe_accuracy(
     plans = [divided(examples.label.codes, seed, split) for seed in seeds]
     jobs = make_jobs(examples, seeds, plans, types=types, control=control)
     k, recipe = len(examples.label.classes), recipe or Recipe()
-    found = train_jobs(examples.vectors, jobs, k, recipe, device=device, name=examples.name)
+    tested = train_jobs(examples.vectors, jobs, k, recipe, device=device, name=examples.name)
     step = 2 if control else 1
     return [
         Probed(
-            found[i][0],
+            tested[i][0],
             majority(jobs[i]),
-            found[i + 1][0] if control else None,
+            tested[i + 1][0] if control else None,
             examples.layers[jobs[i].layer],
             jobs[i].seed,
         )
@@ -100,7 +100,9 @@ def _stratified(labels: Integers, rng: np.random.Generator) -> list[Integers]:
 def _by_column(split: Column, rng: np.random.Generator) -> list[Integers]:
     parts = parts_of("--split", split)
     Labelled(None, len(parts), name="--split").refuse_blank("part", parts == 0, "name them")
-    train, dev, test = (rng.permutation(np.flatnonzero(parts == one)) for one in (TRAIN, DEV, TEST))
+    train, dev, test = (
+        rng.permutation(np.flatnonzero(parts == part)) for part in (TRAIN, DEV, TEST)
+    )
     if not len(dev):
         cut = len(train) - len(train) // DEV_SHARE
         train, dev = train[:cut], train[cut:]
@@ -120,23 +122,23 @@ def accuracy_rows(
     """Return the rows of probing accuracy, layer by layer, with Wilson's interval of one test."""
     # That of several seeds is not narrower, because their tests share examples.
     rows = []
-    for layer in dict.fromkeys(one.layer for one in probed):
-        chosen = [one for one in probed if one.layer == layer]
+    for layer in dict.fromkeys(probe.layer for probe in probed):
+        chosen = [probe for probe in probed if probe.layer == layer]
         about = {} if one_layer else {"layer": layer}
-        sets = {TASK: [one.tested for one in chosen]}
-        sets[CONTROL] = [one.control for one in chosen if one.control is not None]
-        seeds = [one.seed for one in chosen]
+        sets = {TASK: [probe.tested for probe in chosen]}
+        sets[CONTROL] = [probe.control for probe in chosen if probe.control is not None]
+        seeds = [probe.seed for probe in chosen]
         for which, tested in sets.items():
             if not tested:
                 continue
-            n, found = tested[0].n, [one.accuracy for one in tested]
-            neutral = float(np.mean([one.majority for one in chosen]))
+            n, accuracies = tested[0].n, [test.accuracy for test in tested]
+            neutral = float(np.mean([probe.majority for probe in chosen]))
             details = {**about, "set": which, "seeds": seeds, "n": n}
             k = len(examples.label.classes)
             details |= {**ideal(ACCURACY, neutral), "classes": k}
-            details |= by_wilson(float(np.mean(found)), n, "examples")
-            rows.append(spread_row(examples, ACCURACY, found, details))
+            details |= by_wilson(float(np.mean(accuracies)), n, "examples")
+            rows.append(spread_row(examples, ACCURACY, accuracies, details))
         if sets[CONTROL]:
-            gained = [one.selectivity or 0.0 for one in chosen]
+            gained = [probe.selectivity or 0.0 for probe in chosen]
             rows.append(selectivity_row(examples, gained, seeds, chosen[0].tested.n, about))
     return rows

@@ -63,7 +63,7 @@ def choose_rows(
         for part, most in ((training, TRAINING_ROWS), (held_out, HELD_OUT_ROWS))
     ]
     places = np.concatenate(chosen)
-    is_held_out = np.repeat([False, True], [len(one) for one in chosen])
+    is_held_out = np.repeat([False, True], [len(part) for part in chosen])
     order = np.argsort(places, kind="stable")
     return places[order], is_held_out[order]
 
@@ -93,8 +93,8 @@ def held_out_rows(
         for measure in (LINEAR, MLP):
             for stage, x in stages.items():
                 details = {"stage": stage, "concept": concept}
-                found = _probed(measure, x, cells, held_out, seed, rounding)
-                rows.append(Row(name, measure, found.pop("value"), {**details, **found}))
+                reading = _probed(measure, x, cells, held_out, seed, rounding)
+                rows.append(Row(name, measure, reading.pop("value"), {**details, **reading}))
         of_part = partial(_best, name, concept, seed=seed, rounding=rounding, certify=certify)
         new, belong = (None if groups is None else groups[i] for i in (held_out, ~held_out))
         known = {"before": before[held_out], "after": after[held_out]}
@@ -102,18 +102,18 @@ def held_out_rows(
         if certify and crossed is not None:
             rows += of_part({"cross-fit": crossed[~held_out]}, cells[~held_out], belong)
         for stage, x in list(stages.items())[1:]:
-            found = _in_training(x[~held_out], cells[~held_out], belong, seed, rounding)
+            reading = _in_training(x[~held_out], cells[~held_out], belong, seed, rounding)
             details = {"stage": stage, "concept": concept}
-            rows.append(Row(name, TRAINING, found.pop("value"), {**details, **found}))
+            rows.append(Row(name, TRAINING, reading.pop("value"), {**details, **reading}))
         rows += _coded(name, before[held_out], after[held_out], concept, cells[held_out], seed)
     rows += _kept(name, before[held_out], after[held_out], seed)
     for column, cells in (also or {}).items():
         there = cells != ""
         for stage, x in stages.items():
-            found = _probed(LINEAR, x[there], cells[there], held_out[there], seed, rounding)
-            found |= ideal(TASK) if "better" in found else {}
+            reading = _probed(LINEAR, x[there], cells[there], held_out[there], seed, rounding)
+            reading |= ideal(TASK) if "better" in reading else {}
             details = {"stage": stage, "column": column}
-            rows.append(Row(name, TASK, found.pop("value"), {**details, **found}))
+            rows.append(Row(name, TASK, reading.pop("value"), {**details, **reading}))
     return rows
 
 
@@ -160,8 +160,8 @@ def _in_training(
         of = np.unique(groups, return_inverse=True)[1]
         part = (rng.permutation(of.max() + 1) % FOLDS)[of]
     right = np.zeros(len(y), bool)
-    for one in np.unique(part):
-        tested = part == one
+    for fold in np.unique(part):
+        tested = part == fold
         if len(np.unique(y[~tested])) < 2:
             return {"value": None, "reason": "needs two classes in every part of the rows"}
         training, rest = scaled(x[~tested], x[tested], rounding)
@@ -193,12 +193,12 @@ def _chances(
             (HIDDEN,), batch_size=min(len(y), max(16, min(len(y) // _BATCHES, 200))),
             early_stopping=stop, n_iter_no_change=_PATIENCE, max_iter=_EPOCHS, random_state=seed,
         )  # fmt: skip
-    found = np.zeros((len(tested), classes))
+    chances = np.zeros((len(tested), classes))
     with warnings.catch_warnings(), one_thread():  # so that threads do not wait for each other
         warnings.simplefilter("ignore", ConvergenceWarning)  # what it has found is tested
         model.fit(x, y)
-        found[:, model.classes_] = model.predict_proba(tested)
-    return found
+        chances[:, model.classes_] = model.predict_proba(tested)
+    return chances
 
 
 def _balanced(right: NDArray[np.bool_], true: Integers) -> dict[str, float]:
@@ -240,12 +240,12 @@ def _best(
             for x in stages.values()
         )
     except WordbiasError as error:  # too few rows
-        undefined = [{**one, **ideal(BEST), "reason": str(error)} for one in about]
+        undefined = [{**details, **ideal(BEST), "reason": str(error)} for details in about]
         tried = (BEST, *PROBES, *(ATTACKS if certify else ()))
-        return [Row(name, one, None, given) for one in tried for given in undefined]
+        return [Row(name, measure, None, given) for measure in tried for given in undefined]
     rows = first.rows(name, about[0])
-    for found, given in zip(later, about[1:], strict=True):
-        rows += found.rows(name, given, before=first)
+    for reading, given in zip(later, about[1:], strict=True):
+        rows += reading.rows(name, given, before=first)
     return rows
 
 
@@ -287,7 +287,7 @@ def _kept(name: str, before: Floats, after: Floats, seed: int) -> list[Row]:
     """Return the share of nearest neighbours that held-out rows keep, and the mean cosine."""
     recall = np.zeros(0)
     if len(before) > 2 * NEIGHBOURS:
-        x, y = (one.astype(np.float32, copy=False) for one in (before, after))
+        x, y = (vectors.astype(np.float32, copy=False) for vectors in (before, after))
         rng = np.random.default_rng(seed)
         recall = neighbours_preserved(x, y, rng, sample=QUERIES, k=NEIGHBOURS)
     few = f"needs more than {2 * NEIGHBOURS} held-out rows that are not zero"

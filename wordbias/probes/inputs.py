@@ -45,16 +45,16 @@ def read_word_labels(path: str | Path) -> dict[str, str]:
     """Read a file with a word, a tab and its label on each line."""
     names = ("word", "label")
     table = read(Path(path), names, unnamed=names, blank=names, kind="tsv")
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for where, row in table.rows():
         word, label = row["word"], row["label"].strip()
         if not (word and label):
             raise WordbiasError(f"{where}: expected a word, a tab and its label; mend it")
-        if found.setdefault(word, label) != label:
+        if labels.setdefault(word, label) != label:
             raise WordbiasError(
-                f"{where}: {word!r} is labelled {label!r}, but {found[word]!r} before; leave one"
+                f"{where}: {word!r} is labelled {label!r}, but {labels[word]!r} before; leave one"
             )
-    return found
+    return labels
 
 
 def name_labels() -> dict[str, str]:
@@ -67,15 +67,15 @@ def labels_in(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the labels of words as a vocabulary spells them, and words that it has in no form."""
     # Each is looked for as written, else lower-cased, else capitalised; the first one counts.
-    found: dict[str, str] = {}
+    known: dict[str, str] = {}
     missing = []
     for word, label in labels.items():
         spelled = resolve([word], vocabulary).found
         if spelled:
-            found.setdefault(spelled[0], label)
+            known.setdefault(spelled[0], label)
         else:
             missing.append(word)
-    return found, missing
+    return known, missing
 
 
 # vectors
@@ -121,9 +121,9 @@ def _only(
     path: Path, known: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]], names: list[str]
 ) -> str:
     """Return the only array that can be vectors: of floats, else of other numbers."""
-    found = {name: dtype for name, (shape, dtype) in known.items() if len(shape) in (2, 3)}
-    floats = [name for name, dtype in found.items() if dtype.kind == "f"]
-    return _name(path, floats or list(found) or names, None)
+    dtypes = {name: dtype for name, (shape, dtype) in known.items() if len(shape) in (2, 3)}
+    floats = [name for name, dtype in dtypes.items() if dtype.kind == "f"]
+    return _name(path, floats or list(dtypes) or names, None)
 
 
 def other_arrays(path: str | Path, count: int) -> Mapping[str, Column]:
@@ -176,8 +176,8 @@ def control_labels(labels: Integers, types: Integers | None, seed: int) -> Integ
     rng = np.random.default_rng([seed, _STREAM])
     codes = np.arange(len(labels)) if types is None else np.unique(types, return_inverse=True)[1]
     drawn = labels[rng.integers(len(labels), size=int(codes.max()) + 1)]
-    found: Integers = drawn[codes]
-    return found
+    controls: Integers = drawn[codes]
+    return controls
 
 
 def random_vectors(vectors: NDArray[np.floating[Any]], seed: int) -> NDArray[np.float32]:

@@ -106,9 +106,9 @@ class LinearProbes:
 
     def _rates(self, steps: Integers) -> tuple[Floats, Floats]:
         """Return each column's rate and ε, shape ``(b, 1, 1)``."""
-        one, two = BETAS
+        beta1, two = BETAS
         spread = np.sqrt((1 - two) / (1 - two**steps))
-        alpha = self.recipe.rate * (1 - one) / (1 - one**steps) / spread
+        alpha = self.recipe.rate * (1 - beta1) / (1 - beta1**steps) / spread
         doubled = (2 if self.two else 1) * alpha
         return (
             doubled.astype(np.float32)[:, None, None],
@@ -126,8 +126,8 @@ class LinearProbes:
         with np.errstate(invalid="ignore"):  # OpenBLAS can set the flag for finite rows
             z = np.matmul(x, flat[:, :, : self.d].transpose(0, 2, 1))
         z += flat[:, None, :, self.d]
-        found: Floats = z.reshape(*x.shape[:2], b, r)
-        return found
+        scores: Floats = z.reshape(*x.shape[:2], b, r)
+        return scores
 
     def _residual(self, z: Floats, y: Integers) -> Floats:
         """Return the gradient of the loss with respect to the scores, which are overwritten."""

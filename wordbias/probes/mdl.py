@@ -150,7 +150,7 @@ def online_code(
     examples = Labelled.of(np.asarray(x), y)
     if len(examples.layers) != 1:
         raise WordbiasError(f"x: expected shape (n, d), found {examples.vectors.shape}")
-    (found,) = online_codes(
+    (coded,) = online_codes(
         examples,
         seeds=[seed],
         fractions=fractions,
@@ -160,7 +160,7 @@ def online_code(
         control=False,
         device=device,
     )
-    return found.code
+    return coded.code
 
 
 def online_codes(
@@ -253,18 +253,18 @@ def online_codes_in_processes(
         return online_codes(examples, seeds=seeds, **settings)
     code = partial(_code, **settings)
     jobs = [(place, seed) for place in range(len(examples.layers)) for seed in seeds]
-    found = workers.results(
+    by_job = workers.results(
         code, jobs, examples.name, shared=(replace(examples, columns={}),), unit="code"
     )
-    return [coded for codes in found for coded in codes]
+    return [coded for codes in by_job for coded in codes]
 
 
 def _code(examples: Labelled, job: tuple[int, int], **settings: Any) -> list[Coded]:
     """Code one layer under one seed."""
     place, seed = job
     part = slice(place, place + 1)
-    one = examples.with_vectors(aligned(examples.vectors[part]), examples.layers[part])
-    return online_codes(one, seeds=[seed], **settings)
+    of_layer = examples.with_vectors(aligned(examples.vectors[part]), examples.layers[part])
+    return online_codes(of_layer, seeds=[seed], **settings)
 
 
 # blocks
@@ -272,14 +272,14 @@ def _code(examples: Labelled, job: tuple[int, int], **settings: Any) -> list[Cod
 
 def check_fractions(fractions: Sequence[float]) -> tuple[float, ...]:
     """Return fractions, at least two, that rise from above 0 to 1."""
-    found = tuple(float(fraction) for fraction in fractions)
-    rising = all(b - a >= LEAST for a, b in pairwise((0.0, *found)))
-    if len(found) < 2 or not rising or found[-1] != 1:
+    shares = tuple(float(fraction) for fraction in fractions)
+    rising = all(b - a >= LEAST for a, b in pairwise((0.0, *shares)))
+    if len(shares) < 2 or not rising or shares[-1] != 1:
         raise WordbiasError(
-            f"fractions {', '.join(f'{x:g}' for x in found) or '(none)'}: expected at least two, "
+            f"fractions {', '.join(f'{x:g}' for x in shares) or '(none)'}: expected at least two, "
             f"rising from above 0 to 1, by {LEAST:f} or more"
         )
-    return found
+    return shares
 
 
 def block_ends(n: int, fractions: Sequence[float]) -> tuple[int, ...]:
@@ -318,8 +318,8 @@ def nested(ends: Sequence[int], dev: Stretch | None = None) -> Schedule:
     # Without an external dev set, the default because only then is the number a code that a
     # receiver can decode, the last tenth of the examples already sent is the dev set.
     sent = ends[:-1]
-    kept = [0 if dev else max(1, end // DEV_SHARE) for end in sent]
-    train = tuple(end - k for end, k in zip(sent, kept, strict=True))
+    dev_sizes = [0 if dev else max(1, end // DEV_SHARE) for end in sent]
+    train = tuple(end - k for end, k in zip(sent, dev_sizes, strict=True))
     own = tuple(zip(train, sent, strict=True))
     return Schedule(train, tuple(dev for _ in sent) if dev else own, tuple(pairwise(ends)))
 
@@ -335,12 +335,12 @@ def grouped(ends: Sequence[int], sizes: Sequence[int], dev: Stretch | None = Non
             f"{len(stops)} group of examples: expected two at least, as none is ever split"
         )
     moved = [int(stops[np.searchsorted(stops, end)]) for end in ends]
-    kept = [end for end in dict.fromkeys(moved) if end < stops[-1]] or [int(stops[-2])]
-    plain = nested([*kept, int(stops[-1])], dev)
+    inner_ends = [end for end in dict.fromkeys(moved) if end < stops[-1]] or [int(stops[-2])]
+    plain = nested([*inner_ends, int(stops[-1])], dev)
     if dev:
         return plain
-    train = tuple(_whole(stops, end, t) for end, t in zip(kept, plain.train, strict=True))
-    return Schedule(train, tuple(zip(train, kept, strict=True)), plain.test)
+    train = tuple(_whole(stops, end, t) for end, t in zip(inner_ends, plain.train, strict=True))
+    return Schedule(train, tuple(zip(train, inner_ends, strict=True)), plain.test)
 
 
 def _whole(stops: Integers, end: int, train: int) -> int:
@@ -395,15 +395,15 @@ def to_published(bits: float, f1: float) -> float:
 def code_rows(examples: Labelled, coded: Sequence[Coded], *, one_layer: bool = False) -> list[Row]:
     """Return the rows of online codes, layer by layer."""
     rows: list[Row] = []
-    for layer in dict.fromkeys(one.code.layer for one in coded):
-        chosen = [one for one in coded if one.code.layer == layer]
+    for layer in dict.fromkeys(coding.code.layer for coding in coded):
+        chosen = [coding for coding in coded if coding.code.layer == layer]
         about = {} if one_layer else {"layer": layer}
-        rows += _coded(examples, TASK, [one.code for one in chosen], about)
-        controls = [one.control for one in chosen if one.control is not None]
+        rows += _coded(examples, TASK, [coding.code for coding in chosen], about)
+        controls = [coding.control for coding in chosen if coding.control is not None]
         if controls:
             rows += _coded(examples, CONTROL, controls, about)
-            gained = [one.selectivity or 0.0 for one in chosen]
-            seeds = [one.code.seed for one in chosen]
+            gained = [coding.selectivity or 0.0 for coding in chosen]
+            seeds = [coding.code.seed for coding in chosen]
             rows.append(selectivity_row(examples, gained, seeds, controls[0].blocks[-1].n, about))
     return rows
 

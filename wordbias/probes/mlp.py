@@ -110,11 +110,11 @@ class MlpProbes:
     def _adamw(self, s: int, b: int, steps: Integers) -> None:
         """Move the first probes along their gradients, which are overwritten."""
         w, m, v, g = (part[:s, :b] for part in (self.w, self.m, self.v, self.g))
-        one, two = BETAS
-        m.lerp_(g, 1 - one)
+        beta1, two = BETAS
+        m.lerp_(g, 1 - beta1)
         v.mul_(two).addcmul_(g, g, value=1 - two)
         torch.sqrt(v, out=g)
-        rate = self.recipe.rate / (1 - one**steps)
+        rate = self.recipe.rate / (1 - beta1**steps)
         g *= self._column(1 / (np.sqrt(1 - two**steps) * rate))
         g += self._column(EPS / rate)
         w.mul_(1 - self.recipe.rate * self.recipe.decay).addcdiv_(m, g, value=-1)
@@ -129,8 +129,8 @@ class MlpProbes:
     def scores(self, rows: Integers, column: int, *, kept: bool = False) -> Floats:
         """Score examples with one column of probes, shape ``(S, m, K)``."""
         w = (self.kept if kept else self.w)[:, column]
-        found: Floats = self._forward(self._gathered(rows), w)[1].cpu().numpy()
-        return found
+        scores: Floats = self._forward(self._gathered(rows), w)[1].cpu().numpy()
+        return scores
 
     def keep(self, which: NDArray[np.bool_]) -> None:
         """Keep a copy of the weights of some probes, by a mask of shape ``(S, B)``."""

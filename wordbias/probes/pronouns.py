@@ -99,7 +99,7 @@ class Pronouns:
     ) -> list[Row]:
         """Return the rows of both summaries and, with `words`, of each occupation."""
         details = {**about, "n": len(self.lean)}
-        correlation, mean, one = self.measures
+        correlation, mean, of_one = self.measures
         constant = "undefined: all occupations lean alike"
         rows = [
             self.stereotype.row(
@@ -117,8 +117,8 @@ class Pronouns:
             ),
         ]
         for word, lean in zip(self.women if words else (), self.lean.tolist(), strict=False):
-            known = {**about, "word": word, "women": self.women[word], **ideal(one)}
-            rows.append(Row(subject, one, lean, known))
+            known = {**about, "word": word, "women": self.women[word], **ideal(of_one)}
+            rows.append(Row(subject, of_one, lean, known))
         return rows
 
 
@@ -133,9 +133,9 @@ class Chance:
     def of(cls, occupations: Array, subjects: Array, women: Mapping[str, float]) -> Chance:
         """Measure every two of several subjects, ``(subjects, templates, d)``, in both orders."""
         share = np.array(list(women.values()), np.float64)
-        found = [leans(occupations, a, b) for a, b in combinations(subjects, 2)]
-        ranks = [spearman(lean, share) for lean in found]
-        means = [float(lean.mean()) for lean in found]
+        pair_leans = [leans(occupations, a, b) for a, b in combinations(subjects, 2)]
+        ranks = [spearman(lean, share) for lean in pair_leans]
+        means = [float(lean.mean()) for lean in pair_leans]
         return cls((*ranks, *(-x for x in ranks)), (*means, *(-x for x in means)))
 
     @classmethod
@@ -157,8 +157,8 @@ def leans(occupations: Array, first: Array, second: Array) -> Array:
     to_first, to_second = (
         np.einsum("ntd,td->n", occupations, side) / occupations.shape[1] for side in (first, second)
     )
-    found: Array = to_first - to_second
-    return found
+    difference: Array = to_first - to_second
+    return difference
 
 
 def similarity_row(
@@ -174,5 +174,5 @@ def similarity_row(
     cosines = np.einsum("nd,nd->n", first, second)
     n = len(cosines)
     times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
-    found = Estimate(float(cosines.mean()), times @ cosines / n, "pairs")
-    return found.row(subject, SIMILARITY, {**about, "set": name, "n": n})
+    estimate = Estimate(float(cosines.mean()), times @ cosines / n, "pairs")
+    return estimate.row(subject, SIMILARITY, {**about, "set": name, "n": n})

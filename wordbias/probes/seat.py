@@ -77,8 +77,8 @@ class Seat:
 def word_cosines(targets: list[Array], attributes: list[Array]) -> Array:
     """Return the mean cosine of the sentences of two words, for all pairs, shape ``(n, m)``."""
     first, second = (
-        np.stack([normalise(np.asarray(one, np.float64)).mean(axis=0) for one in side])
+        np.stack([normalise(np.asarray(vectors, np.float64)).mean(axis=0) for vectors in side])
         for side in (targets, attributes)
     )
-    found: Array = first @ second.T  # the mean over all pairs of their sentences
-    return found
+    cosines: Array = first @ second.T  # the mean over all pairs of their sentences
+    return cosines

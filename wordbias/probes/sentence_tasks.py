@@ -82,14 +82,14 @@ class TextPairs:
         # `sts` is Spearman's correlation with the ratings; `retrieval-recall` the share of a text's
         # partners among the ten most similar second texts, `retrieval-rank` the mean reciprocal
         # rank of its best one.
-        found = [self._estimates(*both, similarity, seed) for both in (before, after)]
+        estimates = [self._estimates(*both, similarity, seed) for both in (before, after)]
         rows = []
-        for measure, old in found[0].items():
+        for measure, old in estimates[0].items():
             n = len(self) if measure == STS else len(set(self.first))
             about = {"set": self.name, "n": n, "similarity": similarity, "seed": seed}
             about |= {} if measure == STS else {"texts": len(set(self.second)), "k": NEAREST}
             first = old.row(subject, measure, {**about, "stage": "before"})
-            second = found[1][measure].row(subject, measure, {**about, "stage": "after"})
+            second = estimates[1][measure].row(subject, measure, {**about, "stage": "after"})
             rows += [first, with_change(first, second)]
         return rows
 
@@ -99,9 +99,9 @@ class TextPairs:
         rng = np.random.default_rng(seed)
         x, y = (_comparable(part, similarity) for part in (first, second))
         if self.ratings is not None:
-            found = np.einsum("nd,nd->n", x, y)
-            samples = resampled_spearman(found, self.ratings, rng)
-            return {STS: Estimate(spearman(found, self.ratings), samples, "pairs")}
+            similarities = np.einsum("nd,nd->n", x, y)
+            samples = resampled_spearman(similarities, self.ratings, rng)
+            return {STS: Estimate(spearman(similarities, self.ratings), samples, "pairs")}
         values = np.array(list(self._retrieved(x, y)))
         samples, means = resampled_means(values, rng), values.mean(axis=0)
         return {
@@ -120,10 +120,10 @@ class TextPairs:
         for query, text in zip(self.first, self.second, strict=True):
             partners.setdefault(query, set()).add(places[text])
         candidates = y[list(texts.values())]
-        asked = list(queries)
+        query_texts = list(queries)
         longest = np.linalg.norm(candidates, axis=1).max()
-        for start in range(0, len(asked), _BLOCK):
-            block = asked[start : start + _BLOCK]
+        for start in range(0, len(query_texts), _BLOCK):
+            block = query_texts[start : start + _BLOCK]
             scores = x[[queries[text] for text in block]] @ candidates.T
             for query, row in zip(block, scores, strict=True):
                 mine = sorted(partners[query])
@@ -171,13 +171,13 @@ def load_text_pairs(source: TextPairsLike) -> TextPairs:
                 f"{NEAREST} are retrieved; give more pairs"
             )
         return TextPairs(name, left, right)
-    found = np.array([_number(f"{opened.name}: {opened.unit}", line, rating) for line in lines])
-    if len(lines) < LEAST_PAIRS or is_constant(found):
+    ratings = np.array([_number(f"{opened.name}: {opened.unit}", line, rating) for line in lines])
+    if len(lines) < LEAST_PAIRS or is_constant(ratings):
         raise WordbiasError(
-            f"{opened.name}: {len(lines)} pairs with {len(set(found.tolist()))} different ratings; "
-            f"a rank correlation needs at least {LEAST_PAIRS} pairs, and ratings that differ"
+            f"{opened.name}: {len(lines)} pairs with {len(set(ratings.tolist()))} different ratings"
+            f"; a rank correlation needs at least {LEAST_PAIRS} pairs, and ratings that differ"
         )
-    return TextPairs(name, left, right, found)
+    return TextPairs(name, left, right, ratings)
 
 
 def _columns(

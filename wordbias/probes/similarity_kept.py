@@ -53,11 +53,11 @@ def kept_rows(
 
 def _neighbours_kept(before: Array, after: Array, pool: tuple[Array, Array] | None) -> Array:
     """Return the share of its nearest sentences that each sentence keeps, shape ``(n,)``."""
-    found = []
+    nearest = []
     for x, others in zip((before, after), pool or (before[:0], after[:0]), strict=True):
         cosines = x @ np.concatenate([x, others]).T
         np.fill_diagonal(cosines, -np.inf)
-        found.append(np.argsort(-cosines, axis=1, kind="stable")[:, :NEAREST])
-    old, new = found
+        nearest.append(np.argsort(-cosines, axis=1, kind="stable")[:, :NEAREST])
+    old, new = nearest
     shared: Array = (old[:, :, None] == new[:, None, :]).any(axis=2).mean(axis=1)
     return shared

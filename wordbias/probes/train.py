@@ -178,7 +178,7 @@ def train_jobs(
         make, bounded = partial(mlp.MlpProbes, device=on), torch_threads()
         one_by_one = on.type == "cpu"  # where one wide probe already fills the cache
     shares = list(_one_by_one(jobs) if one_by_one else _stacked(jobs))
-    found: list[dict[int, Result]] = [{} for _ in jobs]
+    by_block: list[dict[int, Result]] = [{} for _ in jobs]
     stop = threading.Event()
     total = sum(len(job.schedule.train) for job in jobs)
     with bounded, blas_threads(1), progress(name, total, "probe") as bar:
@@ -188,10 +188,10 @@ def train_jobs(
             stack = Stack(make, vectors, [jobs[i] for i in members], classes, recipe, blocks)
             stack.train(bar.update, stop)
             for i, tested in zip(members, stack.test(), strict=True):
-                found[i].update(tested)
+                by_block[i].update(tested)
 
         _in_threads(work, shares, stop)
-    return [[row[block] for block in sorted(row)] for row in found]
+    return [[row[block] for block in sorted(row)] for row in by_block]
 
 
 def _one_by_one(jobs: Sequence[Job]) -> Iterator[Share]:
@@ -373,9 +373,9 @@ class EarlyStopping:
         self.lowest[at] = np.where(better, loss, self.lowest[at])
         self.waited[at] = np.where(better, 0, self.waited[at] + going)
         self.going[at] = going & (self.waited[at] <= recipe.patience)
-        kept: NDArray[np.bool_] = going if recipe.last else better
-        self.best[at] = np.where(kept, self.epochs[at], self.best[at])
-        return kept
+        mask: NDArray[np.bool_] = going if recipe.last else better
+        self.best[at] = np.where(mask, self.epochs[at], self.best[at])
+        return mask
 
 
 def cross_entropy(z: NDArray[np.floating[Any]], y: Integers) -> Floats:
@@ -383,5 +383,5 @@ def cross_entropy(z: NDArray[np.floating[Any]], y: Integers) -> Floats:
     z = z.astype(np.float64)
     z -= z.max(-1, keepdims=True)
     chosen = np.take_along_axis(z, y[..., None], -1)[..., 0]
-    found: Floats = np.log(np.exp(z).sum(-1)) - chosen
-    return found
+    losses: Floats = np.log(np.exp(z).sum(-1)) - chosen
+    return losses

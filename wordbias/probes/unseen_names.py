@@ -71,7 +71,7 @@ class Reading:
                 known["neutral"] = self.neutral[measure]
             details: dict[str, Any] = {
                 **about,
-                "seeds": [one.code.seed for one in self.codes],
+                "seeds": [coded.code.seed for coded in self.codes],
                 "n": self.codes[0].code.n,
                 **known,
                 "values": values,
@@ -84,7 +84,7 @@ class Reading:
                 details["change"] = float(np.mean(change))
                 details |= {} if ends is None else change_interval(ends)
             if measure in _CONTROLS:
-                controls = [one.control for one in at_chance.codes if one.control is not None]
+                controls = [coded.control for coded in at_chance.codes if coded.control is not None]
                 draws = list(map(_CONTROLS[measure], controls))
                 if measure == COMPRESSION:  # a sender to whom the probes cost bits can leave them
                     draws = [max(at_chance.neutral[measure], draw) for draw in draws]
@@ -118,7 +118,7 @@ def read_names(
     )
     codes = online_codes(examples, seeds=seeds, recipe=recipe, groups=together, types=units)
     n, majority = len(seeds), majority_share(examples.label.codes)
-    first = float(np.mean([one.code.first / one.code.n for one in codes]))
+    first = float(np.mean([coded.code.first / coded.code.n for coded in codes]))
     neutral = {COMPRESSION: share_compression(examples.label.codes, first), ACCURACY: majority}
     return [
         Reading(tuple(codes[i * n : (i + 1) * n]), scale, neutral) for i, scale in enumerate(scales)
@@ -126,9 +126,9 @@ def read_names(
 
 
 _VALUES: Mapping[str, Callable[[Coded], float]] = {
-    COMPRESSION: lambda one: one.code.compression,
-    ACCURACY: lambda one: one.code.accuracy,
-    SELECTIVITY: lambda one: one.selectivity or 0.0,
+    COMPRESSION: lambda coded: coded.code.compression,
+    ACCURACY: lambda coded: coded.code.accuracy,
+    SELECTIVITY: lambda coded: coded.selectivity or 0.0,
 }
 _CONTROLS: Mapping[str, Callable[[OnlineCode], float]] = {
     COMPRESSION: lambda control: control.compression,

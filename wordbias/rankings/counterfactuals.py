@@ -50,8 +50,8 @@ def names_by_group(groups: GroupsLike | None) -> tuple[Names, bool]:
         known = unambiguous_names()
         return {"female": known.female, "male": known.male}, True
     attribute: Attribute | WordGroups = load_attribute(groups)
-    found = dict(zip(attribute.groups, attribute.members, strict=True))
-    for group, words in found.items():
+    names = dict(zip(attribute.groups, attribute.members, strict=True))
+    for group, words in names.items():
         if small := [word for word in words if word[:1].islower()]:
             raise WordbiasError(
                 f"--groups {attribute.name}: group {group} has the word {small[0]!r}, which is no "
@@ -63,7 +63,7 @@ def names_by_group(groups: GroupsLike | None) -> tuple[Names, bool]:
                 f"--groups {attribute.name}: group {group} has {len(words)} name; expected two or "
                 "more, one to put in place of another"
             )
-    return found, set(found) == set(PRONOUNS)
+    return names, set(names) == set(PRONOUNS)
 
 
 @dataclass(frozen=True)
@@ -84,22 +84,22 @@ class NameSets:
             )
         rng = np.random.default_rng(seed)
         tokens = {group: lengths(words) for group, words in names.items()}
-        found: list[list[tuple[str, str]]] = []
-        for size in sorted({one for many in tokens.values() for one in many}):
+        sets: list[list[tuple[str, str]]] = []
+        for size in sorted({count for many in tokens.values() for count in many}):
             alike = [
                 [word for word, n in zip(words, tokens[group], strict=True) if n == size]
                 for group, words in names.items()
             ]
             for i in range(min(map(len, alike)) // 2):
                 pairs = [rng.permutation(words[2 * i : 2 * i + 2]).tolist() for words in alike]
-                found.append([(first, second) for first, second in pairs])
-        if not found:
+                sets.append([(first, second) for first, second in pairs])
+        if not sets:
             raise WordbiasError(
                 f"groups {listed(names)}: no two names of each have the same number of tokens; "
                 "give more names"
             )
-        order = rng.permutation(len(found)).tolist()
-        return cls(tuple(names), [found[i] for i in order])
+        order = rng.permutation(len(sets)).tolist()
+        return cls(tuple(names), [sets[i] for i in order])
 
     def part(self, odd: bool) -> NameSets:
         """Return every second set."""
@@ -167,48 +167,52 @@ def versions_of(
     known = [pattern.findall(text) for text in texts]
     if template:
         _check_places(texts, sets.groups, where)
-        found: dict[int, str | None] = dict.fromkeys(range(len(texts)))
+        first_names: dict[int, str | None] = dict.fromkeys(range(len(texts)))
     else:
-        found = {i: some[0] for i, some in enumerate(known) if some}
-        if not found:
+        first_names = {i: text_names[0] for i, text_names in enumerate(known) if text_names}
+        if not first_names:
             raise WordbiasError(
                 f"{where(0)} and the others: no text has a first name of {listed(names)}; give "
                 "templates with {name}, or the changed texts with --counterfactual"
             )
     rng = np.random.default_rng((seed, 1))
-    n, m = len(found), len(sets.groups)
+    n, m = len(first_names), len(sets.groups)
     draws = max(1, min(draws, len(sets) // n)) if n <= len(sets) else draws
     swapper = Swapper.built_in() if gendered else None
-    own = rng.integers(m, size=n) if template else np.array([codes[str(x)] for x in found.values()])
+    own = (
+        rng.integers(m, size=n)
+        if template
+        else np.array([codes[str(x)] for x in first_names.values()])
+    )
     others = (own + rng.integers(1, m, size=(draws, n))) % m
-    numbers, made, next_set = np.zeros((draws, n), np.intp), [], 0
+    numbers, by_draw, next_set = np.zeros((draws, n), np.intp), [], 0
     for r in range(draws):
         by_kind: dict[str, list[str]] = {}
-        for j, (i, name) in enumerate(found.items()):
+        for j, (i, name) in enumerate(first_names.items()):
             text = texts[i]
             for _ in range(len(sets)):  # a set without a name that the text has already
-                one, number = sets.sets[next_set % len(sets)], next_set % len(sets)
+                name_set, number = sets.sets[next_set % len(sets)], next_set % len(sets)
                 next_set += 1
-                if all(name not in known[i] for pair in one for name in pair):
+                if all(name not in known[i] for pair in name_set for name in pair):
                     break
             numbers[r, j] = number
-            same, other = one[own[j]], one[others[r, j]]
+            same, other = name_set[own[j]], name_set[others[r, j]]
             if name is None:
                 filled = _filled(text, sets.groups, int(own[j]), int(others[r, j]), same, other)
             else:
                 filled = _renamed(text, name, same[0], other[0], swapper)
             for kind, version in filled.items():
                 by_kind.setdefault(kind, []).append(version)
-        made.append(by_kind)
-    unused = [WORDS] if all(one[WORDS] == one[NAME] for one in made) else []
-    kinds = tuple(kind for kind in made[0] if kind not in unused)
-    return Versions(kinds, made, np.array([*found]), numbers, own, others, sets.groups)
+        by_draw.append(by_kind)
+    unused = [WORDS] if all(draw_texts[WORDS] == draw_texts[NAME] for draw_texts in by_draw) else []
+    kinds = tuple(kind for kind in by_draw[0] if kind not in unused)
+    return Versions(kinds, by_draw, np.array([*first_names]), numbers, own, others, sets.groups)
 
 
 def _check_places(texts: Sequence[str], groups: Sequence[str], where: Callable[[int], str]) -> None:
     """Refuse a template without a name, or with pronouns of groups that have none."""
     for i, text in enumerate(texts):
-        places = {one.lower() for one in _PLACE.findall(text)}
+        places = {place.lower() for place in _PLACE.findall(text)}
         if "name" not in places:
             raise WordbiasError(
                 f"{where(i)}: has no {{name}}, and other texts have places to fill; write {{name}} "
@@ -278,21 +282,24 @@ def with_synonyms(
                 f"--meaningless: {first!r} has two synonyms, {other[first.lower()]!r} and "
                 f"{second!r}; leave one of the pairs out"
             )
-    kept = {name for words in names.values() for name in words}
+    first_names = {name for words in names.values() for name in words}
     several = "|".join(map(re.escape, sorted(other, key=len, reverse=True)))
     pattern = re.compile(rf"(?<!\w)(?:{several})(?!\w)", re.IGNORECASE)
 
     def put(match: re.Match[str]) -> str:
         word = match[0]
-        new = None if word in kept else other.get(word.lower())  # BİG matches big, and is none
+        new = (
+            None if word in first_names else other.get(word.lower())
+        )  # BİG matches big, and is none
         return word if new is None else in_case_of(word, new)
 
-    made = [
-        {**one, SYNONYMS: [pattern.sub(put, text) for text in one[GIVEN]]} for one in versions.texts
+    by_draw = [
+        {**by_kind, SYNONYMS: [pattern.sub(put, text) for text in by_kind[GIVEN]]}
+        for by_kind in versions.texts
     ]
-    texts = zip(made[0][GIVEN], made[0][SYNONYMS], strict=True)
+    texts = zip(by_draw[0][GIVEN], by_draw[0][SYNONYMS], strict=True)
     changed = sum(first != second for first, second in texts)
-    return replace(versions, kinds=(*versions.kinds, SYNONYMS), texts=made), changed
+    return replace(versions, kinds=(*versions.kinds, SYNONYMS), texts=by_draw), changed
 
 
 def given_versions(texts: Sequence[str], given: Mapping[str, Sequence[str]]) -> Versions:

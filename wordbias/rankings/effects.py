@@ -73,21 +73,23 @@ class Lists:
 
     def values(self, gains: Float | None, first: Integers, second: Integers) -> Float:
         """Return the measures of a change from one list to another, shape ``(measures, n)``."""
-        found = [
+        measured = [
             overlap(first, second, self.k),
             rbo(first, second, self.depth, persistence(self.k)),
             rank_shift(first, second, self.k),
         ]
         if gains is not None:
-            found.append(ndcg(second, gains, self.ideal, self.k))
-        return np.stack(found)
+            measured.append(ndcg(second, gains, self.ideal, self.k))
+        return np.stack(measured)
 
 
 def distances(ranked: Sequence[Ranked], lists: Lists, kind: str) -> Float:
     """Return how far each query's lists move, 1 − RBO, over the draws of names, shape ``(n,)``."""
     p = persistence(lists.k)
-    found = [rbo(one.ranks[GIVEN], one.ranks[kind], lists.depth, p) for one in ranked]
-    return np.asarray(1 - np.mean(found, axis=0))
+    overlaps = [
+        rbo(ranking.ranks[GIVEN], ranking.ranks[kind], lists.depth, p) for ranking in ranked
+    ]
+    return np.asarray(1 - np.mean(overlaps, axis=0))
 
 
 def change_rows(
@@ -106,28 +108,30 @@ def change_rows(
     kinds = [kind for kind in versions.kinds if kind != GIVEN]
     null = next((kind for kind in (SAME, MEANINGLESS) if kind in kinds), None)
     about = [kind for kind in kinds if kind in OF_GROUP] if null is not None else []
-    found = {kind: _values(ranked, lists, kind) for kind in (GIVEN, *kinds)}
+    by_kind = {kind: _values(ranked, lists, kind) for kind in (GIVEN, *kinds)}
     exchanged = {
-        kind: _exchanged_p(ranked, lists, versions, kind, str(null), found, seed)
+        kind: _exchanged_p(ranked, lists, versions, kind, str(null), by_kind, seed)
         for kind in (about if of_documents and test else ())
     }
     p, shared = persistence(lists.k), not of_documents and not versions.is_distinct
     rows: list[Row] = []
     for m, measure in enumerate(lists.measures):
-        columns = {kind: found[kind][m] for kind in (*([GIVEN] if measure == NDCG else []), *kinds)}
+        columns = {
+            kind: by_kind[kind][m] for kind in (*([GIVEN] if measure == NDCG else []), *kinds)
+        }
         known = ~np.isnan(columns[kinds[0]]).any(axis=0)
         if not known.any():
             details = {"set": GIVEN, **ideal(measure), "reason": _NOTHING_RELEVANT}
             rows.append(Row(subject, measure, None, details))
             continue
-        columns = {kind: one[:, known] for kind, one in columns.items()}
+        columns = {kind: whole[:, known] for kind, whole in columns.items()}
         excess = {kind: columns[kind] - columns[str(null)] for kind in about}
         every = np.stack([*columns.values(), *excess.values()], -1)  # (draws, n, columns)
         sets = versions.sets if of_documents else versions.sets[:, known]
         samples = (
             _resampled(every, sets, shared, draws, seed) if test and every.shape[1] > 1 else None
         )
-        for c, (kind, one) in enumerate(columns.items()):
+        for c, (kind, column) in enumerate(columns.items()):
             details = {"set": kind, "n": int(known.sum()), "k": lists.k, **ideal(measure)}
             if measure == RBO:
                 residuals = [
@@ -147,7 +151,7 @@ def change_rows(
                 details |= dict(zip(("p", "units"), tested, strict=True))
             own = None if samples is None else samples[:, c]
             unit = BOTH if shared else QUERIES
-            rows.append(sampled_row(subject, measure, float(one.mean()), details, own, unit))
+            rows.append(sampled_row(subject, measure, float(column.mean()), details, own, unit))
     return rows
 
 
@@ -155,8 +159,8 @@ def _values(ranked: Sequence[Ranked], lists: Lists, kind: str) -> Float:
     """Return the measures of a version's change, shape ``(measures, draws, n)``."""
     return np.stack(
         [
-            lists.values(gains, one.ranks[GIVEN], one.ranks[kind])
-            for one, gains in zip(ranked, _gains(ranked, lists), strict=True)
+            lists.values(gains, ranking.ranks[GIVEN], ranking.ranks[kind])
+            for ranking, gains in zip(ranked, _gains(ranked, lists), strict=True)
         ],
         axis=1,
     )
@@ -164,7 +168,7 @@ def _values(ranked: Sequence[Ranked], lists: Lists, kind: str) -> Float:
 
 def _gains(ranked: Sequence[Ranked], lists: Lists) -> list[Float | None]:
     """Return the relevance of the documents of the pools by draw of names."""
-    return [None if lists.gains is None else lists.gains(one.ids) for one in ranked]
+    return [None if lists.gains is None else lists.gains(ranking.ids) for ranking in ranked]
 
 
 def _resampled(every: Float, sets: Integers, shared: bool, draws: int, seed: int) -> Float:
@@ -178,9 +182,9 @@ def _resampled(every: Float, sets: Integers, shared: bool, draws: int, seed: int
 def _excess_keys(value: float, samples: Float | None) -> dict[str, Any]:
     """Return the difference from the change that means nothing, and its interval."""
     ends = middle(samples)
-    found = {"excess": value}
-    found |= {} if ends is None else {"excess_low": ends.low, "excess_high": ends.high}
-    return {key: 0.0 if abs(one) < TIE else one for key, one in found.items()}  # rounding
+    keys = {"excess": value}
+    keys |= {} if ends is None else {"excess_low": ends.low, "excess_high": ends.high}
+    return {key: 0.0 if abs(number) < TIE else number for key, number in keys.items()}  # rounding
 
 
 def _crossed(every: Float, sets: Integers) -> tuple[Float, list[Integers]]:
@@ -205,27 +209,27 @@ def _exchanged_p(
     versions: Versions,
     kind: str,
     null: str,
-    found: Mapping[str, Float],
+    by_kind: Mapping[str, Float],
     seed: int,
 ) -> Float:
     """Return p of each measure when both changes are exchanged for documents that share a set."""
-    excess = found[kind] - found[null]
+    excess = by_kind[kind] - by_kind[null]
     n_known = np.maximum(1, (~np.isnan(excess)).sum(axis=(1, 2)))  # of nDCG perhaps no query
     observed = np.nansum(excess, axis=(1, 2)) / n_known
     gains = _gains(ranked, lists)
     rng = np.random.default_rng((seed, 3))
     n_sets = int(versions.sets.max()) + 1
-    sets = [_by_document(versions.places, one, n_sets) for one in versions.sets]
+    sets = [_by_document(versions.places, draw_sets, n_sets) for draw_sets in versions.sets]
     null_values = np.zeros((EXCHANGES, len(observed)))
     for draw in range(EXCHANGES):
         coins = np.append(rng.integers(0, 2, n_sets).astype(bool), False)
-        for one, of_set, gain in zip(ranked, sets, gains, strict=True):
-            exchange = coins[of_set(one.ids)]
-            both = one.scores[kind], one.scores[null]
+        for ranking, of_set, gain in zip(ranked, sets, gains, strict=True):
+            exchange = coins[of_set(ranking.ids)]
+            both = ranking.scores[kind], ranking.scores[null]
             mixed = [
                 ranks_of(np.where(exchange, *pair), lists.depth) for pair in (both[::-1], both)
             ]
-            first, second = (lists.values(gain, one.ranks[GIVEN], ranks) for ranks in mixed)
+            first, second = (lists.values(gain, ranking.ranks[GIVEN], ranks) for ranks in mixed)
             null_values[draw] += np.nansum(first - second, axis=1) / n_known
     return np.array(
         [
@@ -264,7 +268,7 @@ def exposure_rows(
     # `kinds` are versions that are read together: each document then stands in the lists once with
     # each group. Documents of a set of names change groups together for the chance level. The group
     # −1 is none.
-    found: list[Row] = []
+    rows: list[Row] = []
     for measure, ratio, weight in (
         (EXPOSURE, EXPOSURE_RATIO, exposure),
         (SELECTION, IMPACT, _first),
@@ -272,17 +276,17 @@ def exposure_rows(
         sums, sizes = np.zeros((len(ranked[0].ids), len(groups))), np.zeros(len(groups))
         each: list[Float] = []  # what each document gets over all queries, by draw and version
         of: list[Integers] = []
-        for one, by_kind in zip(ranked, codes, strict=True):
+        for ranking, by_kind in zip(ranked, codes, strict=True):
             for kind in kinds:
-                weights = np.where(one.ids >= 0, weight(one.ranks[kind], lists.k), 0.0)
+                weights = np.where(ranking.ids >= 0, weight(ranking.ranks[kind], lists.k), 0.0)
                 code = by_kind[kind]
-                own = np.append(code, -1)[one.ids]
+                own = np.append(code, -1)[ranking.ids]
                 sums = sums + np.stack(
                     [np.where(own == g, weights, 0).sum(axis=1) for g in range(len(groups))], 1
                 )
                 sizes += np.bincount(code[code >= 0], minlength=len(groups))
                 total = np.zeros(len(code) + 1)
-                np.add.at(total, one.ids, weights)
+                np.add.at(total, ranking.ids, weights)
                 each.append(total[:-1])
                 of.append(code)
         there = np.flatnonzero(sizes)
@@ -294,14 +298,14 @@ def exposure_rows(
         for g, group in enumerate(names):
             own_samples = None if samples is None else samples[:, g]
             details = {**about, "group": group, **ideal(measure)}
-            found.append(
+            rows.append(
                 sampled_row(subject, measure, float(means[g]), details, own_samples, QUERIES)
             )
         low, high = int(means.argmin()), int(means.argmax())
         details = {**about, "groups": [names[low], names[high]], **ideal(ratio)}
         if means[high] == 0:
             reason = f"undefined: no document of a group is among the first {lists.k}"
-            found.append(Row(subject, ratio, None, {**details, "reason": reason}))
+            rows.append(Row(subject, ratio, None, {**details, "reason": reason}))
             continue
         value = float(means[low] / means[high])
         details |= _chance(value, each, of, len(groups), sets, len(kinds), rng)
@@ -309,8 +313,8 @@ def exposure_rows(
         if samples is not None:
             ratios = np.full(len(samples), np.nan)
             np.divide(samples[:, low], samples[:, high], out=ratios, where=samples[:, high] > 0)
-        found.append(sampled_row(subject, ratio, value, details, ratios, QUERIES))
-    return found
+        rows.append(sampled_row(subject, ratio, value, details, ratios, QUERIES))
+    return rows
 
 
 def _first(ranks: Integers, k: int) -> Float:
@@ -335,8 +339,8 @@ def _chance(
     ratios = np.empty(EXCHANGES)
     for draw in range(EXCHANGES):
         if sets:
-            coins = rng.integers(n, size=1 + max(int(one.max()) for one in sets))
-            shifts = [coins[one[there]] for one in sets]
+            coins = rng.integers(n, size=1 + max(int(set_numbers.max()) for set_numbers in sets))
+            shifts = [coins[set_numbers[there]] for set_numbers in sets]
         else:
             shifts = [(rng.permutation(given[there]) - given[there]) % n]
         sums, sizes = np.zeros(n), np.zeros(n)

@@ -46,12 +46,12 @@ def nearest(queries: Float32, documents: Blocks, depth: int) -> tuple[Integers, 
     tolerance = queries.shape[1] * float(np.finfo(np.float32).eps)
     for block in documents():
         for first in range(0, n, _QUERIES):
-            some = distinct[first : first + _QUERIES]
-            rough = some @ block.T
-            least = np.full(len(some), -np.inf)
+            batch = distinct[first : first + _QUERIES]
+            rough = batch @ block.T
+            least = np.full(len(batch), -np.inf)
             if depth < len(block):
                 least = np.partition(rough, -depth, axis=1)[:, -depth].astype(np.float64)
-            for i, (query, scores) in enumerate(zip(some, rough, strict=True), first):
+            for i, (query, scores) in enumerate(zip(batch, rough, strict=True), first):
                 known = found_scores[i]
                 bound = max(least[i - first], known[-1] if len(known) == depth else -np.inf)
                 chosen = np.flatnonzero(scores >= bound - tolerance)
@@ -69,13 +69,13 @@ def pooled_ranks(lists: Sequence[Integers]) -> tuple[Integers, Integers]:
     # Shapes (n, m) and (v, n, m). Ranks count from 1; of what is not in a list the rank is depth +
     # 1. A pool with fewer than m documents ends in `NOBODY`.
     n, depth = lists[0].shape
-    pools = [np.unique(np.concatenate([one[i] for one in lists])) for i in range(n)]
+    pools = [np.unique(np.concatenate([list_ids[i] for list_ids in lists])) for i in range(n)]
     ids = np.full((n, max(map(len, pools))), NOBODY)
     ranks = np.full((len(lists), *ids.shape), depth + 1)
     for i, pool in enumerate(pools):
         ids[i, : len(pool)] = pool
-        for v, one in enumerate(lists):
-            ranks[v, i, np.searchsorted(pool, one[i])] = np.arange(1, depth + 1)
+        for v, ranked_ids in enumerate(lists):
+            ranks[v, i, np.searchsorted(pool, ranked_ids[i])] = np.arange(1, depth + 1)
     return ids, ranks
 
 

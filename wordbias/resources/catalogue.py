@@ -46,8 +46,10 @@ class Resource:
 def catalogue() -> Mapping[str, Resource]:
     """Return all resources by name."""
     text = (files("wordbias.resources") / "catalogue.toml").read_text(encoding="utf-8")
-    found = [r for group, table in tomllib.loads(text).items() for r in read_group(group, table)]
-    return {resource.name: resource for resource in found}
+    resources = [
+        r for group, table in tomllib.loads(text).items() for r in read_group(group, table)
+    ]
+    return {resource.name: resource for resource in resources}
 
 
 def read_group(group: str, table: Mapping[str, Any]) -> list[Resource]:
@@ -62,8 +64,8 @@ def read_group(group: str, table: Mapping[str, Any]) -> list[Resource]:
             Resource(name, urls=urls, files=(_kept(name, member),), member=member, **about)
             for name, member in table["members"].items()
         ]
-    kept = tuple(_base(name) for name in table.get("files", [table.get("keep") or urls[0]]))
-    return [Resource(group, urls=urls, files=kept, **about)]
+    file_names = tuple(_base(name) for name in table.get("files", [table.get("keep") or urls[0]]))
+    return [Resource(group, urls=urls, files=file_names, **about)]
 
 
 _FACTS = ("title", "citation", "size", "hash", "how", "note", "gunzip")

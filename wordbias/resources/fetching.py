@@ -212,8 +212,8 @@ def _download(resource: Resource, i: int, downloads: Path, options: FetchOptions
     if options.source:
         path = _in_folder(Path(options.source), resource, i, base)
         algorithm, _, expected = known.partition(":")
-        if known and (found := hash_of(path, algorithm)) != expected:
-            raise _mismatch(what, str(path), known, found, why)
+        if known and (actual := hash_of(path, algorithm)) != expected:
+            raise _mismatch(what, str(path), known, actual, why)
         return Download(path, sha256_of(path), str(path), True)
     # the files of one set may have one name in different folders
     name = base if len(resource.urls) == 1 else f"{i}-{base}"
@@ -263,8 +263,8 @@ def expected_hash(resource: Resource, i: int = 0) -> tuple[str, str]:
 
 def _in_folder(folder: Path, resource: Resource, i: int, base: str) -> Path:
     """Return the file in a user's folder that replaces a download."""
-    kept = base if resource.member or resource.gunzip else resource.files[i]
-    candidates = [folder / resource.name / kept, folder / kept, folder / base]
+    file_name = base if resource.member or resource.gunzip else resource.files[i]
+    candidates = [folder / resource.name / file_name, folder / file_name, folder / base]
     for path in candidates:
         if path.is_file():
             if not path.stat().st_size:
@@ -275,11 +275,11 @@ def _in_folder(folder: Path, resource: Resource, i: int, base: str) -> Path:
     )
 
 
-def _mismatch(what: str, origin: str, known: str, found: str, why: str) -> WordbiasError:
+def _mismatch(what: str, origin: str, known: str, actual: str, why: str) -> WordbiasError:
     algorithm, _, expected = known.partition(":")
     return WordbiasError(
         f"{what}: {origin} is not the file that was {why}: expected {algorithm} "
-        f"{expected[:16]}…, found {found[:16]}…; nothing was kept, try another --mirror"
+        f"{expected[:16]}…, found {actual[:16]}…; nothing was kept, try another --mirror"
     )
 
 
@@ -323,14 +323,15 @@ def _find_member(archive: zipfile.ZipFile, member: str, what: str) -> zipfile.Zi
     infos = [info for info in archive.infolist() if not info.is_dir()]
     infos = [info for info in infos if not info.filename.startswith("__MACOSX")]
     base = member.rpartition("/")[2]
-    found = [info for info in infos if fnmatchcase(info.filename, member)]
-    found = found or [i for i in infos if fnmatchcase(i.filename.rpartition("/")[2], base)]
-    if len(found) == 1:
-        return found[0]
+    matches = [info for info in infos if fnmatchcase(info.filename, member)]
+    matches = matches or [i for i in infos if fnmatchcase(i.filename.rpartition("/")[2], base)]
+    if len(matches) == 1:
+        return matches[0]
     names = ", ".join(info.filename for info in infos[:8]) or "nothing"
     many = ", …" if len(infos) > 8 else ""
     raise WordbiasError(
-        f"{what}: expected one {member} in the archive, found {len(found)}; it holds {names}{many}"
+        f"{what}: expected one {member} in the archive, found {len(matches)}; it holds "
+        f"{names}{many}"
     )
 
 

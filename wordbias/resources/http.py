@@ -132,8 +132,8 @@ class ResumingDownloader:
                     done += len(chunk)
                     bar.update(len(chunk))
             except KeyboardInterrupt:
-                kept = f"{self.what}: {done:,} bytes are kept; the same call resumes from there"
-                raise Interrupted(kept) from None
+                message = f"{self.what}: {done:,} bytes are kept; the same call resumes from there"
+                raise Interrupted(message) from None
         if total is not None and done != total:
             raise _Broken(f"{done:,} of {total:,} bytes arrived")
         if not done:

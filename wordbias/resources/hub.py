@@ -68,20 +68,20 @@ class Address:
     @classmethod
     def parse(cls, text: str) -> Address:
         """Read an address, with or without ``hf://``."""
-        found = _ADDRESS.fullmatch(_SCHEME.sub("", text).rstrip("/"))
-        path = PurePosixPath(found["path"] or "") if found else PurePosixPath()
-        revision = unquote(found["revision"] or "") if found else ""
+        match = _ADDRESS.fullmatch(_SCHEME.sub("", text).rstrip("/"))
+        path = PurePosixPath(match["path"] or "") if match else PurePosixPath()
+        revision = unquote(match["revision"] or "") if match else ""
         parts = {*path.parts, *PurePosixPath(revision).parts}
         leaves = ".." in parts or path.is_absolute() or revision.startswith("/")
-        if found is None or leaves or not f"{text}{revision}".isprintable():
+        if match is None or leaves or not f"{text}{revision}".isprintable():
             raise WordbiasError(f"{text}: is not an address on the hub; expected {_FORM}")
-        if found["repo"].split("/")[0] in _OTHER_KINDS:
+        if match["repo"].split("/")[0] in _OTHER_KINDS:
             raise WordbiasError(
                 f"{text}: expected the owner and the name of a model or of a data set, {_FORM}"
             )
-        kind = "dataset" if found["kind"] == "datasets" else "model"
+        kind = "dataset" if match["kind"] == "datasets" else "model"
         inner = "" if path == PurePosixPath() else str(path)
-        return cls(text, kind, found["repo"], revision or None, inner)
+        return cls(text, kind, match["repo"], revision or None, inner)
 
     def to(self, file: str) -> str:
         """Return the address of a file of the same repository and revision."""
@@ -290,14 +290,14 @@ class _Repository:
 
     def _snapshot(self, patterns: Sequence[str], **how: Any) -> str:
         place = self._place
-        found: str = self._hub.snapshot_download(
+        folder: str = self._hub.snapshot_download(
             place.repo,
             repo_type=place.kind,
             revision=place.revision,
             allow_patterns=list(patterns),
             **how,
         )
-        return found
+        return folder
 
 
 def _check_stated(blob: Path, address: str) -> None:
@@ -320,8 +320,8 @@ def _check_stated(blob: Path, address: str) -> None:
 def _quietly(hub: Any) -> Iterator[None]:
     """Show progress bars of huggingface_hub only where those of wordbias are shown."""
     # Its deprecation warnings about other libraries are for its developers.
-    shown = has_screen() if in_notebook() else sys.stderr.isatty()
-    hide = (is_quiet() or not shown) and not hub.utils.are_progress_bars_disabled()
+    has_bars = has_screen() if in_notebook() else sys.stderr.isatty()
+    hide = (is_quiet() or not has_bars) and not hub.utils.are_progress_bars_disabled()
     if hide:
         hub.utils.disable_progress_bars()
     try:
@@ -347,7 +347,9 @@ def _has_no_revision(hub: Any, error: Exception) -> bool:
 def refused(hub: Any, place: Address, error: Exception, when: str = "") -> WordbiasError:
     """Return the error, with its remedy, for what huggingface_hub raised about a repository."""
     what = f"{place.text}:"
-    if any(_is_offline(hub, one) for one in (error, error.__cause__, error.__context__) if one):
+    if any(
+        _is_offline(hub, cause) for cause in (error, error.__cause__, error.__context__) if cause
+    ):
         if "publish" in when:
             return WordbiasError(
                 f"{what} nothing is published while HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set; "
@@ -417,8 +419,8 @@ def _answered(hub: Any, place: Address, error: Any, when: str) -> str:
     if status in (401, 403):
         why = "your token is not allowed to do that" if with_token else "you have no token"
         return f"the hub refused it{when} ({status}): {why}; {log_in}"
-    said = error.server_message or first_line(error)
-    return f"the hub answered {status}{when}: {said[:200]}; try again later"
+    reason = error.server_message or first_line(error)
+    return f"the hub answered {status}{when}: {reason[:200]}; try again later"
 
 
 # Publishing
@@ -458,7 +460,7 @@ def publish(
                     f"{place.text}: is public already; leave out --private, or change it on "
                     f"{hub.constants.ENDPOINT}/{place.repo}/settings"
                 )
-            made = api.create_repo(
+            repo_url = api.create_repo(
                 place.repo, repo_type=place.kind, private=private or None, exist_ok=True
             )
             if branch:
@@ -466,7 +468,9 @@ def publish(
             about = {"repo_type": place.kind, "revision": place.revision}
             before = api.repo_info(place.repo, timeout=SECONDS, **about)
             own = CARD in files
-            make_card = not own and CARD not in {one.rfilename for one in before.siblings or ()}
+            make_card = not own and CARD not in {
+                sibling.rfilename for sibling in before.siblings or ()
+            }
             below = f"{place.path}/" if place.path else ""
             added: dict[str, Path | bytes] = {below + name: path for name, path in files.items()}
             if make_card:
@@ -483,7 +487,12 @@ def publish(
         for name, content in added.items()
     }
     return Published(
-        place, without_secrets(str(made)), str(done.oid), sizes, done.oid != before.sha, make_card
+        place,
+        without_secrets(str(repo_url)),
+        str(done.oid),
+        sizes,
+        done.oid != before.sha,
+        make_card,
     )
 
 

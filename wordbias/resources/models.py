@@ -100,7 +100,7 @@ def local_model(name: str, notes: list[str] | None = None) -> Iterator[str]:
 def could_be_model(name: str) -> bool:
     """Return whether a name that is no path could be a model's on the hub, and is not of data."""
     known = catalogue()
-    taken = name in known or any(one.group == name for one in known.values())
+    taken = name in known or any(resource.group == name for resource in known.values())
     looks_like_file = re.search(r"\.[A-Za-z]\w*$", name) is not None
     return _NAME.fullmatch(name) is not None and not taken and not looks_like_file
 
@@ -123,25 +123,25 @@ def cached_model(name: str) -> str | None:
     for repo in repositories(name):
         for file in (CONFIG, MODULES):
             try:
-                found = hub.try_to_load_from_cache(repo, file)
+                cached = hub.try_to_load_from_cache(repo, file)
             except ValueError:  # no name that the hub could have
                 return None
-            if isinstance(found, str):
-                return str(Path(found).parent)
+            if isinstance(cached, str):
+                return str(Path(cached).parent)
     return None
 
 
 def known_folder(name: str) -> Path | None:
     """Return the folder of a model that is here already, also in the cache; None without one."""
     # An address is fetched.
-    found = fetched(name) if os.path.isdir(name) or is_address(name) else cached_model(name)
-    return None if found is None else Path(found)
+    folder = fetched(name) if os.path.isdir(name) or is_address(name) else cached_model(name)
+    return None if folder is None else Path(folder)
 
 
 def hub_name(folder: str) -> str | None:
     """Return the name on the hub of a model whose folder lies in the cache; None for others."""
-    found = _IN_CACHE.search(f"{Path(folder).absolute().as_posix()}/")
-    return None if found is None else "/".join(part for part in found.groups() if part)
+    match = _IN_CACHE.search(f"{Path(folder).absolute().as_posix()}/")
+    return None if match is None else "/".join(part for part in match.groups() if part)
 
 
 def model_on_hub(name: str) -> tuple[str, str | None] | None:
@@ -151,11 +151,11 @@ def model_on_hub(name: str) -> tuple[str, str | None] | None:
     hub = library("Publishing on the hub")
     for repo in (Address.parse(name).repo,) if is_address(name) else repositories(name):
         try:
-            found = hub.HfApi().model_info(repo, timeout=SECONDS)
+            info = hub.HfApi().model_info(repo, timeout=SECONDS)
         except Exception:  # without a network, too, the card is only less complete
             continue
-        licence = getattr(found.card_data, "license", None)
-        return found.id, licence if isinstance(licence, str) else None
+        licence = getattr(info.card_data, "license", None)
+        return info.id, licence if isinstance(licence, str) else None
     return None
 
 
@@ -165,7 +165,9 @@ def _is_whole(folder: Path) -> bool:
     places = [folder, *(folder / place for place in modules if (folder / place).is_dir())]
     files = [file for place in places for file in place.iterdir()]
     names = {file.name for file in files}
-    complete = len(places) > len([one for one in modules if not one.endswith("_Normalize/")])
+    complete = len(places) > len(
+        [module for module in modules if not module.endswith("_Normalize/")]
+    )
     weights = any(WEIGHTS.fullmatch(name) or PICKLED.fullmatch(name) for name in names)
     for index in (file for file in files if file.name.endswith(".index.json")):
         try:

@@ -59,8 +59,8 @@ def recorded(resource: Resource) -> Record | None:
     if not resource.urls:
         return None
     try:
-        found = json.loads((folder() / resource.name / _RECORD).read_text(encoding="utf-8"))
-        record = Record(**{**found, "sha256": tuple(found["sha256"])})
+        fields = json.loads((folder() / resource.name / _RECORD).read_text(encoding="utf-8"))
+        record = Record(**{**fields, "sha256": tuple(fields["sha256"])})
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     return record if record.url == resource.urls[0] else None
@@ -86,14 +86,14 @@ def _size(path: Path) -> int | None:
 def _is_usable(path: Path, resource: Resource) -> bool:
     """Return whether a file is this user's, of a trusted owner, or has its published hash."""
     # Files that were taken out of an archive have no published hash.
-    found = path.stat()
-    if not hasattr(os, "geteuid") or found.st_uid in (0, os.geteuid()):
+    status = path.stat()
+    if not hasattr(os, "geteuid") or status.st_uid in (0, os.geteuid()):
         return True
     from wordbias.formats.files import is_trusted  # needs numpy; completion does not
 
-    if is_trusted(found):
+    if is_trusted(status):
         return True
-    state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     is_download = not (resource.member or resource.gunzip) and len(resource.urls) == 1
     return bool(is_download and resource.hash) and _has_hash(path, resource.hash, state)
 

@@ -32,14 +32,14 @@ def is_random(strategy: str) -> bool:
 
 def with_random_changes(strategies: Iterable[str]) -> tuple[str, ...]:
     """Return strategies, followed by the random change of each that changes something."""
-    asked = tuple(strategies)
-    random = [f"{RANDOM}{name}" for name in asked if name != NONE and not is_random(name)]
+    names = tuple(strategies)
+    random = [f"{RANDOM}{name}" for name in names if name != NONE and not is_random(name)]
     if not random:
         raise WordbiasError(
             "--random-changes compares strategies with changes of the same size, and no strategy "
             "given changes anything; give more with --strategies, or leave it out"
         )
-    return tuple(dict.fromkeys([*asked, *random]))
+    return tuple(dict.fromkeys([*names, *random]))
 
 
 class Job(NamedTuple):

@@ -18,75 +18,75 @@ from wordbias.verdicts import LEVEL, SMALLEST_CHANGE
 _FEWEST = 3  # strategies whose order says anything
 
 
-def closing(found: Summary) -> list[str]:
+def closing(summary: Summary) -> list[str]:
     """Return the lines below the tables: conclusions, and what the figures mean."""
-    removals = [name for name in found.runs.studied() if is_removal(name)]
+    removals = [name for name in summary.runs.studied() if is_removal(name)]
     vectors = (
-        f"{', '.join(removals)}: a removal stands behind the encoder of {found.runs.base()}. After "
-        f"retraining, {found.task.layers} is new, and reads what the removal leaves. "
-        f"{found.task.fitted}"
+        f"{', '.join(removals)}: a removal stands behind the encoder of {summary.runs.base()}. "
+        f"After retraining, {summary.task.layers} is new, and reads what the removal leaves. "
+        f"{summary.task.fitted}"
     )
-    return [*conclusions(found), *([vectors] * bool(removals)), found.task.conventions]
+    return [*conclusions(summary), *([vectors] * bool(removals)), summary.task.conventions]
 
 
-def conclusions(found: Summary) -> list[str]:
+def conclusions(summary: Summary) -> list[str]:
     """Return sentences about the results, computed from the figures only."""
     return [
-        *_compression_order(found),
-        *_beside_random_changes(found),
-        *_undecided(found),
-        *_restored(found),
-        *_returned(found),
-        *_on_original_texts(found),
-        *_r2_after_retraining(found),
-        *_prediction(found),
+        *_compression_order(summary),
+        *_beside_random_changes(summary),
+        *_undecided(summary),
+        *_restored(summary),
+        *_returned(summary),
+        *_on_original_texts(summary),
+        *_r2_after_retraining(summary),
+        *_prediction(summary),
     ]
 
 
-def _compression_order(found: Summary) -> Iterator[str]:
-    means = _means(found, COMPRESSED, REPRESENTATION)
+def _compression_order(summary: Summary) -> Iterator[str]:
+    means = _means(summary, COMPRESSED, REPRESENTATION)
     if len(means) > 1:
         ordered = sorted(means, key=lambda name: means[name])
-        said = ", ".join(f"{name} {means[name]:.3f}" for name in ordered)
-        yield f"Compression of gender, from least to most: {said}."
+        figures = ", ".join(f"{name} {means[name]:.3f}" for name in ordered)
+        yield f"Compression of gender, from least to most: {figures}."
 
 
-def _beside_random_changes(found: Summary) -> Iterator[str]:
+def _beside_random_changes(summary: Summary) -> Iterator[str]:
     """Say how far strategies differ from random changes of the same size, in the main gap."""
     parts = []
-    for name in found.runs.debiased():
-        own, null = found.cell(found.main, name, BEFORE), found.runs.random_change(name)
+    for name in summary.runs.debiased():
+        own, null = summary.cell(summary.main, name, BEFORE), summary.runs.random_change(name)
         if null is None or own.null_test is None or own.spread.mean is None:
             continue
-        test, of_null = own.null_test, found.cell(found.main, null, BEFORE).spread.mean
-        said = f"{name} {own.spread.mean:.3f}, at random {of_null:.3f}"
+        test, of_null = own.null_test, summary.cell(summary.main, null, BEFORE).spread.mean
+        comparison = f"{name} {own.spread.mean:.3f}, at random {of_null:.3f}"
         if test.interval is not None:
             low, high = test.interval
-            said += f" (difference {test.difference:.3f}, 95 % {low:.3f} to {high:.3f}"
-            said += f", p = {test.p:.3f})" if test.p is not None else ")"
-        parts.append(said)
+            comparison += f" (difference {test.difference:.3f}, 95 % {low:.3f} to {high:.3f}"
+            comparison += f", p = {test.p:.3f})" if test.p is not None else ")"
+        parts.append(comparison)
     if parts:
-        base = found.runs.base()
-        of_base = found.cell(found.main, base or "", BEFORE).spread.mean
+        base = summary.runs.base()
+        of_base = summary.cell(summary.main, base or "", BEFORE).spread.mean
         than = f" ({base}: {of_base:.3f})" if of_base is not None else ""
         yield (
-            f"{found.main.title} compared with random changes of the same size{than}: "
+            f"{summary.main.title} compared with random changes of the same size{than}: "
             f"{'; '.join(parts)}. A change that also comes from a random change is no effect of "
             "debiasing."
         )
 
 
-def _undecided(found: Summary) -> Iterator[str]:
+def _undecided(summary: Summary) -> Iterator[str]:
     """Say where the main gap may be smaller because fewer examples have a prediction."""
-    undecided, base = found.task.undecided, found.runs.base()
+    undecided, base = summary.task.undecided, summary.runs.base()
     if undecided is None or base is None:
         return
     parts = []
     for stage, when in ((BEFORE, "before"), (AFTER, "after")):
-        shares, gaps = (_means(found, metric, stage) for metric in (undecided, found.main))
+        shares, gaps = (_means(summary, metric, stage) for metric in (undecided, summary.main))
         more = [
             f"{name} {_percent(shares[name])}"
-            for name in found.runs.debiased()
+            for name in summary.runs.debiased()
             if {name, base} <= shares.keys() & gaps.keys()
             and round(shares[name], 2) > round(shares[base], 2)
             and abs(gaps[name]) < abs(gaps[base])
@@ -96,22 +96,22 @@ def _undecided(found: Summary) -> Iterator[str]:
     if parts:
         yield (
             f"Undecided {'; '.join(parts)}. A pronoun that is not resolved favours nobody: part of "
-            f"a smaller {found.main.title} may come from that."
+            f"a smaller {summary.main.title} may come from that."
         )
 
 
-def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:
+def _means(summary: Summary, metric: Metric, stage: str) -> dict[str, float]:
     """Return the mean of each strategy that has one."""
-    cells = {name: found.runs.spread(metric, name, stage) for name in found.runs.strategies}
+    cells = {name: summary.runs.spread(metric, name, stage) for name in summary.runs.strategies}
     return {name: cell.mean for name, cell in cells.items() if cell.mean is not None}
 
 
-def _restored(found: Summary) -> Iterator[str]:
-    shares = {name: restored_share(found, found.main, name) for name in found.runs.studied()}
-    base = found.cell(found.main, found.runs.base() or "", BEFORE).spread.mean or 0.0
+def _restored(summary: Summary) -> Iterator[str]:
+    shares = {name: restored_share(summary, summary.main, name) for name in summary.runs.studied()}
+    base = summary.cell(summary.main, summary.runs.base() or "", BEFORE).spread.mean or 0.0
     parts = []
     for name, share in shares.items():
-        before, after = (found.cell(found.main, name, stage) for stage in (BEFORE, AFTER))
+        before, after = (summary.cell(summary.main, name, stage) for stage in (BEFORE, AFTER))
         means = before.spread.mean or 0.0, after.spread.mean or 0.0
         ends = None if before.test is None else before.test.interval
         # a share of what is not shown to be taken off says nothing, and may be of any size
@@ -120,25 +120,25 @@ def _restored(found: Summary) -> Iterator[str]:
             parts.append(f"{name} {_percent(share)} ({means[0]:.3f} → {means[1]:.3f})")
     if parts:
         yield (
-            f"Retraining {found.task.layers} on the original data brings back, of what a strategy "
-            f"took off the {found.main.title} of {found.runs.base()} ({base:.3f}): "
+            f"Retraining {summary.task.layers} on the original data brings back, of what a "
+            f"strategy took off the {summary.main.title} of {summary.runs.base()} ({base:.3f}): "
             f"{', '.join(parts)}."
         )
 
 
-def _returned(found: Summary) -> Iterator[str]:
+def _returned(summary: Summary) -> Iterator[str]:
     """Say of each strategy whether the main gap came back; nothing of one seed."""
-    parts, means = [], _means(found, found.main, BEFORE)
-    for one in found.returns:
-        if one.test.interval is not None:
-            low, high = one.test.interval
-            said = f"{one.test.difference:+.3f}, 95 % {low:.3f} to {high:.3f}"
-            off = means[found.runs.base() or ""] - means[one.strategy]
-            said += f", of {off:.3f} taken off" if off > 0 else ""
-            parts.append(f"{one.strategy}: {one.says} ({said})")
+    parts, means = [], _means(summary, summary.main, BEFORE)
+    for returned in summary.returns:
+        if returned.test.interval is not None:
+            low, high = returned.test.interval
+            figures = f"{returned.test.difference:+.3f}, 95 % {low:.3f} to {high:.3f}"
+            off = means[summary.runs.base() or ""] - means[returned.strategy]
+            figures += f", of {off:.3f} taken off" if off > 0 else ""
+            parts.append(f"{returned.strategy}: {returned.says} ({figures})")
     if parts:
         yield (
-            f"Does the {found.main.title} come back when {found.task.layers} is trained again? "
+            f"Does the {summary.main.title} come back when {summary.task.layers} is trained again? "
             f"{'; '.join(parts)}."
         )
 
@@ -147,23 +147,24 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %".replace("-", "−")
 
 
-def _on_original_texts(found: Summary) -> Iterator[str]:
+def _on_original_texts(summary: Summary) -> Iterator[str]:
     """Report the gaps of models of rewritten texts on the original texts."""
-    for name in found.runs.rewritten():
+    for name in summary.runs.rewritten():
         before, after = (
-            found.cell(found.main, name, stage, ORIGINAL).spread.mean for stage in (BEFORE, AFTER)
+            summary.cell(summary.main, name, stage, ORIGINAL).spread.mean
+            for stage in (BEFORE, AFTER)
         )
         if before is not None and after is not None:
             yield (
                 f"{name}: its original data are rewritten too. On texts as they were its "
-                f"{found.main.title} is {before:.3f}, and {after:.3f} after retraining on them."
+                f"{summary.main.title} is {before:.3f}, and {after:.3f} after retraining on them."
             )
 
 
-def _r2_after_retraining(found: Summary) -> Iterator[str]:
+def _r2_after_retraining(summary: Summary) -> Iterator[str]:
     pairs = [
-        [found.association(COMPRESSED, metric, stage).r2 for stage in (BEFORE, AFTER)]
-        for metric in found.task.gaps
+        [summary.association(COMPRESSED, metric, stage).r2 for stage in (BEFORE, AFTER)]
+        for metric in summary.task.gaps
     ]
     both = [(a, b) for a, b in pairs if a is not None and b is not None]
     if both:
@@ -175,22 +176,36 @@ def _r2_after_retraining(found: Summary) -> Iterator[str]:
         )
 
 
-def _prediction(found: Summary) -> Iterator[str]:
-    made = [found.association(COMPRESSED, metric, RESTORED) for metric in found.task.sums]
-    defined = [one for one in made if one.r is not None and one.p is not None]
+def _prediction(summary: Summary) -> Iterator[str]:
+    associations = [
+        summary.association(COMPRESSED, metric, RESTORED) for metric in summary.task.sums
+    ]
+    defined = [
+        association
+        for association in associations
+        if association.r is not None and association.p is not None
+    ]
     if not defined:
         yield (
             "Does compression predict what retraining restores? The runs do not tell: "
-            f"{made[0].reason}."
+            f"{associations[0].reason}."
         )
         return
-    clear = [one for one in defined if (one.r or 0) > 0 and (one.p or 0) < LEVEL]
-    against = [one for one in defined if (one.r or 0) < 0 and (one.p or 0) < LEVEL]
+    clear = [
+        association
+        for association in defined
+        if (association.r or 0) > 0 and (association.p or 0) < LEVEL
+    ]
+    against = [
+        association
+        for association in defined
+        if (association.r or 0) < 0 and (association.p or 0) < LEVEL
+    ]
     answer = _answer(len(clear), len(against), len(defined))
     yield (
         f"Does compression predict what retraining restores (after − before)? {answer}. Over "
         f"{defined[0].n} runs on debiased data: {'; '.join(map(_said, defined))}. "
-        f"{_agreement(found)}"
+        f"{_agreement(summary)}"
     )
 
 
@@ -205,16 +220,20 @@ def _answer(clear: int, against: int, defined: int) -> str:
     return f"{'In part' if clear else 'No'}, {', '.join(parts)}"
 
 
-def _said(one: Association) -> str:
-    p = "p < .001" if one.p is not None and one.p < 0.001 else f"p = {one.p:.3f}"
-    return f"{one.y.title} r = {one.r:.2f}, {p}"
+def _said(association: Association) -> str:
+    p = (
+        "p < .001"
+        if association.p is not None and association.p < 0.001
+        else f"p = {association.p:.3f}"
+    )
+    return f"{association.y.title} r = {association.r:.2f}, {p}"
 
 
-def _agreement(found: Summary) -> str:
+def _agreement(summary: Summary) -> str:
     """Say whether strategies have the same order in both, which p over runs does not test."""
-    compression = _means(found, COMPRESSED, REPRESENTATION)
-    restored = _means(found, found.main, RESTORED)
-    names = [name for name in found.runs.debiased() if name in compression and name in restored]
+    compression = _means(summary, COMPRESSED, REPRESENTATION)
+    restored = _means(summary, summary.main, RESTORED)
+    names = [name for name in summary.runs.debiased() if name in compression and name in restored]
     if len(names) < _FEWEST:
         few = how_many(len(names), "strategy is", "strategies are")
         return f"{few} too few for their order to say anything."
@@ -225,7 +244,7 @@ def _agreement(found: Summary) -> str:
         return "All strategies have the same compression or gain alike."
     return (
         f"Of {pairs} pairs of strategies that differ in both, the one with more compression gains "
-        f"more {found.main.title} by retraining in {concordant} (means over seeds). Runs of one "
+        f"more {summary.main.title} by retraining in {concordant} (means over seeds). Runs of one "
         "strategy are alike, so p is too small."
     )
 

@@ -111,22 +111,22 @@ def read_rows(
     # As of `wordbias.erase`: no probe is trained on what a removal was fitted to.
     about = {**run.details(REPRESENTATION), "set": ALL}
     try:
-        found = read_groups(vectors, genders, groups, seed=run.seed)
+        reading = read_groups(vectors, genders, groups, seed=run.seed)
     except WordbiasError as error:  # too few
         reason = {**about, **ideal(BEST), "reason": f"undefined: {error}"}
         return [Row(run.subject, measure, None, reason) for measure in (BEST, *PROBES)]
-    return found.rows(run.subject, about)
+    return reading.rows(run.subject, about)
 
 
 def word_rows(
-    run: Run, found: Representations | str, query: Query, draws: int, sentences: str
+    run: Run, representations: Representations | str, query: Query, draws: int, sentences: str
 ) -> list[Row]:
     """Return CEAT of one query, of its words' vectors in context; see `wordbias.probes.ceat`."""
     about = run.details(REPRESENTATION)
     try:
-        if isinstance(found, str):
-            raise WordbiasError(found)
-        named = replace(found, name=sentences)
+        if isinstance(representations, str):
+            raise WordbiasError(representations)
+        named = replace(representations, name=sentences)
         (row,) = ceat(named, [query], CeatSettings(draws, seed=run.seed))
     except WordbiasError as error:
         reason = {"set": query.name, "reason": f"undefined: {error}"}
@@ -142,4 +142,4 @@ def career_query() -> Query:
 def career_words() -> list[str]:
     """Return the words of that query."""
     query = career_query()
-    return [word for _, some in (*query.targets, *query.attributes) for word in some]
+    return [word for _, words in (*query.targets, *query.attributes) for word in words]

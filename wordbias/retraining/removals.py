@@ -101,8 +101,8 @@ def digest_of_adapter(strategy: str, pooling: str) -> str:
     name = strategy.removeprefix(RANDOM)
     if not is_adapter(name):
         return ""
-    found = _interventions(name, pooling)
-    return sha256_of(found, [str(one.site) for one in found])
+    interventions = _interventions(name, pooling)
+    return sha256_of(interventions, [str(intervention.site) for intervention in interventions])
 
 
 def check_adapters(strategies: Iterable[str], model: Any) -> None:
@@ -116,16 +116,18 @@ def _interventions(name: str, pooling: str) -> list[Intervention]:
     """Return what an adapter removes where the last layer reads."""
     # A removal from all tokens is one from their mean too, since it is affine.
     adapter = read_adapter(name)
-    found = adapter.interventions(adapter.chosen or written(adapter.sites))
+    interventions = adapter.interventions(adapter.chosen or written(adapter.sites))
     layers = adapter.fingerprint.layers
     read = [Site("tokens", layers), *([Site("cls", layers)] if pooling == "first" else [])]
-    if other := [one.site for one in found if one.site not in read]:
+    if other := [
+        intervention.site for intervention in interventions if intervention.site not in read
+    ]:
         raise WordbiasError(
             f"strategy {name!r}: removes at {written(other)}, and the last layer reads "
             f"{written(read)}; fit one there with: wordbias project ENCODER -o ADAPTER "
             f"--texts TEXTS --labels COLUMN --sites tokens@{layers}"
         )
-    return found
+    return interventions
 
 
 def fit_removal(
@@ -138,7 +140,7 @@ def fit_removal(
 ) -> Sequence[Step]:
     """Fit a method to vectors (n, d) and genders (n,), or read what an adapter removes."""
     if is_adapter(name):
-        return [one.step for one in _interventions(name, pooling)]
+        return [intervention.step for intervention in _interventions(name, pooling)]
     method = only_method(name, ROW_METHODS, ROW_SETTINGS)
     settings = arguments_of(method, seed=seed)
     steps = fit_rows(method.name, vectors, genders, settings, inside=True).steps
@@ -157,7 +159,9 @@ def random_removal(
     # the fitted one would be no change of the same size: one random direction of 384 has a fraction
     # of what LEACE takes, since vectors vary along the gender more than along others.
     moved = (remove(steps, vectors) - vectors).astype(np.float64)
-    bias = next((one.bias for one in steps if isinstance(one, Erasure)), np.zeros(vectors.shape[1]))
+    bias = next(
+        (step.bias for step in steps if isinstance(step, Erasure)), np.zeros(vectors.shape[1])
+    )
     return (erasure_as_far(moved, vectors.astype(np.float64), bias, rng),)
 
 

@@ -105,34 +105,39 @@ class Summary:
     def association(self, x: Metric, y: Metric, stage: str, strategy: str = "") -> Association:
         """Return one association, by default over all runs."""
         return next(
-            one
-            for one in self.associations
-            if (one.x, one.y, one.stage, one.strategy) == (x, y, stage, strategy)
+            association
+            for association in self.associations
+            if (association.x, association.y, association.stage, association.strategy)
+            == (x, y, stage, strategy)
         )
 
     def rows(self) -> list[Row]:
         """Return cells and associations as rows, with `seeds` in place of a seed."""
         means = [self._row(cell) for cell in self.cells.values()]
-        back = [self._returned_row(one) for one in self.returns]
-        return [*means, *back, *(self._association_row(one) for one in self.associations)]
+        back = [self._returned_row(returned) for returned in self.returns]
+        return [
+            *means,
+            *back,
+            *(self._association_row(association) for association in self.associations),
+        ]
 
-    def _returned_row(self, one: Returned) -> Row:
+    def _returned_row(self, returned: Returned) -> Row:
         main = self.main
         details: dict[str, Any] = {
             "unit": "seeds",
             "stage": RESTORED,
             "view": OWN,
             "set": main.set,
-            "sd": self.runs.spread(main, one.strategy, RESTORED).sd,
-            "n": one.test.n,
+            "sd": self.runs.spread(main, returned.strategy, RESTORED).sd,
+            "n": returned.test.n,
             "seeds": list(self.runs.seeds),
             "neutral": 0,
             "better": "neutral",
-            **_test_details(one.test),
-            "verdict": one.verdict,
+            **_test_details(returned.test),
+            "verdict": returned.verdict,
         }
         details |= {"correction": "holm"} if self.is_corrected else {}
-        return Row(one.strategy, main.measure, one.test.difference, details)
+        return Row(returned.strategy, main.measure, returned.test.difference, details)
 
     def _row(self, cell: Cell) -> Row:
         metric, strategy, stage, view = cell.metric, cell.strategy, cell.stage, cell.view
@@ -158,25 +163,25 @@ class Summary:
             details["reason"] = cell.reason
         return Row(strategy, metric.measure, cell.spread.mean, details)
 
-    def _association_row(self, one: Association) -> Row:
+    def _association_row(self, association: Association) -> Row:
         details: dict[str, Any] = {
             "unit": "runs",
-            "x": one.x.measure,
-            "x_set": one.x.set,
-            "y": one.y.measure,
-            "set": one.y.set,
-            "stage": one.stage,
+            "x": association.x.measure,
+            "x_set": association.x.set,
+            "y": association.y.measure,
+            "set": association.y.set,
+            "stage": association.stage,
             "view": OWN,
-            "r": one.r,
-            "p": one.p,
-            "n": one.n,
+            "r": association.r,
+            "p": association.p,
+            "n": association.n,
             "seeds": list(self.runs.seeds),
             "neutral": 0,
             "better": "neutral",
         }
-        if one.reason:
-            details["reason"] = one.reason
-        return Row(one.strategy or ALL_RUNS, R_SQUARED, one.r2, details)
+        if association.reason:
+            details["reason"] = association.reason
+        return Row(association.strategy or ALL_RUNS, R_SQUARED, association.r2, details)
 
 
 def _test_details(test: PairedTest) -> dict[str, Any]:
@@ -200,15 +205,15 @@ def _cells(
         for name in (*baselines, *subjects):
             if not runs.details(metric, name, stage, view):
                 continue
-            found = runs.spread(metric, name, stage, view)
+            spread = runs.spread(metric, name, stage, view)
             test = null_test = None
             values, null = runs.column(metric, name, stage, view), runs.random_change(name)
-            if base is not None and name not in (base, *runs.baselines) and found.n:
+            if base is not None and name not in (base, *runs.baselines) and spread.n:
                 test = paired_test(values, runs.column(metric, base, stage))
-            if null is not None and found.n:
+            if null is not None and spread.n:
                 null_test = paired_test(values, runs.column(metric, null, stage, view))
             reason = runs.reason(metric, name, stage, view)
-            cells.append(Cell(metric, name, stage, view, found, test, null_test, reason))
+            cells.append(Cell(metric, name, stage, view, spread, test, null_test, reason))
     return _corrected(cells) if correct else cells
 
 
@@ -250,12 +255,12 @@ def paired_test(values: ArrayLike, base: ArrayLike) -> PairedTest:
     # The interval takes the differences as normally distributed.
     differences = np.asarray(values, np.float64) - np.asarray(base, np.float64)
     d = differences[np.isfinite(differences)]
-    found = seed_keys(d)
+    estimates = seed_keys(d)
     mean = float(d.mean()) if len(d) else None
-    ends = Interval(found["low"], found["high"]) if found else None
+    ends = Interval(estimates["low"], estimates["high"]) if estimates else None
     reason = too_few(len(d)) if len(d) < FEWEST else ""
-    p = None if reason else found["p"]
-    return PairedTest(p, len(d), reason, mean, ends, found.get("excluded"))
+    p = None if reason else estimates["p"]
+    return PairedTest(p, len(d), reason, mean, ends, estimates.get("excluded"))
 
 
 def too_few(n: int) -> str:
@@ -268,8 +273,10 @@ def too_few(n: int) -> str:
 
 def with_holm(tests: Sequence[PairedTest | None]) -> list[PairedTest | None]:
     """Correct the tests that were made for their number; see `wordbias.statistics.holm`."""
-    corrected = iter(holm([one.p for one in tests if one and one.p is not None]).tolist())
-    return [one._replace(p=next(corrected)) if one and one.p is not None else one for one in tests]
+    corrected = iter(holm([test.p for test in tests if test and test.p is not None]).tolist())
+    return [
+        test._replace(p=next(corrected)) if test and test.p is not None else test for test in tests
+    ]
 
 
 # what retraining brings back
@@ -284,11 +291,11 @@ class Returned(NamedTuple):
     says: str
 
 
-def returns(found: Summary) -> Iterator[Returned]:
+def returns(summary: Summary) -> Iterator[Returned]:
     """Judge for each strategy that debiases whether retraining brings the main gap back."""
     # The tests are those of the cells, before and after retraining against no debiasing and against
     # the random change, and that of after against before.
-    runs, main, base = found.runs, found.main, found.runs.base()
+    runs, main, base = summary.runs, summary.main, summary.runs.base()
     if base is None:
         return
     names = [name for name in runs.debiased() if runs.spread(main, name, RESTORED).n]
@@ -296,9 +303,9 @@ def returns(found: Summary) -> Iterator[Returned]:
         paired_test(*(runs.column(main, name, stage) for stage in (AFTER, BEFORE)))
         for name in names
     ]
-    corrected = with_holm(tests) if found.is_corrected else tests
+    corrected = with_holm(tests) if summary.is_corrected else tests
     for name, test in zip(names, corrected, strict=True):
-        before, after = (found.cell(main, name, stage) for stage in (BEFORE, AFTER))
+        before, after = (summary.cell(main, name, stage) for stage in (BEFORE, AFTER))
         if test is None or before.test is None or after.test is None:
             continue
         least, null = smallest_p(test.n), after.null_test
@@ -309,21 +316,21 @@ def returns(found: Summary) -> Iterator[Returned]:
                 Seeds(before.test.difference or 0.0, before.test.p, least),
                 Seeds(test.difference or 0.0, test.p, least),
                 Seeds(after.test.difference or 0.0, after.test.p, least, beyond),
-                restored_share(found, main, name),
+                restored_share(summary, main, name),
             ),
         )
         yield Returned(name, test, rule.verdict, rule.says)
 
 
-def restored_share(found: Summary, metric: Metric, strategy: str) -> float | None:
+def restored_share(summary: Summary, metric: Metric, strategy: str) -> float | None:
     """Return the share of a gap's reduction by a strategy that retraining undoes."""
     # 0 if retraining changes nothing, 1 if the gap is again that of no debiasing as trained; None
     # if the strategy did not lower the gap.
-    base = found.runs.base()
+    base = summary.runs.base()
     if base is None or strategy == base:
         return None
     at = {
-        (name, stage): found.cell(metric, name, stage).spread.mean
+        (name, stage): summary.cell(metric, name, stage).spread.mean
         for name in (base, strategy)
         for stage in (BEFORE, AFTER)
     }
@@ -368,15 +375,17 @@ def associate(
         (metric.title, runs.every(metric, at, strategies, view))
         for metric, at in ((x, REPRESENTATION), (y, stage))
     )
-    found = correlation(named_x, named_y, "pearson")
+    pearson = correlation(named_x, named_y, "pearson")
     reason = ""
-    if found.r is None and found.n < LEAST_PAIRS:
-        runs_have = "1 run has" if found.n == 1 else f"{found.n} runs have"
+    if pearson.r is None and pearson.n < LEAST_PAIRS:
+        runs_have = "1 run has" if pearson.n == 1 else f"{pearson.n} runs have"
         reason = f"{runs_have} both, needed are {LEAST_PAIRS}"
-    elif found.r is None:
-        reason = f"{found.reason.partition(' is constant')[0]} is the same in all {found.n} runs"
+    elif pearson.r is None:
+        reason = (
+            f"{pearson.reason.partition(' is constant')[0]} is the same in all {pearson.n} runs"
+        )
     name = strategies[0] if strategies and len(strategies) == 1 else ""
-    return Association(x, y, stage, name, found.r, found.p, found.n, reason)
+    return Association(x, y, stage, name, pearson.r, pearson.p, pearson.n, reason)
 
 
 def associations(runs: Runs, task: Task, view: str = OWN) -> Iterator[Association]:

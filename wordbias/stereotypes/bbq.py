@@ -128,7 +128,7 @@ def load_bbq(path: str | Path) -> BBQ:
     sources = [read_text(file) for file in files]
     metadata = (place if place.is_dir() else place.parent) / METADATA
     targets = _targets(metadata) if metadata.is_file() else {}
-    questions = [one for source in sources for one in _questions(source, targets)]
+    questions = [question for source in sources for question in _questions(source, targets)]
     if not questions:
         raise WordbiasError(f"{place}: holds no question")
     hashes = [source.sha256 for source in sources]
@@ -139,10 +139,10 @@ def load_bbq(path: str | Path) -> BBQ:
 def _targets(file: Path) -> dict[tuple[str, str], int]:
     """Return the place of the biased answer, by category and question."""
     columns = ("category", "example_id", "target_loc")
-    found = read(file, columns, blank=columns).cells.values()
+    cells = read(file, columns, blank=columns).cells.values()
     return {
         (category, number): int(place)
-        for category, number, place in zip(*found, strict=True)
+        for category, number, place in zip(*cells, strict=True)
         if place in ("0", "1", "2")
     }
 
@@ -160,14 +160,14 @@ def _questions(source: Source, targets: Mapping[tuple[str, str], int]) -> Iterat
             ) from None
 
 
-def _question(found: Mapping[str, Any], targets: Mapping[tuple[str, str], int]) -> BBQQuestion:
-    answers = tuple(found[name] for name in _ANSWERS)
-    if not all(answer.strip() for answer in (*answers, found["context"], found["question"])):
+def _question(fields: Mapping[str, Any], targets: Mapping[tuple[str, str], int]) -> BBQQuestion:
+    answers = tuple(fields[name] for name in _ANSWERS)
+    if not all(answer.strip() for answer in (*answers, fields["context"], fields["question"])):
         raise ValueError("an empty text")
-    infos = [found["answer_info"][name] for name in _ANSWERS]
+    infos = [fields["answer_info"][name] for name in _ANSWERS]
     unknown = [i for i, info in enumerate(infos) if "unknown" in info]
     label, polarity, condition = (
-        found[name] for name in ("label", "question_polarity", "context_condition")
+        fields[name] for name in ("label", "question_polarity", "context_condition")
     )
     if len(unknown) != 1:
         raise ValueError(f"{len(unknown)} of the answers are unknown, expected one")
@@ -175,26 +175,26 @@ def _question(found: Mapping[str, Any], targets: Mapping[tuple[str, str], int]) 
         raise ValueError(f"label {label!r}, question_polarity {polarity!r}")
     if condition not in (AMBIGUOUS, DISAMBIGUATED):
         raise ValueError(f"context_condition {condition!r}")
-    category, number = str(found["category"]), str(found["example_id"])
+    category, number = str(fields["category"]), str(fields["example_id"])
     return BBQQuestion(
         category,
-        str(found["question_index"]),
+        str(fields["question_index"]),
         number,
         condition,
         polarity == "neg",
-        found["context"],
-        found["question"],
+        fields["context"],
+        fields["question"],
         (answers[0], answers[1], answers[2]),
         label,
         unknown[0],
         tuple(group_names(info, answer) for info, answer in zip(infos, answers, strict=True)),
-        frozenset(one.lower() for one in found["additional_metadata"]["stereotyped_groups"]),
+        frozenset(group.lower() for group in fields["additional_metadata"]["stereotyped_groups"]),
         targets.get((category, number)),
     )
 
 
 _SPELT_APART = {"lowSES": "low SES", "highSES": "high SES"}
-_SPELT_APART |= {f"non{one}": f"non {one}" for one in ("Obese", "Disabled", "Trans")}
+_SPELT_APART |= {f"non{word}": f"non {word}" for word in ("Obese", "Disabled", "Trans")}
 _CROSSED = re.compile(r"(?<![A-Za-z])(M|F|lowSES|highSES)-")
 
 
@@ -225,41 +225,43 @@ class Scored:
 
     def chosen(self, data: BBQ, answers: str, score: str) -> list[int]:
         """Return the place of the likeliest of the choices of each question, the first of ties."""
-        own, unknown = (scores_of(one)[score] for one in (self.own, self.unknown))
+        own, unknown = (scores_of(likelihoods)[score] for likelihoods in (self.own, self.unknown))
         if answers == OWN:
             return [int(place) for place in own.argmax(1)]
         return [
-            int(np.concatenate([own[i, one.known], unknown[i]]).argmax())
-            for i, one in enumerate(data.questions)
+            int(np.concatenate([own[i, question.known], unknown[i]]).argmax())
+            for i, question in enumerate(data.questions)
         ]
 
 
 def score_bbq(model: CausalModel, data: BBQ, *, as_published: bool = False) -> Scored:
     """Score the three answers of each question, and the ten ways to say that it is unknown."""
     pairs = [
-        (one.prompt, f" {answer if as_published else answer.strip()}")
-        for one in data.questions
-        for answer in (*one.answers, *UNKNOWN)
+        (question.prompt, f" {answer if as_published else answer.strip()}")
+        for question in data.questions
+        for answer in (*question.answers, *UNKNOWN)
     ]
-    found = model.score_continuations(pairs, TASK).shaped(-1, 3 + len(UNKNOWN))
+    likelihoods = model.score_continuations(pairs, TASK).shaped(-1, 3 + len(UNKNOWN))
     return Scored(
-        Likelihoods(found.total[:, :3], found.tokens[:, :3], found.cut),
-        Likelihoods(found.total[:, 3:], found.tokens[:, 3:]),
+        Likelihoods(likelihoods.total[:, :3], likelihoods.tokens[:, :3], likelihoods.cut),
+        Likelihoods(likelihoods.total[:, 3:], likelihoods.tokens[:, 3:]),
     )
 
 
-def bbq_rows(data: BBQ, found: Scored, subject: str, *, seed: int = 0) -> list[Row]:
+def bbq_rows(data: BBQ, scored: Scored, subject: str, *, seed: int = 0) -> list[Row]:
     """Measure accuracy and bias of each category and all, by both choices and both scores."""
     # The bias is None where every answer is unknown. Intervals are a bootstrap over templates, of
     # which the questions are variants; of one template over its questions.
     rows: list[Row] = []
-    categories = np.array([one.category for one in data.questions])
+    categories = np.array([question.category for question in data.questions])
     names = list(dict.fromkeys(categories.tolist()))
-    conditions = np.array([one.condition for one in data.questions])
-    templates = np.array([f"{one.category} {one.template}" for one in data.questions])
+    conditions = np.array([question.condition for question in data.questions])
+    templates = np.array(
+        [f"{question.category} {question.template}" for question in data.questions]
+    )
     for answers in (OWN, HARNESS):
-        for score in scores_of(found.own):
-            counts = _counted(data, found.chosen(data, answers, score), answers)
+        for score in scores_of(scored.own):
+            counts = _counted(data, scored.chosen(data, answers, score), answers)
             for subset in [ALL] * (len(names) > 1) + names:
                 for condition in (AMBIGUOUS, DISAMBIGUATED):
                     among = (conditions == condition) & ((categories == subset) | (subset == ALL))
@@ -275,18 +277,20 @@ def bbq_rows(data: BBQ, found: Scored, subject: str, *, seed: int = 0) -> list[R
 def _counted(data: BBQ, chosen: Sequence[int], answers: str) -> Float:
     """Return for each question whether the answer is right, 1, whether it is biased, and known."""
     # The last two are 0 for questions without a known biased answer.
-    by_target = answers == OWN and any(one.target is not None for one in data.questions)
+    by_target = answers == OWN and any(
+        bbq_question.target is not None for bbq_question in data.questions
+    )
     counts = np.zeros((len(chosen), 4))
     counts[:, 1] = 1
-    for i, (one, place) in enumerate(zip(data.questions, chosen, strict=True)):
+    for i, (question, place) in enumerate(zip(data.questions, chosen, strict=True)):
         if answers == HARNESS:  # two that name somebody, then the unknown ones
-            place = one.known[place] if place < len(one.known) else one.unknown
-        counts[i, 0] = place == one.label
-        if by_target and one.target is None:
+            place = question.known[place] if place < len(question.known) else question.unknown
+        counts[i, 0] = place == question.label
+        if by_target and question.target is None:
             continue
-        biased = {one.target} if by_target else one.biased_by_names()
-        counts[i, 2] = place in biased and place != one.unknown
-        counts[i, 3] = place != one.unknown
+        biased = {question.target} if by_target else question.biased_by_names()
+        counts[i, 2] = place in biased and place != question.unknown
+        counts[i, 3] = place != question.unknown
     return counts
 
 
@@ -314,8 +318,8 @@ def _rows(
     def bias(of: Float) -> Float:
         with np.errstate(invalid="ignore"):
             s = 2 * of[..., 2] / of[..., 3] - 1
-            found: Float = (1 - of[..., 0] / of[..., 1]) * s if ambiguous else s
-        return found
+            bias_scores: Float = (1 - of[..., 0] / of[..., 1]) * s if ambiguous else s
+        return bias_scores
 
     value = float(bias(sums.sum(0)))
     details = {**about, "answered": int(counts[:, 3].sum()), "seed": seed}
@@ -327,23 +331,23 @@ def _rows(
     yield sampled_row(subject, "bbq-bias", value, details, bias(means), named)
 
 
-def bbq_records(data: BBQ, found: Scored) -> list[Record]:
+def bbq_records(data: BBQ, scored: Scored) -> list[Record]:
     """Return one record a question: the log-likelihoods of its answers and of all unknown ones."""
     return [
         {
             "task": TASK,
-            "subset": one.category,
-            "id": one.id,
-            "condition": one.condition,
-            "context": one.prompt,
-            **dict(zip(_ANSWERS, one.answers, strict=True)),
+            "subset": question.category,
+            "id": question.id,
+            "condition": question.condition,
+            "context": question.prompt,
+            **dict(zip(_ANSWERS, question.answers, strict=True)),
             **{
                 f"log-likelihood of {name}": float(value)
                 for name, value in zip((*_ANSWERS, *UNKNOWN), (*own, *unknown), strict=True)
             },
         }
-        for one, own, unknown in zip(
-            data.questions, found.own.total, found.unknown.total, strict=True
+        for question, own, unknown in zip(
+            data.questions, scored.own.total, scored.unknown.total, strict=True
         )
     ]
 

@@ -56,22 +56,22 @@ def load_clusters(
         sha256 = hashlib.sha256(raw).hexdigest()
         by_line = file.suffix.lower() in (".jsonl", ".ndjson")
         given = _lines(file, raw) if by_line else _whole(file, raw)
-    found = []
-    for one in sentences:
-        if one.text not in given:
+    by_sentence = []
+    for sentence in sentences:
+        if sentence.text not in given:
             raise WordbiasError(
-                f"{name}: has no clusters of {one.text!r}; a sentence in which nothing was found "
-                "has the empty list"
+                f"{name}: has no clusters of {sentence.text!r}; a sentence in which nothing was "
+                "found has the empty list"
             )
-        place, clusters, words = given[one.text]
-        if words is not None and words != [word for word, _ in tokens(one.text)]:
+        place, clusters, words = given[sentence.text]
+        if words is not None and words != [word for word, _ in tokens(sentence.text)]:
             raise WordbiasError(
-                f"{name}: {place}: has other tokens than --sentences writes of {one.text!r}"
+                f"{name}: {place}: has other tokens than --sentences writes of {sentence.text!r}"
             )
         how: tuple[Unit, bool] = (unit, inclusive) if words is None else ("tokens", False)
-        found.append(_checked(f"{name}: {place}", one.text, clusters, *how))
-    beside = len(given.keys() - {one.text for one in sentences})
-    return FoundClusters(name, sha256, found, beside)
+        by_sentence.append(_checked(f"{name}: {place}", sentence.text, clusters, *how))
+    beside = len(given.keys() - {wanted.text for wanted in sentences})
+    return FoundClusters(name, sha256, by_sentence, beside)
 
 
 class Given(NamedTuple):
@@ -84,50 +84,50 @@ class Given(NamedTuple):
 
 def _whole(file: Path, raw: bytes) -> Mapping[str, Given]:
     try:
-        found = json.loads(raw)
+        parsed = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise WordbiasError(f"{file}: is no JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise WordbiasError(f'{file}: expected an object, {{"sentence": [cluster, …], …}}')
-    return {text: Given(repr(text), clusters) for text, clusters in found.items()}
+    return {text: Given(repr(text), clusters) for text, clusters in parsed.items()}
 
 
 def _lines(file: Path, raw: bytes) -> Mapping[str, Given]:
-    found: dict[str, Given] = {}
+    by_sentence: dict[str, Given] = {}
     for i, line in enumerate(raw.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
-            one = json.loads(line)
-            document = "sentences" in one
-            text, clusters = str(one["name" if document else "sentence"]), one["clusters"]
-            words = list(chain(*one["sentences"])) if document else None
+            record = json.loads(line)
+            document = "sentences" in record
+            text, clusters = str(record["name" if document else "sentence"]), record["clusters"]
+            words = list(chain(*record["sentences"])) if document else None
         except (ValueError, KeyError, TypeError, RecursionError):
             raise WordbiasError(
                 f'{file}: line {i}: expected {{"sentence": …, "clusters": …}}'
             ) from None
-        place, known, _ = found.setdefault(text, Given(f"line {i}", clusters, words))
+        place, known, _ = by_sentence.setdefault(text, Given(f"line {i}", clusters, words))
         if known != clusters:
             raise WordbiasError(f"{file}: line {i}: has other clusters of the sentence of {place}")
-    return found
+    return by_sentence
 
 
 def _checked(place: str, text: str, clusters: Any, unit: Unit, inclusive: bool) -> Clusters:
     span = _reader(text, unit, inclusive)
     try:
-        found = tuple(tuple(span(*mention) for mention in cluster) for cluster in clusters)
+        span_clusters = tuple(tuple(span(*mention) for mention in cluster) for cluster in clusters)
     except (TypeError, ValueError):
         raise WordbiasError(
             f"{place}: expected clusters of spans within the {unit} of {text!r}, such as "
             f"[[[0, 8], [17, 20]]]; found {json.dumps(clusters, default=repr)[:80]}"
         ) from None
-    ((most, count),) = Counter(chain(*found)).most_common(1) or [((0, 0), 0)]
+    ((most, count),) = Counter(chain(*span_clusters)).most_common(1) or [((0, 0), 0)]
     if count > 1:
         raise WordbiasError(
             f"{place}: {text[slice(*most)]!r} of {text!r} is {count} times in clusters; a mention "
             "is in one cluster, once"
         )
-    return found
+    return span_clusters
 
 
 def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span]:

@@ -64,20 +64,20 @@ class Lists:
 def propose(data: StereoSet, lists: Lists, kinds: Sequence[str] = ()) -> list[Triple]:
     """Return the triples of two sentences beside the same ones with words swapped."""
     # The unrelated sentence stays as it is: D compares it behind both contexts.
-    found = []
-    for one in data.intersentence:
-        if kinds and one.bias_type not in kinds:
+    triples = []
+    for cluster in data.intersentence:
+        if kinds and cluster.bias_type not in kinds:
             continue
-        context = lists.swap(one.context)
+        context = lists.swap(cluster.context)
         first, second, third = (
             Item(
-                Sentences(one.context, text),
+                Sentences(cluster.context, text),
                 Sentences(context, text if label == LABELS[2] else lists.swap(text)),
             )
-            for label, text in zip(LABELS, one.candidates, strict=True)
+            for label, text in zip(LABELS, cluster.candidates, strict=True)
         )
-        found.append(Triple(one.id, lists.group_of(one.context), (first, second, third)))
-    return found
+        triples.append(Triple(cluster.id, lists.group_of(cluster.context), (first, second, third)))
+    return triples
 
 
 def with_articles(original: str, swapped: str) -> str:
@@ -109,12 +109,12 @@ def problems(triple: Triple, lists: Lists) -> Iterator[tuple[str, list[str]]]:
     """Yield each label of a triple with what people should look at in its two sentences."""
     whole = [] if triple.is_swapped else [NOTHING]
     for label, item in zip(LABELS, triple.items, strict=True):
-        found = [*whole]
+        issues = [*whole]
         for original, swapped in zip(*item, strict=True):
-            found += _of_text(original, swapped, lists)
+            issues += _of_text(original, swapped, lists)
         if label == LABELS[2] and item.original.following != item.swapped.following:
-            found.append(UNRELATED)
-        yield label, list(dict.fromkeys(found))
+            issues.append(UNRELATED)
+        yield label, list(dict.fromkeys(issues))
 
 
 def _of_text(original: str, swapped: str, lists: Lists) -> list[str]:
@@ -122,20 +122,20 @@ def _of_text(original: str, swapped: str, lists: Lists) -> list[str]:
     if original == swapped:
         return []
     words, others = original.split(), swapped.split()
-    found = []
+    issues = []
     before = {word.lower() for word in _WORD.findall(original)}
     if all(side & before for side in lists.sides):
-        found.append(BOTH)
+        issues.append(BOTH)
     same = (core(words[i]) for i, k in aligned(words, others) if core(words[i]) == core(others[k]))
     left = [word for word in dict.fromkeys(same) if word in lists.known]
-    if left and not found:  # the words of both groups change places
-        found.append(f"{LEFT}: {', '.join(left)}")
+    if left and not issues:  # the words of both groups change places
+        issues.append(f"{LEFT}: {', '.join(left)}")
     if with_articles(original, swapped) != swapped:
-        found.append(ARTICLE)
-    found += [f"{AGREEMENT}: {two}" for two in _disagreeing(words, others)]
+        issues.append(ARTICLE)
+    issues += [f"{AGREEMENT}: {two}" for two in _disagreeing(words, others)]
     if tuple(lists.groups) == GENDERS[::-1]:
-        found += repair_sentence(original, swapped)
-    return found
+        issues += repair_sentence(original, swapped)
+    return issues
 
 
 def _disagreeing(original: Sequence[str], swapped: Sequence[str]) -> Iterator[str]:

@@ -35,18 +35,24 @@ def prompt(question: Question) -> str:
 
 def score_questions(model: CausalModel, questions: Sequence[Question], what: str) -> Likelihoods:
     """Return the log-likelihoods of both candidates, shape ``(n, 2)``: right, wrong."""
-    pairs = [(prompt(one), f" {word}") for one in questions for word in (one.right, one.wrong)]
+    pairs = [
+        (prompt(question), f" {word}")
+        for question in questions
+        for word in (question.right, question.wrong)
+    ]
     return model.score_continuations(pairs, what).shaped(-1, 2)
 
 
 def resolved(scores: Float) -> Float:
     """Return 1 where the right candidate scores higher, 0 where the wrong one does, ½ for ties."""
     right, wrong = scores.T
-    found: Float = np.where(right == wrong, 0.5, right > wrong)
-    return found
+    outcomes: Float = np.where(right == wrong, 0.5, right > wrong)
+    return outcomes
 
 
-def question_records(task: str, questions: Sequence[Question], found: Likelihoods) -> list[Record]:
+def question_records(
+    task: str, questions: Sequence[Question], likelihoods: Likelihoods
+) -> list[Record]:
     """Return one record a question: the log-likelihoods of its candidates."""
     return [
         {
@@ -59,5 +65,5 @@ def question_records(task: str, questions: Sequence[Question], found: Likelihood
             "log-likelihood of right": float(right),
             "log-likelihood of wrong": float(wrong),
         }
-        for question, (right, wrong) in zip(questions, found.total, strict=True)
+        for question, (right, wrong) in zip(questions, likelihoods.total, strict=True)
     ]

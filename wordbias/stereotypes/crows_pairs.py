@@ -81,10 +81,10 @@ def subsets(data: CrowsPairs) -> dict[str, NDArray[np.bool_]]:
     """Return the places of all pairs, of each direction and of each type of bias."""
     direction = np.array([pair.direction for pair in data.pairs])
     bias = np.array([pair.bias_type for pair in data.pairs])
-    found: dict[str, NDArray[np.bool_]] = {ALL: np.ones(len(bias), bool)}
-    found |= {one: direction == one for one in DIRECTIONS}
-    found |= {one: bias == one for one in dict.fromkeys(bias.tolist())}
-    return {name: chosen for name, chosen in found.items() if chosen.any()}
+    places: dict[str, NDArray[np.bool_]] = {ALL: np.ones(len(bias), bool)}
+    places |= {label: direction == label for label in DIRECTIONS}
+    places |= {bias_type: bias == bias_type for bias_type in dict.fromkeys(bias.tolist())}
+    return {name: chosen for name, chosen in places.items() if chosen.any()}
 
 
 # Pseudo-likelihoods of a masked-language head
@@ -94,9 +94,9 @@ def pair_scores(model: MaskedModel, pairs: Sequence[CrowsPair]) -> Float:
     """Return the pseudo-log-likelihood of both sentences of each pair, shape ``(n, 2)``."""
     # Only tokens that both sentences share are scored, given the words in which they differ.
     masks = [side for pair in pairs for side in pair_masks(model.tokenizer, pair)]
-    found = model.log_probabilities([one for side in masks for one in side], "pairs")
+    log_probs = model.log_probabilities([masked for side in masks for masked in side], "pairs")
     ends = np.cumsum([len(side) for side in masks])[:-1]
-    return np.array([part.sum() for part in np.split(found, ends)]).reshape(-1, 2)
+    return np.array([part.sum() for part in np.split(log_probs, ends)]).reshape(-1, 2)
 
 
 def pair_masks(tokenizer: Any, pair: CrowsPair) -> tuple[list[Masked], list[Masked]]:
@@ -108,10 +108,10 @@ def pair_masks(tokenizer: Any, pair: CrowsPair) -> tuple[list[Masked], list[Mask
     matcher = SequenceMatcher(None, first["input_ids"], second["input_ids"], autojunk=False)
     for block in matcher.get_matching_blocks():
         for offset in range(block.size):
-            for side, found, start in zip(sides, (first, second), block[:2], strict=True):
+            for side, encoding, start in zip(sides, (first, second), block[:2], strict=True):
                 place = start + offset
-                ids = found["input_ids"]
-                if not found["special_tokens_mask"][place]:
+                ids = encoding["input_ids"]
+                if not encoding["special_tokens_mask"][place]:
                     masked = (*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :])
                     side.append(Masked(masked, place, ids[place]))
     return sides
@@ -129,13 +129,13 @@ def pair_records(data: CrowsPairs, scores: Float) -> list[Record]:
 
 
 def likelihood_rows(
-    data: CrowsPairs, found: Likelihoods, subject: str, settings: Settings
+    data: CrowsPairs, likelihoods: Likelihoods, subject: str, settings: Settings
 ) -> list[Row]:
     """Measure CrowS-Pairs by likelihood, (n, 2), for each direction and type of bias."""
     # As published, ties count as in lm-evaluation-harness, 0. `likelihood-difference` is the mean
     # absolute difference, in nats.
     parts, means = subsets(data), {"likelihood-difference": np.abs}
-    return preference_rows(found, parts, subject, "CrowS-Pairs", "crows", means, settings)
+    return preference_rows(likelihoods, parts, subject, "CrowS-Pairs", "crows", means, settings)
 
 
 # The test
@@ -147,14 +147,14 @@ def _masked(model: MaskedModel, data: CrowsPairs, subject: str, settings: Settin
 
 
 def _whole(model: CausalModel, data: CrowsPairs, subject: str, settings: Settings) -> Found:
-    pairs = [(one.more, one.less) for one in data.pairs]
-    found = score_pairs(model, pairs)
+    pairs = [(pair.more, pair.less) for pair in data.pairs]
+    likelihoods = score_pairs(model, pairs)
     about = [
-        {"task": "CrowS-Pairs", "subset": one.bias_type, "direction": one.direction}
-        for one in data.pairs
+        {"task": "CrowS-Pairs", "subset": pair.bias_type, "direction": pair.direction}
+        for pair in data.pairs
     ]
-    rows = likelihood_rows(data, found, subject, settings)
-    return Found(rows, preference_records(about, pairs, found))
+    rows = likelihood_rows(data, likelihoods, subject, settings)
+    return Found(rows, preference_records(about, pairs, likelihoods))
 
 
 def _table(rows: Sequence[Row], _: Settings) -> Table:

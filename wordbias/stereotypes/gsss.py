@@ -131,14 +131,16 @@ def parse_gsss(source: Source) -> Gsss:
         if published:
             _check(row["gender"], GENDERS, f"{where}: gender")
         rows.setdefault(row["context_id"], []).append((line, row))
-    triples = [_triple(name, found, source.path, [*own]) for name, found in rows.items()]
-    groups = GENDERS if published else tuple(dict.fromkeys(one.gender for one in triples))
+    triples = [
+        _triple(name, triple_rows, source.path, [*own]) for name, triple_rows in rows.items()
+    ]
+    groups = GENDERS if published else tuple(dict.fromkeys(triple.gender for triple in triples))
     return Gsss(source.path, source.sha256, triples, groups, published)
 
 
-def _check(found: str, known: Sequence[str], where: str) -> None:
-    if found not in known:
-        raise WordbiasError(f"{where}: expected one of {', '.join(known)}, found {found!r}")
+def _check(cell: str, known: Sequence[str], where: str) -> None:
+    if cell not in known:
+        raise WordbiasError(f"{where}: expected one of {', '.join(known)}, found {cell!r}")
 
 
 def _triple(
@@ -154,8 +156,8 @@ def _triple(
                 f"{where}: is no triple: it has {count} rows with the label {label}, expected one"
             )
     for column in (group, "context"):
-        if len(found := dict.fromkeys(repr(row[column]) for _, row in rows)) > 1:
-            raise WordbiasError(f"{where}: is no triple: its {column} is {' and '.join(found)}")
+        if len(distinct := dict.fromkeys(repr(row[column]) for _, row in rows)) > 1:
+            raise WordbiasError(f"{where}: is no triple: its {column} is {' and '.join(distinct)}")
     by_label = {row["label"]: row for _, row in rows}
     first, second, third = (_item(by_label[label], swapped) for label in LABELS)
     return Triple(name, rows[0][1][group], (first, second, third))
@@ -193,8 +195,8 @@ class Repaired:
     def counts(self) -> dict[str, int]:
         """Return the number of sentences that each rule changed; a context counts once."""
         once = {(c.id, c.part, c.rule, c.before) for c in self.changes}
-        found = Counter(rule for _, _, rule, _ in once)
-        return {rule: found[rule] for rule in RULES}
+        by_rule = Counter(rule for _, _, rule, _ in once)
+        return {rule: by_rule[rule] for rule in RULES}
 
     def ids(self) -> list[str]:
         """Return the ids of the triples that were changed, in their order."""
@@ -213,9 +215,9 @@ def repair_sentence(original: str, swapped: str, rules: Sequence[str] = RULES) -
     done: dict[str, str] = {}
     text = swapped
     for rule in rules:
-        found = _REPAIRS[rule](original.split(), text.split())
-        if found != text.split():
-            done[rule] = text = " ".join(found)
+        repaired = _REPAIRS[rule](original.split(), text.split())
+        if repaired != text.split():
+            done[rule] = text = " ".join(repaired)
     return done
 
 
@@ -314,40 +316,40 @@ def spelled_as(original: Sequence[str], swapped: Sequence[str]) -> list[str]:
     """Restore the capitals and signs of words that differ from the original only in them."""
     out: list[str] = []
     for tag, i, j, k, m in opcodes(original, swapped):
-        was, found = original[i:j], swapped[k:m]
+        was, swapped_words = original[i:j], swapped[k:m]
         if tag == "equal":
-            out += [_respelled(*words) for words in zip(was, found, strict=True)]
-        elif len(was) == len(found):
-            out += [_edged(*words) for words in zip(was, found, strict=True)]
+            out += [_respelled(*words) for words in zip(was, swapped_words, strict=True)]
+        elif len(was) == len(swapped_words):
+            out += [_edged(*words) for words in zip(was, swapped_words, strict=True)]
         else:
-            out += _rejoined(was, found)
+            out += _rejoined(was, swapped_words)
     return out
 
 
-def _rejoined(was: Sequence[str], found: Sequence[str]) -> list[str]:
+def _rejoined(was: Sequence[str], swapped: Sequence[str]) -> list[str]:
     """Restore hyphens that became spaces, at the beginning or the end of a stretch of words."""
     for i in range(len(was), 0, -1):
         joined = "".join(map(key, was[:i]))
-        for k in range(len(found) + 1):
-            if joined == "".join(map(key, found[:k])):
-                return [*was[:i], *_rejoined(was[i:], found[k:])]
+        for k in range(len(swapped) + 1):
+            if joined == "".join(map(key, swapped[:k])):
+                return [*was[:i], *_rejoined(was[i:], swapped[k:])]
     for i in range(len(was)):
         joined = "".join(map(key, was[i:]))
-        for k in range(len(found)):
-            if joined == "".join(map(key, found[k:])):
-                return [*_rejoined(was[:i], found[:k]), *was[i:]]
-    return list(found)
+        for k in range(len(swapped)):
+            if joined == "".join(map(key, swapped[k:])):
+                return [*_rejoined(was[:i], swapped[:k]), *was[i:]]
+    return list(swapped)
 
 
-def _respelled(was: str, found: str) -> str:
+def _respelled(was: str, swapped: str) -> str:
     """Return the original word if it has a capital inside, not only at the start of a sentence."""
     inner = any(letter.isupper() for letter in parts(was)[1][1:])
-    return was if inner or was.casefold() != found.casefold() else found
+    return was if inner or was.casefold() != swapped.casefold() else swapped
 
 
-def _edged(was: str, found: str) -> str:
+def _edged(was: str, swapped: str) -> str:
     before, _, after = parts(was)
-    return f"{before}{parts(found)[1]}{after}"
+    return f"{before}{parts(swapped)[1]}{after}"
 
 
 _REPAIRS: dict[str, Callable[[Sequence[str], Sequence[str]], list[str]]] = {
@@ -379,8 +381,8 @@ def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
 
 def parts(word: str) -> tuple[str, str, str]:
     """Split a word into signs before, itself, signs after."""
-    found = _EDGES.match(word)
-    before, inner, after = found.groups() if found else ("", word, "")
+    match = _EDGES.match(word)
+    before, inner, after = match.groups() if match else ("", word, "")
     return before, inner, after
 
 
@@ -491,18 +493,18 @@ def _measured(model: NextSentence, data: Gsss, subject: str, settings: Settings)
     versions = {"original": data} | ({"repaired": repaired.gsss} if repaired else {})
     pairs = [pair for g in versions.values() for triple in g.triples for pair in triple.pairs()]
     p = model.probabilities(pairs).reshape(len(versions), -1, len(LABELS), 2)
-    found = Found(notes=_notes(data, repaired))
+    findings = Found(notes=_notes(data, repaired))
     for (version, gsss), of in zip(versions.items(), p, strict=True):
-        found.rows.extend(gsss_rows(gsss, of, subject, version, settings))
-        found.records.extend(triple_records(gsss, of, version))
+        findings.rows.extend(gsss_rows(gsss, of, subject, version, settings))
+        findings.records.extend(triple_records(gsss, of, version))
     if repaired is not None:
         rules: dict[str, list[str]] = {}
         for change in repaired.changes:
             rules.setdefault(change.id, []).append(change.rule)
-        for one in found.records:
-            done = rules.get(one["context_id"], []) if one["version"] == "repaired" else []
-            one["repaired by"] = ", ".join(dict.fromkeys(done))
-    return found
+        for record in findings.records:
+            done = rules.get(record["context_id"], []) if record["version"] == "repaired" else []
+            record["repaired by"] = ", ".join(dict.fromkeys(done))
+    return findings
 
 
 def _notes(data: Gsss, repaired: Repaired | None) -> list[str]:

@@ -53,9 +53,9 @@ class MaskedModel(LoadedModel):
     def log_probabilities(self, masked: Sequence[Masked], what: str = "masked words") -> Float:
         """Return the natural logarithm of each masked token's probability, shape ``(n,)``."""
         # Equal sentences are computed once, the longest first.
-        distinct = {one: i for i, one in enumerate(dict.fromkeys(masked))}
-        sentences, found = list(distinct), np.empty(len(distinct))
-        lengths = np.array([len(one.ids) for one in sentences], np.intp)
+        distinct = {sentence: i for i, sentence in enumerate(dict.fromkeys(masked))}
+        sentences, log_probs = list(distinct), np.empty(len(distinct))
+        lengths = np.array([len(sentence.ids) for sentence in sentences], np.intp)
         self.check_lengths(
             lengths, "a sentence", lambda i: str(self.tokenizer.decode(sentences[i].ids))
         )
@@ -65,14 +65,14 @@ class MaskedModel(LoadedModel):
             while start < len(order):
                 numbers = int(lengths[order[start]]) * self.model.config.vocab_size
                 rows = order[start : start + max(1, min(BATCH, _LOGITS // numbers))]
-                found[rows] = self._predict([sentences[i] for i in rows], torch)
+                log_probs[rows] = self._predict([sentences[i] for i in rows], torch)
                 start += len(rows)
                 bar.update(len(rows))
-        return found[[distinct[one] for one in masked]]
+        return log_probs[[distinct[sentence] for sentence in masked]]
 
     def _predict(self, batch: Sequence[Masked], torch: Any) -> Float:
-        ids = [torch.tensor(one.ids) for one in batch]
-        mask = [torch.ones_like(one) for one in ids]
+        ids = [torch.tensor(masked.ids) for masked in batch]
+        mask = [torch.ones_like(row) for row in ids]
         pad = self.tokenizer.pad_token_id or 0
         padded = [
             torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=value)
@@ -81,8 +81,8 @@ class MaskedModel(LoadedModel):
         inputs, attention = (rows.to(self.device) for rows in padded)
         logits = self.model(input_ids=inputs, attention_mask=attention).logits  # (B, T, V)
         at = torch.arange(len(batch), device=self.device)
-        places = torch.tensor([one.place for one in batch], device=self.device)
-        tokens = torch.tensor([one.token for one in batch], device=self.device)
+        places = torch.tensor([masked.place for masked in batch], device=self.device)
+        tokens = torch.tensor([masked.token for masked in batch], device=self.device)
         log_p = to_float64(logits[at, places]).log_softmax(-1)  # (B, V)
-        found: Float = log_p[at.to(log_p.device), tokens.to(log_p.device)].cpu().numpy()
-        return self.finite(found)
+        log_probs: Float = log_p[at.to(log_p.device), tokens.to(log_p.device)].cpu().numpy()
+        return self.finite(log_probs)

@@ -53,7 +53,7 @@ class NextSentence(LoadedModel):
         # Equal pairs are computed once, the longest first; the first sentence is segment 0, the
         # second segment 1.
         distinct = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-        texts, found = list(distinct), np.empty(len(distinct))
+        texts, probabilities = list(distinct), np.empty(len(distinct))
         lengths = np.array([len(ids) for ids in self._tokenised(texts)["input_ids"]])
         self.check_lengths(lengths, "a pair", lambda i: texts[i].context)
         order = np.argsort(-lengths, kind="stable")
@@ -63,9 +63,9 @@ class NextSentence(LoadedModel):
                 chosen = [texts[i] for i in rows]
                 inputs = self._tokenised(chosen, padding=True, return_tensors="pt").to(self.device)
                 logits = to_float64(self.model(**inputs).logits)  # (B, 2)
-                found[rows] = self.finite(logits.softmax(-1)[:, self.place].cpu().numpy())
+                probabilities[rows] = self.finite(logits.softmax(-1)[:, self.place].cpu().numpy())
                 bar.update(len(rows))
-        return found[[distinct[pair] for pair in pairs]]
+        return probabilities[[distinct[pair] for pair in pairs]]
 
     def _tokenised(self, pairs: Sequence[Sentences], **how: Any) -> Any:
         first, second = (list(side) for side in zip(*pairs, strict=True))

@@ -21,9 +21,9 @@ SUM, PER_TOKEN = "likelihood", "per-token"
 """The two scores of a text: its log-likelihood, and its mean over the tokens."""
 
 
-def scores_of(found: Likelihoods) -> dict[str, Float]:
+def scores_of(likelihoods: Likelihoods) -> dict[str, Float]:
     """Return the two scores of texts, by name."""
-    return {SUM: found.total, PER_TOKEN: found.per_token}
+    return {SUM: likelihoods.total, PER_TOKEN: likelihoods.per_token}
 
 
 def share_row(
@@ -86,7 +86,7 @@ def score_pairs(
 
 
 def preference_rows(
-    found: Likelihoods,
+    likelihoods: Likelihoods,
     subsets: Mapping[str, NDArray[np.bool_]],
     subject: str,
     task: str,
@@ -97,7 +97,7 @@ def preference_rows(
     """Measure how often the first of two texts, (n, 2), is likelier, by each score and subset."""
     # `means` are means of a function of log p(first) − log p(second).
     rows = []
-    for score, values in scores_of(found).items():
+    for score, values in scores_of(likelihoods).items():
         for subset, chosen in subsets.items():
             first, second = values[chosen].T
             about: dict[str, Any] = {"task": task, "subset": subset, "score": score}
@@ -111,12 +111,12 @@ def preference_rows(
 
 
 def preference_records(
-    about: Iterable[Record], pairs: Iterable[tuple[str, str]], found: Likelihoods
+    about: Iterable[Record], pairs: Iterable[tuple[str, str]], likelihoods: Likelihoods
 ) -> list[Record]:
     """Return one record a pair: facts about it, its log-likelihoods and numbers of tokens."""
     return [
         {
-            **one,
+            **facts,
             "first": first,
             "second": second,
             "log-likelihood of first": float(totals[0]),
@@ -124,8 +124,8 @@ def preference_records(
             "tokens of first": int(tokens[0]),
             "tokens of second": int(tokens[1]),
         }
-        for one, (first, second), totals, tokens in zip(
-            about, pairs, found.total, found.tokens, strict=True
+        for facts, (first, second), totals, tokens in zip(
+            about, pairs, likelihoods.total, likelihoods.tokens, strict=True
         )
     ]
 
@@ -133,18 +133,20 @@ def preference_records(
 # Pairs of one's own
 
 
-def pair_rows(found: Likelihoods, subject: str, settings: Settings) -> list[Row]:
+def pair_rows(likelihoods: Likelihoods, subject: str, settings: Settings) -> list[Row]:
     """Measure which text of counterfactual pairs is likelier: the share, and the mean lean."""
-    every, means = {ALL: np.ones(len(found.total), bool)}, {"pair-lean": np.asarray}
-    return preference_rows(found, every, subject, "pairs", "pair-preferred", means, settings)
+    every, means = {ALL: np.ones(len(likelihoods.total), bool)}, {"pair-lean": np.asarray}
+    return preference_rows(likelihoods, every, subject, "pairs", "pair-preferred", means, settings)
 
 
 def _measured(
     model: CausalModel, pairs: Sequence[SentencePair], subject: str, settings: Settings
 ) -> Found:
-    found = score_pairs(model, pairs)
+    likelihoods = score_pairs(model, pairs)
     about = [{"task": "pairs", "subset": ALL}] * len(pairs)
-    return Found(pair_rows(found, subject, settings), preference_records(about, pairs, found))
+    return Found(
+        pair_rows(likelihoods, subject, settings), preference_records(about, pairs, likelihoods)
+    )
 
 
 OWN = StereotypeTest(

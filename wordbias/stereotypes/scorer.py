@@ -50,27 +50,27 @@ class Scorer:
             except WordbiasError as error:
                 missing.append(error)
         if not heads:
-            if len({str(one) for one in missing}) == 1:
+            if len({str(reason) for reason in missing}) == 1:
                 raise missing[0]
-            reasons = "; ".join(str(one).removeprefix(f"{name}: ") for one in missing)
+            reasons = "; ".join(str(reason).removeprefix(f"{name}: ") for reason in missing)
             raise WordbiasError(f"{name}: has no head that the data asks for: {reasons}")
         entry_of(data).check(data, list(heads))
         return cls(name, heads, tuple(map(str, missing)))
 
     def with_sites(self, interventions: Sequence[Intervention]) -> Scorer:
         """Return the scorer without the heads that lack a site, such as a sentence's vector."""
-        kept: dict[type, Any] = {}
+        heads: dict[type, Any] = {}
         missing: list[str] = []
         for kind, head in self.heads.items():
             try:
-                for one in interventions:
-                    one.within(head.model)
-                kept[kind] = head
+                for intervention in interventions:
+                    intervention.within(head.model)
+                heads[kind] = head
             except WordbiasError as error:
                 missing.append(f"the {type(head.model).__name__} is left out: {error}")
-        if not kept:
+        if not heads:
             raise WordbiasError(f"{self.name}: {'; '.join(missing)}")
-        return Scorer(self.name, kept, tuple(missing))
+        return Scorer(self.name, heads, tuple(missing))
 
     @contextmanager
     def applied(self, interventions: Sequence[Intervention]) -> Iterator[None]:

@@ -80,15 +80,15 @@ def strengths(p: Float) -> Float:
     # Stereotype, anti-stereotype, unrelated × original, swapped.
     p = _checked(p)
     gap = p[:, 0] - p[:, 1]  # (n, 2)
-    found: Float = gap[:, 0] - gap[:, 1]
-    return found
+    s: Float = gap[:, 0] - gap[:, 1]
+    return s
 
 
 def distances(p: Float) -> Float:
     """Return d of each triple, in [0, 1]: neutral 0. Parameters are those of `strengths`."""
     p = _checked(p)
-    found: Float = np.abs(p[:, 2, 0] - p[:, 2, 1])
-    return found
+    d: Float = np.abs(p[:, 2, 0] - p[:, 2, 1])
+    return d
 
 
 def extremes(n: int, share: float = SHARE, rounding: Rounding = "nearest") -> int:
@@ -111,8 +111,8 @@ def extremes(n: int, share: float = SHARE, rounding: Rounding = "nearest") -> in
 def tail_mean(values: Float, k: int) -> Float:
     """Return the mean of the `k` largest along the last axis."""
     n = values.shape[-1]
-    found: Float = np.partition(values, n - k, axis=-1)[..., n - k :].mean(-1)
-    return found
+    mean: Float = np.partition(values, n - k, axis=-1)[..., n - k :].mean(-1)
+    return mean
 
 
 def stereotype_score(
@@ -146,8 +146,8 @@ def icat(lms: float, ss: float) -> float:
 
 def preferred(a: Float, b: Float, ties: float = 0.5) -> Float:
     """Return for each place 1 where `a` is larger, 0 where `b` is, and `ties` where neither."""
-    found: Float = np.where(a == b, ties, a > b)
-    return found
+    preference: Float = np.where(a == b, ties, a > b)
+    return preference
 
 
 def _share(values: Float, targets: NDArray[np.str_] | None) -> float:

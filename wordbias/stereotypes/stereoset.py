@@ -102,7 +102,9 @@ class StereoSet:
     @cached_property
     def several_blanks(self) -> list[str]:
         """Return the ids of items within sentences that have more than one blank."""
-        return [str(one.get("id")) for one in self.items["intrasentence"] if _several(one)]
+        return [
+            str(example.get("id")) for example in self.items["intrasentence"] if _several(example)
+        ]
 
 
 def parse_stereoset(source: Source, *, as_published: bool = False) -> StereoSet:
@@ -122,7 +124,7 @@ def parse_stereoset(source: Source, *, as_published: bool = False) -> StereoSet:
 
 
 def _listed(items: Any) -> list[Mapping[str, Any]]:
-    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+    if not isinstance(items, list) or not all(isinstance(example, dict) for example in items):
         raise TypeError("expected a list of items")
     return items
 
@@ -138,9 +140,9 @@ def _clusters(data: StereoSet, kind: str, *, whole: bool = False) -> list[Cluste
         names = data.several_blanks if kind == "intrasentence" and not whole else []
         left_out = [] if data.as_published else names
         return [
-            _cluster(one, kind, whole=whole)
-            for one in data.items[kind]
-            if str(one.get("id")) not in left_out
+            _cluster(example, kind, whole=whole)
+            for example in data.items[kind]
+            if str(example.get("id")) not in left_out
         ]
     except WordbiasError as error:
         raise WordbiasError(f"{data.path}: {error}") from None
@@ -148,22 +150,22 @@ def _clusters(data: StereoSet, kind: str, *, whole: bool = False) -> list[Cluste
         raise _other_json(data.path, error) from None
 
 
-def _several(one: Mapping[str, Any]) -> bool:
+def _several(example: Mapping[str, Any]) -> bool:
     """Return whether an item has more than one blank; a second one may be in small letters."""
-    context = one.get("context")
+    context = example.get("context")
     if not isinstance(context, str) or BLANK not in context:
         return False
     if context.count(BLANK) > 1:
         return True
     return len(_SPELT.findall(context)) > 1 and not all(
         isinstance(text, str) and _fill(context, text)
-        for text in (sentence["sentence"] for sentence in one["sentences"])
+        for text in (sentence["sentence"] for sentence in example["sentences"])
     )
 
 
-def _cluster(one: Mapping[str, Any], kind: str, *, whole: bool) -> Cluster:
-    name = str(one["id"])
-    labels = [sentence["gold_label"] for sentence in one["sentences"]]
+def _cluster(example: Mapping[str, Any], kind: str, *, whole: bool) -> Cluster:
+    name = str(example["id"])
+    labels = [sentence["gold_label"] for sentence in example["sentences"]]
     if sorted(labels) != sorted(LABELS):
         raise WordbiasError(
             f"{kind} {name}: expected one sentence each of {', '.join(LABELS)}, found "
@@ -171,32 +173,34 @@ def _cluster(one: Mapping[str, Any], kind: str, *, whole: bool) -> Cluster:
         )
     sentences = {
         sentence["gold_label"]: _text(sentence["sentence"], f"{kind} {name}")
-        for sentence in one["sentences"]
+        for sentence in example["sentences"]
     }
-    context = _text(one["context"], f"{kind} {name}")
+    context = _text(example["context"], f"{kind} {name}")
     first, second, third = (sentences[label] for label in LABELS)
     if kind == "intrasentence" and not whole:
-        word = published_word if _several(one) else filler
+        word = published_word if _several(example) else filler
         first, second, third = (word(context, text, name) for text in (first, second, third))
-    return Cluster(name, str(one["target"]), str(one["bias_type"]), context, (first, second, third))
+    return Cluster(
+        name, str(example["target"]), str(example["bias_type"]), context, (first, second, third)
+    )
 
 
-def _text(found: Any, where: str) -> str:
-    if not isinstance(found, str) or not found.strip() or has_lone_surrogate(found):
-        raise WordbiasError(f"{where}: expected a sentence, found {found!a:.60}")
-    return found
+def _text(sentence: Any, where: str) -> str:
+    if not isinstance(sentence, str) or not sentence.strip() or has_lone_surrogate(sentence):
+        raise WordbiasError(f"{where}: expected a sentence, found {sentence!a:.60}")
+    return sentence
 
 
 def filler(context: str, sentence: str, name: str) -> str:
     """Return the filler of a blank; sentences may differ from their context in capitals."""
     if context.count(BLANK) != 1:
         raise WordbiasError(f"intrasentence {name}: expected one {BLANK} in {context!r}")
-    found = _fill(context, sentence)
-    if not found:
+    filling = _fill(context, sentence)
+    if not filling:
         raise WordbiasError(
             f"intrasentence {name}: {sentence!r} does not fill the blank of {context!r}"
         )
-    return found
+    return filling
 
 
 def _fill(context: str, sentence: str) -> str:
@@ -230,8 +234,8 @@ def stereoset_rows(
     settings: Settings,
 ) -> list[Row]:
     """Measure ss, lms and icat of StereoSet, of (n, 3) scores, for each type of bias and all."""
-    types = np.array([one.bias_type for one in clusters])
-    targets = np.array([one.target for one in clusters])
+    types = np.array([cluster.bias_type for cluster in clusters])
+    targets = np.array([cluster.target for cluster in clusters])
     subsets = list(dict.fromkeys(types.tolist()))
     rows: list[Row] = []
     for subset in [ALL] * (len(subsets) > 1) + subsets:
@@ -277,9 +281,11 @@ def blank_scores(
     # By default the score is the mean of the logarithms over all sub-words: a likelihood, in which
     # one impossible sub-word counts.
     mask = published_masks if as_published else blank_masks
-    words = [mask(model.tokenizer, one, word) for one in clusters for word in one.candidates]
-    found = model.log_probabilities([one for word in words for one in word], "blanks")
-    parts = np.split(found, np.cumsum([len(word) for word in words])[:-1])
+    words = [
+        mask(model.tokenizer, cluster, word) for cluster in clusters for word in cluster.candidates
+    ]
+    log_probs = model.log_probabilities([masked for word in words for masked in word], "blanks")
+    parts = np.split(log_probs, np.cumsum([len(word) for word in words])[:-1])
     means = [np.exp(part).mean() if as_published else part.mean() for part in parts]
     return np.array(means).reshape(-1, 3)
 
@@ -289,9 +295,9 @@ def blank_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]:
     # Several blanks are masked in turn; the others have the same number of sub-words and a mask:
     # one blank does not reveal the word of the other.
     text, starts = _filled(cluster.context, word)
-    found = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+    encoding = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True)
     ids, offsets, special = (
-        found[key] for key in ("input_ids", "offset_mapping", "special_tokens_mask")
+        encoding[key] for key in ("input_ids", "offset_mapping", "special_tokens_mask")
     )
     spans = []
     for start in starts:
@@ -305,15 +311,15 @@ def blank_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]:
         spans.append((inside[0], inside[-1] + 1))
     mask = tokenizer.mask_token_id
     return [
-        _partly(ids, spans, blank, shown, mask)
+        _partly(ids, spans, blank, n_shown, mask)
         for blank, (first, end) in enumerate(spans)
-        for shown in range(end - first)
+        for n_shown in range(end - first)
     ]
 
 
 def published_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]:
     """Mask each sub-word of a blank as StereoSet's released code does, see this module."""
-    place = max(i for i, one in enumerate(cluster.context.split(" ")) if BLANK in one)
+    place = max(i for i, piece in enumerate(cluster.context.split(" ")) if BLANK in piece)
     filled = cluster.context.replace(BLANK, word).split(" ")[place].translate(_NO_SIGNS)
     tokens = tokenizer(filled, add_special_tokens=False)["input_ids"]
     if not tokens:
@@ -330,21 +336,21 @@ def published_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]
 def _filled(context: str, word: str) -> tuple[str, list[int]]:
     """Return a context with a word in its blanks, and the character offsets of the word."""
     *before, _ = context.split(BLANK)
-    lengths = np.array([len(one) for one in before]) + len(word)
+    lengths = np.array([len(piece) for piece in before]) + len(word)
     return context.replace(BLANK, word), (np.cumsum(lengths) - len(word)).tolist()
 
 
 def _partly(
-    ids: Sequence[int], spans: Sequence[tuple[int, int]], blank: int, shown: int, mask: int
+    ids: Sequence[int], spans: Sequence[tuple[int, int]], blank: int, n_shown: int, mask: int
 ) -> Masked:
     """Show the first sub-words of every blank and mask the next, which is scored in one blank."""
     out: list[int] = []
     place = last = 0
     for i, (first, end) in enumerate(spans):
-        out += [*ids[last:first], *ids[first : min(first + shown, end)], mask]
+        out += [*ids[last:first], *ids[first : min(first + n_shown, end)], mask]
         place = len(out) - 1 if i == blank else place
         last = end
-    return Masked((*out, *ids[last:]), place, ids[spans[blank][0] + shown])
+    return Masked((*out, *ids[last:]), place, ids[spans[blank][0] + n_shown])
 
 
 def _no_token(cluster: Cluster, word: str) -> WordbiasError:
@@ -358,13 +364,13 @@ def cluster_records(clusters: Sequence[Cluster], scores: Float, task: str) -> li
     return [
         {
             "task": task,
-            "id": one.id,
-            "target": one.target,
-            "bias_type": one.bias_type,
-            "context": one.context,
+            "id": cluster.id,
+            "target": cluster.target,
+            "bias_type": cluster.bias_type,
+            "context": cluster.context,
             **dict(zip(LABELS, map(float, values), strict=True)),
         }
-        for one, values in zip(clusters, scores, strict=True)
+        for cluster, values in zip(clusters, scores, strict=True)
     ]
 
 
@@ -378,9 +384,13 @@ def score_clusters(
     texts = [text for cluster in clusters for text in cluster.candidates]
     if not as_published:
         return model.score_texts(texts, "StereoSet").shaped(-1, len(LABELS))
-    tokens = [one.ids[one.given :] for one in replace(model, bos=True).texts(texts)]
-    if one := next((text for ids, text in zip(tokens, texts, strict=True) if len(ids) < 2), None):
-        raise WordbiasError(f"{model.name}: expected a sentence of two tokens or more: {one!r:.60}")
+    tokens = [encoded.ids[encoded.given :] for encoded in replace(model, bos=True).texts(texts)]
+    if too_short := next(
+        (text for ids, text in zip(tokens, texts, strict=True) if len(ids) < 2), None
+    ):
+        raise WordbiasError(
+            f"{model.name}: expected a sentence of two tokens or more: {too_short!r:.60}"
+        )
     first = model.score([Tokens((model.start, ids[0]), 1) for ids in tokens], "StereoSet")
     others = model.score([Tokens(ids, 1) for ids in tokens], "StereoSet")
     total = Likelihoods(first.total + others.total, 1 + others.tokens, others.cut)
@@ -388,11 +398,11 @@ def score_clusters(
 
 
 def likelihood_rows(
-    clusters: Sequence[Cluster], found: Likelihoods, subject: str, settings: Settings
+    clusters: Sequence[Cluster], likelihoods: Likelihoods, subject: str, settings: Settings
 ) -> list[Row]:
     """Measure ss, lms and icat for each type of bias, by each score."""
     # As published, there is only the score per token, ties count 0 and terms are averaged.
-    scores = scores_of(found)
+    scores = scores_of(likelihoods)
     if settings.as_published:
         scores = {PER_TOKEN: scores[PER_TOKEN]}
     return [
@@ -402,7 +412,7 @@ def likelihood_rows(
     ]
 
 
-def sentence_records(clusters: Sequence[Cluster], found: Likelihoods) -> list[Record]:
+def sentence_records(clusters: Sequence[Cluster], likelihoods: Likelihoods) -> list[Record]:
     """Return one record a sentence: its log-likelihood and its number of tokens."""
     return [
         {
@@ -414,7 +424,9 @@ def sentence_records(clusters: Sequence[Cluster], found: Likelihoods) -> list[Re
             "log-likelihood": float(total),
             "tokens": int(tokens),
         }
-        for cluster, totals, counts in zip(clusters, found.total, found.tokens, strict=True)
+        for cluster, totals, counts in zip(
+            clusters, likelihoods.total, likelihoods.tokens, strict=True
+        )
         for label, text, total, tokens in zip(
             LABELS, cluster.candidates, totals, counts, strict=True
         )
@@ -426,28 +438,30 @@ def sentence_records(clusters: Sequence[Cluster], found: Likelihoods) -> list[Re
 
 def _between(model: NextSentence, data: StereoSet, subject: str, settings: Settings) -> Found:
     clusters = data.intersentence
-    pairs = [Sentences(one.context, text) for one in clusters for text in one.candidates]
+    pairs = [
+        Sentences(cluster.context, text) for cluster in clusters for text in cluster.candidates
+    ]
     scores = model.probabilities(pairs).reshape(-1, len(LABELS))
     return _found(clusters, scores, subject, "intersentence", settings)
 
 
 def _within(model: MaskedModel, data: StereoSet, subject: str, settings: Settings) -> Found:
-    found, names = Found(), data.several_blanks
+    findings, names = Found(), data.several_blanks
     if clusters := data.intrasentence:
         scores = blank_scores(model, clusters, as_published=settings.as_published)
-        found = _found(clusters, scores, subject, "intrasentence", settings)
+        findings = _found(clusters, scores, subject, "intrasentence", settings)
     if names:
-        found.about["taken as published" if data.as_published else "left out"] = names
+        findings.about["taken as published" if data.as_published else "left out"] = names
         taken = (
             "; the word of the last one is taken, as StereoSet's loader does"
             if data.as_published
             else " and are left out; --as-published takes them"
         )
-        found.notes.append(
+        findings.notes.append(
             f"{len(names)} of {how_many(len(data.items['intrasentence']), 'item')} within "
             f"sentences have more than one blank ({', '.join(names)}){taken}"
         )
-    return found
+    return findings
 
 
 def _found(
@@ -459,9 +473,9 @@ def _found(
 
 def _whole(model: CausalModel, data: StereoSet, subject: str, settings: Settings) -> Found:
     clusters = data.triples
-    found = score_clusters(model, clusters, as_published=settings.as_published)
-    rows = likelihood_rows(clusters, found, subject, settings)
-    return Found(rows, sentence_records(clusters, found))
+    likelihoods = score_clusters(model, clusters, as_published=settings.as_published)
+    rows = likelihood_rows(clusters, likelihoods, subject, settings)
+    return Found(rows, sentence_records(clusters, likelihoods))
 
 
 _PARTS = {NextSentence: KINDS[0], MaskedModel: KINDS[1], CausalModel: "triples"}

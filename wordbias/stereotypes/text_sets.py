@@ -50,23 +50,23 @@ TextSetLike = str | os.PathLike[str] | TextsFrame | TextSet
 
 def load_text_set(given: TextSetLike, *, as_published: bool = False) -> TextSet:
     """Read a data set, recognised by its content; one that was read is returned."""
-    if isinstance(given, tuple(one.data for one in TESTS)):
+    if isinstance(given, tuple(known_test.data for known_test in TESTS)):
         return cast("TextSet", given)
-    line, names, shown = "", set[str](), "a folder with none of their files"
+    line, names, content = "", set[str](), "a folder with none of their files"
     path = path_of(given)
     place = given if path is None else Path(located(path))
     if isinstance(place, Path) and place.is_dir():
         source = Source(str(place), "", "")
-        names = {one.name for one in place.iterdir()}
+        names = {file.name for file in place.iterdir()}
     else:
         source = _text(place)
         line = source.text.lstrip().partition("\n")[0].rstrip("\r")
-        shown = repr(line[:60])
+        content = repr(line[:60])
     for test in TESTS:
         if test.recognised(line, names):
             data: TextSet = test.read(source, as_published)
             return data
-    raise WordbiasError(f"{source.path}: {_expected()}; found {shown}")
+    raise WordbiasError(f"{source.path}: {_expected()}; found {content}")
 
 
 def _text(given: object) -> Source:
@@ -79,7 +79,7 @@ def _text(given: object) -> Source:
 
 
 def _expected() -> str:
-    return f"expected {_either([f'{one.title} ({one.form})' for one in TESTS])}"
+    return f"expected {_either([f'{test.title} ({test.form})' for test in TESTS])}"
 
 
 def _either(names: Sequence[str]) -> str:
@@ -88,13 +88,15 @@ def _either(names: Sequence[str]) -> str:
 
 def entry_of(data: TextSet) -> StereotypeTest:
     """Return the test whose reader read data."""
-    return next(one for one in TESTS if isinstance(data, one.data))
+    return next(test for test in TESTS if isinstance(data, test.data))
 
 
 def heads_for(data: TextSet, *, causal: bool) -> list[Any]:
     """Return the classes of the heads that score data: of encoders, or the decoder."""
     test = entry_of(data)
-    return [one for one in test.scores if (one is CausalModel) == causal and test.holds(data, one)]
+    return [
+        head for head in test.scores if (head is CausalModel) == causal and test.holds(data, head)
+    ]
 
 
 def for_model(data: TextSet, model: str, *, causal: bool) -> TextSet:
@@ -111,9 +113,9 @@ def for_model(data: TextSet, model: str, *, causal: bool) -> TextSet:
             head = "is scored by the masked-language head of an encoder"
         reason = f"{head}, and {model} is a decoder"
     names = [
-        one.title + (f" with items {one.part}" if causal and one.part else "")
-        for one in TESTS
-        if any((head is CausalModel) == causal for head in one.scores)
+        other.title + (f" with items {other.part}" if causal and other.part else "")
+        for other in TESTS
+        if any((head is CausalModel) == causal for head in other.scores)
     ]
     raise WordbiasError(f"{data.path}: {reason}; give {_either(names)}")
 

@@ -79,20 +79,22 @@ def load_winobias(folder: str | Path) -> list[Sentence]:
             f"{place}: holds no file of WinoBias, such as pro_stereotyped_type1.txt.dev"
         )
     read = [sentence for file in files for sentence in _sentences(file)]
-    found = {side: [one for one in read if one.stereotype == side] for side in (PRO, ANTI)}
-    _check_pairs(place, *found.values())
-    order = {one.pair: i for i, one in enumerate(found[PRO])}
-    found[ANTI].sort(key=lambda one: order[one.pair])
-    known = sorted({one.profession for one in read}, key=lambda name: (-len(name), name))
+    by_side = {
+        side: [sentence for sentence in read if sentence.stereotype == side] for side in (PRO, ANTI)
+    }
+    _check_pairs(place, *by_side.values())
+    order = {sentence.pair: i for i, sentence in enumerate(by_side[PRO])}
+    by_side[ANTI].sort(key=lambda sentence: order[sentence.pair])
+    known = sorted({sentence.profession for sentence in read}, key=lambda name: (-len(name), name))
     people = re.compile(rf"\b(?:{'|'.join(map(re.escape, known))})\b", re.IGNORECASE)
-    return [_with_people(one, people) for one in (*found[PRO], *found[ANTI])]
+    return [_with_people(sentence, people) for sentence in (*by_side[PRO], *by_side[ANTI])]
 
 
 def _check_pairs(place: Path, pro: Sequence[Sentence], anti: Sequence[Sentence]) -> None:
-    unpaired = {one.pair for one in pro} ^ {one.pair for one in anti}
+    unpaired = {sentence.pair for sentence in pro} ^ {sentence.pair for sentence in anti}
     if unpaired:
         kind, split, number = min(unpaired)
-        has = PRO if (kind, split, number) in {one.pair for one in pro} else ANTI
+        has = PRO if (kind, split, number) in {sentence.pair for sentence in pro} else ANTI
         lacks = ANTI if has == PRO else PRO
         raise WordbiasError(
             f"{place / f'{lacks}_stereotyped_type{kind}.txt.{split}'}: has no sentence {number}, "
@@ -112,13 +114,13 @@ def _sentences(file: Path) -> Iterator[Sentence]:
         if not line.strip():
             continue
         try:
-            found = _parsed(line.rstrip("\r"), side, int(kind), split)
-            if found.number in known:
-                raise ValueError(f"the sentence {found.number} comes twice")
+            sentence = _parsed(line.rstrip("\r"), side, int(kind), split)
+            if sentence.number in known:
+                raise ValueError(f"the sentence {sentence.number} comes twice")
         except ValueError as error:
             raise WordbiasError(f"{file}: line {i}: {error}") from None
-        known.add(found.number)
-        yield found
+        known.add(sentence.number)
+        yield sentence
 
 
 def _parsed(line: str, side: str, kind: int, split: str) -> Sentence:
@@ -155,9 +157,9 @@ def _without_brackets(marked: str) -> tuple[str, list[Span]]:
     return text + marked[last:], spans
 
 
-def _with_people(one: Sentence, people: re.Pattern[str]) -> Sentence:
-    found = tuple((m.group().lower(), m.span()) for m in people.finditer(one.text))
-    return replace(one, people=found)
+def _with_people(sentence: Sentence, people: re.Pattern[str]) -> Sentence:
+    professions = tuple((m.group().lower(), m.span()) for m in people.finditer(sentence.text))
+    return replace(sentence, people=professions)
 
 
 # sentences for a coreference system, and masked ones for a probe
@@ -166,11 +168,13 @@ def _with_people(one: Sentence, people: re.Pattern[str]) -> Sentence:
 def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[str]:
     """Yield each distinct sentence once as a line of jsonl, for a coreference system to read."""
     seen = set()
-    for one in sentences:
-        if one.text not in seen:
-            seen.add(one.text)
-            words = [word for word, _ in tokens(one.text)]
-            yield json.dumps({"sentence": one.text, "tokens": words}, ensure_ascii=False) + "\n"
+    for sentence in sentences:
+        if sentence.text not in seen:
+            seen.add(sentence.text)
+            words = [word for word, _ in tokens(sentence.text)]
+            yield (
+                json.dumps({"sentence": sentence.text, "tokens": words}, ensure_ascii=False) + "\n"
+            )
 
 
 def tokens(text: str) -> list[tuple[str, Span]]:
@@ -188,25 +192,25 @@ def masked_rows(sentences: Sequence[Sentence], mask: str) -> Iterator[tuple[str,
     # that a `pro` and an `anti` sentence share comes once.
     genders = stereotypes(sentences)
     seen = set()
-    for one in sentences:
-        text = _PRONOUN.sub(lambda _: mask, one.text)
-        for name, (start, end) in one.people:
-            moved = tuple(_moved(one.text, mask, place) for place in (start, end))
+    for sentence in sentences:
+        text = _PRONOUN.sub(lambda _: mask, sentence.text)
+        for name, (start, end) in sentence.people:
+            moved = tuple(_moved(sentence.text, mask, place) for place in (start, end))
             if (text, moved) in seen:
                 continue
             seen.add((text, moved))
-            role = "gold" if one.mention[0] <= start < one.mention[1] else "other"
-            kind = f"type {one.kind}"
-            yield (text, *map(str, moved), name, genders[name], role, kind, one.split)
+            role = "gold" if sentence.mention[0] <= start < sentence.mention[1] else "other"
+            kind = f"type {sentence.kind}"
+            yield (text, *map(str, moved), name, genders[name], role, kind, sentence.split)
 
 
 def stereotypes(sentences: Iterable[Sentence]) -> dict[str, str]:
     """Return the usual gender of each profession: that of most of its `pro` sentences."""
     votes: dict[str, Counter[str]] = {}
-    for one in sentences:
-        if one.stereotype == PRO:
-            votes.setdefault(one.profession, Counter())[one.gender] += 1
-    return {name: found.most_common(1)[0][0] for name, found in votes.items()}
+    for sentence in sentences:
+        if sentence.stereotype == PRO:
+            votes.setdefault(sentence.profession, Counter())[sentence.gender] += 1
+    return {name: counts.most_common(1)[0][0] for name, counts in votes.items()}
 
 
 def _moved(text: str, mask: str, place: int) -> int:
@@ -225,7 +229,7 @@ PAIRS = "pairs"
 
 def by_type(sentences: Sequence[Sentence]) -> dict[str, NDArray[np.bool_]]:
     """Return the places of all sentences, and of those of each type."""
-    kinds = np.array([one.kind for one in sentences])
+    kinds = np.array([sentence.kind for sentence in sentences])
     every = {ALL: np.full(len(kinds), True)}
     return every | {f"type {kind}": kinds == kind for kind in sorted(set(kinds.tolist()))}
 
@@ -239,7 +243,10 @@ def f1_rows(
     """Measure CoNLL F1 in percent, of `pro` and `anti` sentences, and its difference."""
     # All `pro` sentences are first. Draws are bootstrap samples of pairs of sentences.
     tallies = np.stack(
-        [tally(one.gold, found)[:AVERAGED] for one, found in zip(sentences, clusters, strict=True)]
+        [
+            tally(sentence.gold, chains)[:AVERAGED]
+            for sentence, chains in zip(sentences, clusters, strict=True)
+        ]
     )
     half = len(sentences) // 2
     pairs = np.stack([tallies[:half], tallies[half:]], axis=1)
@@ -255,8 +262,8 @@ def _f1_rows(
     subject: str, pairs: Tally, about: Mapping[str, Any], draws: int, rng: np.random.Generator
 ) -> list[Row]:
     """Return the rows of pairs of sentences, shape ``(n, 2, 3, 4)``."""
-    found = 100 * conll_f1(pairs.sum(axis=0))
-    columns = [found[0], found[1], found[0] - found[1]]
+    scores = 100 * conll_f1(pairs.sum(axis=0))
+    columns = [scores[0], scores[1], scores[0] - scores[1]]
     samples: list[Any] = [None, None, None]
     if draws:
         means = resampled_means(pairs.reshape(len(pairs), -1), rng, draws)
@@ -312,15 +319,16 @@ def classification_rows(
 def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters]) -> Confusion:
     """Count gold and predicted professions by the gender of the pronoun, in units of pairs."""
     predicted = [
-        predicted_profession(one, found) for one, found in zip(sentences, clusters, strict=True)
+        predicted_profession(sentence, chains)
+        for sentence, chains in zip(sentences, clusters, strict=True)
     ]
     return Confusion.of(
-        [one.profession for one in sentences],
+        [sentence.profession for sentence in sentences],
         predicted,
-        [one.gender for one in sentences],
+        [sentence.gender for sentence in sentences],
         order=(FEMALE, MALE),
         abstentions=(NONE,),
-        units=[one.pair for one in sentences],
+        units=[sentence.pair for sentence in sentences],
     )
 
 
@@ -356,10 +364,10 @@ def _as_released(name: str) -> str:
 def professional_shares(shares: Mapping[str, float], classes: Sequence[str]) -> dict[str, float]:
     """Name shares as the sentences name professions, such as *construction worker*."""
     # The file that comes with WinoBias has construction_worker, designers and sewer.
-    found: dict[str, float] = {}
+    named_shares: dict[str, float] = {}
     for name, share in shares.items():
         plain = name.lower().replace("_", " ")
         plain = _OTHER_NAMES.get(plain, plain)
         singular = plain.removesuffix("s")
-        found[singular if plain not in classes and singular in classes else plain] = share
-    return found
+        named_shares[singular if plain not in classes and singular in classes else plain] = share
+    return named_shares

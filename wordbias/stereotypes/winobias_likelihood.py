@@ -68,7 +68,7 @@ def pronoun_pairs(sentences: Sequence[Sentence]) -> list[tuple[Sentence, Sentenc
     # A few pairs of the published files differ in other words too.
     half = len(sentences) // 2
     pairs = zip(sentences[:half], sentences[half:], strict=True)
-    return [(one, other) for one, other in pairs if _neutral(one) == _neutral(other)]
+    return [(pro, other) for pro, other in pairs if _neutral(pro) == _neutral(other)]
 
 
 def _neutral(sentence: Sentence) -> list[str]:
@@ -77,12 +77,12 @@ def _neutral(sentence: Sentence) -> list[str]:
 
 
 def winobias_question_rows(
-    sentences: Sequence[Sentence], found: Likelihoods, subject: str, *, seed: int = 0
+    sentences: Sequence[Sentence], likelihoods: Likelihoods, subject: str, *, seed: int = 0
 ) -> list[Row]:
     """Measure how pronouns are resolved in pro- and anti-stereotyped sentences, by each score."""
     half = len(sentences) // 2
     rows: list[Row] = []
-    for name, scores in scores_of(found).items():
+    for name, scores in scores_of(likelihoods).items():
         values = resolved(scores).reshape(2, half)
         for setting, chosen in by_type(sentences[:half]).items():
             about = {"task": TASK, "setting": setting, "score": name}
@@ -102,43 +102,43 @@ def winobias_question_rows(
 
 def winobias_pair_rows(
     pairs: Sequence[tuple[Sentence, Sentence]],
-    found: Likelihoods,
+    likelihoods: Likelihoods,
     subject: str,
     settings: Settings,
 ) -> list[Row]:
     """Measure how often the pro-stereotyped sentence is the likelier one, by each score."""
-    genders = np.array([one.gender for one, _ in pairs])
-    subsets = by_type([one for one, _ in pairs])
+    genders = np.array([pro.gender for pro, _ in pairs])
+    subsets = by_type([pro for pro, _ in pairs])
     subsets |= {f"pro {gender}": genders == gender for gender in sorted(set(genders.tolist()))}
-    return preference_rows(found, subsets, subject, TASK, "pro-preferred", {}, settings)
+    return preference_rows(likelihoods, subsets, subject, TASK, "pro-preferred", {}, settings)
 
 
-def _id(one: Sentence) -> str:
-    return f"type{one.kind}.{one.split}.{one.number}"
+def _id(sentence: Sentence) -> str:
+    return f"type{sentence.kind}.{sentence.split}.{sentence.number}"
 
 
 def _measured(model: CausalModel, data: WinoBias, subject: str, settings: Settings) -> Found:
     read = data.sentences
-    questions = [question_of(one) for one in read]
-    asked = score_questions(model, questions, TASK)
-    rows = winobias_question_rows(read, asked, subject, seed=settings.seed)
-    records = question_records(TASK, questions, asked)
+    questions = [question_of(sentence) for sentence in read]
+    likelihoods = score_questions(model, questions, TASK)
+    rows = winobias_question_rows(read, likelihoods, subject, seed=settings.seed)
+    records = question_records(TASK, questions, likelihoods)
     if chosen := pronoun_pairs(read):
-        texts = [(one.text, other.text) for one, other in chosen]
-        found = score_pairs(model, texts, TASK)
-        rows += winobias_pair_rows(chosen, found, subject, settings)
+        texts = [(pro.text, other.text) for pro, other in chosen]
+        pair_likelihoods = score_pairs(model, texts, TASK)
+        rows += winobias_pair_rows(chosen, pair_likelihoods, subject, settings)
         of = [
-            {"task": f"{TASK} pairs", "subset": f"type {one.kind}", "id": _id(one)}
-            for one, _ in chosen
+            {"task": f"{TASK} pairs", "subset": f"type {pro.kind}", "id": _id(pro)}
+            for pro, _ in chosen
         ]
-        records += preference_records(of, texts, found)
+        records += preference_records(of, texts, pair_likelihoods)
     notes = []
     if left := len(read) // 2 - len(chosen):
         notes.append(
             f"{how_many(left, 'pair')} of WinoBias differ in more than the gender of pronouns, and "
             "are left out where sentences are compared"
         )
-    return Found(rows, records, asked.cut, notes)
+    return Found(rows, records, likelihoods.cut, notes)
 
 
 TEST = StereotypeTest(

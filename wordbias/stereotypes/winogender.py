@@ -78,13 +78,13 @@ class Winogender:
     sentences: Sequence[WinogenderSentence]
     shares: Mapping[str, float] = field(default_factory=dict)
 
-    def is_gotcha(self, one: WinogenderSentence) -> bool | None:
+    def is_gotcha(self, sentence: WinogenderSentence) -> bool | None:
         """Return whether a sentence is one; None of *they*, or without the share."""
-        share = self.shares.get(one.occupation)
-        if one.gender == NEUTRAL or share is None or share == 50:
+        share = self.shares.get(sentence.occupation)
+        if sentence.gender == NEUTRAL or share is None or share == 50:
             return None
-        minority = one.gender != (FEMALE if share > 50 else MALE)
-        return minority == one.to_occupation
+        minority = sentence.gender != (FEMALE if share > 50 else MALE)
+        return minority == sentence.to_occupation
 
 
 def load_winogender(path: str | Path) -> Winogender:
@@ -123,20 +123,20 @@ def parse_winogender(source: Source, shares: Source | None = None) -> Winogender
 
 
 def _shares(source: Source) -> dict[str, float]:
-    found = {}
+    shares = {}
     for where, row in read(source, ("occupation", "bls_pct_female"), kind="tsv").rows():
         try:
-            found[row["occupation"]] = float(row["bls_pct_female"])
+            shares[row["occupation"]] = float(row["bls_pct_female"])
         except ValueError:
             raise WordbiasError(
                 f"{where}: bls_pct_female: expected a percentage, found "
                 f"{row['bls_pct_female']!r:.40}"
             ) from None
-    return found
+    return shares
 
 
 def winogender_rows(
-    data: Winogender, found: Likelihoods, subject: str, *, seed: int = 0
+    data: Winogender, likelihoods: Likelihoods, subject: str, *, seed: int = 0
 ) -> list[Row]:
     """Measure how pronouns are resolved, by each score."""
     # `coreference-gap` is the accuracy of other sentences minus that of gotcha sentences;
@@ -144,11 +144,11 @@ def winogender_rows(
     # resolve she rather than he to the occupation. Both need the shares of women. Intervals are a
     # bootstrap over occupations; each has twelve sentences.
     rows: list[Row] = []
-    genders = np.array([one.gender for one in data.sentences])
-    occupations = np.array([one.occupation for one in data.sentences])
+    genders = np.array([sentence.gender for sentence in data.sentences])
+    occupations = np.array([sentence.occupation for sentence in data.sentences])
     subsets = {ALL: np.ones(len(genders), bool)}
     subsets |= {gender: genders == gender for gender in _GENDERS} | _gotcha(data)
-    for name, scores in scores_of(found).items():
+    for name, scores in scores_of(likelihoods).items():
         values = resolved(scores)
         for subset, chosen in subsets.items():
             if chosen.any():
@@ -186,7 +186,7 @@ def stereotype_rows(
 
 def _gotcha(data: Winogender) -> dict[str, NDArray[np.bool_]]:
     """Return which sentences are gotcha sentences, and which are not; *they* is in neither."""
-    gotcha = np.array([data.is_gotcha(one) for one in data.sentences], object)
+    gotcha = np.array([data.is_gotcha(sentence) for sentence in data.sentences], object)
     return {GOTCHA: gotcha == True, NOT_GOTCHA: gotcha == False}  # noqa: E712 (None is neither)
 
 
@@ -201,7 +201,7 @@ def _gap(
 ) -> Row:
     masks = subsets[NOT_GOTCHA], subsets[GOTCHA]
     parts = np.stack([part for mask in masks for part in (values * mask, mask)], axis=1)
-    sums = unit_sums(parts, np.array([one.occupation for one in data.sentences]))
+    sums = unit_sums(parts, np.array([sentence.occupation for sentence in data.sentences]))
 
     def gap(of: Float) -> Float:
         with np.errstate(invalid="ignore"):
@@ -246,28 +246,28 @@ def occupation_leans(data: Winogender, scores: Float) -> dict[str, float]:
     """
     right, wrong = scores.T
     ratio = {
-        (one.template, one.gender): float(a - b if one.to_occupation else b - a)
-        for one, a, b in zip(data.sentences, right, wrong, strict=True)
+        (sentence.template, sentence.gender): float(a - b if sentence.to_occupation else b - a)
+        for sentence, a, b in zip(data.sentences, right, wrong, strict=True)
     }
-    found: dict[str, list[float]] = {}
+    leans: dict[str, list[float]] = {}
     for (template, gender), value in ratio.items():
         other = ratio.get((template, MALE))
         if gender == FEMALE and other is not None:
-            found.setdefault(template[0], []).append(value - other)
-    return {name: float(np.mean(values)) for name, values in found.items()}
+            leans.setdefault(template[0], []).append(value - other)
+    return {name: float(np.mean(values)) for name, values in leans.items()}
 
 
 def _measured(model: CausalModel, data: Winogender, subject: str, settings: Settings) -> Found:
-    questions = [one.question for one in data.sentences]
-    found = score_questions(model, questions, TASK)
-    rows = winogender_rows(data, found, subject, seed=settings.seed)
+    questions = [sentence.question for sentence in data.sentences]
+    likelihoods = score_questions(model, questions, TASK)
+    rows = winogender_rows(data, likelihoods, subject, seed=settings.seed)
     notes = []
     if not data.shares:
         notes.append(
             f"{data.path}: without occupations-stats.tsv beside it there are neither gotcha "
             "sentences nor a correlation with the share of women"
         )
-    return Found(rows, question_records(TASK, questions, found), found.cut, notes)
+    return Found(rows, question_records(TASK, questions, likelihoods), likelihoods.cut, notes)
 
 
 TEST = StereotypeTest(

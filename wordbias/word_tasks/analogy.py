@@ -47,9 +47,9 @@ def analogies(
     # word, and a question whose answer is unknown counts as wrong. That package also changes some
     # words first: see `AnalogySet.standardised`.
     check_oov(oov)
-    found = space.find(word for question in questions.questions for word in question)
+    row_by_word = space.find(word for question in questions.questions for word in question)
     rows = np.array(
-        [[found[word] for word in question] for question in questions.questions], np.intp
+        [[row_by_word[word] for word in question] for question in questions.questions], np.intp
     )
     known = (rows != UNKNOWN).all(axis=1)
     counted = known if oov == "skip" else np.ones_like(known)
@@ -57,7 +57,7 @@ def analogies(
     right = np.zeros_like(known)
     answers = answer(space, rows[open_to_answer, :3], method)
     right[open_to_answer] = answers == rows[open_to_answer, 3]
-    missing = tuple(word for word, row in found.items() if row == UNKNOWN)
+    missing = tuple(word for word, row in row_by_word.items() if row == UNKNOWN)
     return Analogies(counted, known, right, missing)
 
 
@@ -188,11 +188,11 @@ def _best(space: Space, questions: Ints, candidates: Ints, method: Method) -> In
     of, row = candidates
     steps = range(0, len(of), _AT_ONCE)
     parts = [candidates[:, start : start + _AT_ONCE] for start in steps]
-    found = [_exact(space, questions[i], rows, method) for i, rows in parts]
-    order = np.lexsort((row, -np.concatenate([np.zeros(0), *found]), of))
+    scores = [_exact(space, questions[i], rows, method) for i, rows in parts]
+    order = np.lexsort((row, -np.concatenate([np.zeros(0), *scores]), of))
     first = np.unique(of[order], return_index=True)[1]
-    kept: Ints = candidates[:, order[first]]
-    return kept
+    best: Ints = candidates[:, order[first]]
+    return best
 
 
 def _exact(space: Space, questions: Ints, rows: Ints, method: Method) -> NDArray[np.float64]:

@@ -44,17 +44,17 @@ def quality(
     """Measure an embedding on every set; analogies are answered over its whole vocabulary."""
     space = Space.of(embedding)
     subject = name or embedding.name
-    found: list[Measured] = []
-    for one in sets:
-        if isinstance(one, SimilaritySet):
-            result = similarity(space, one, np.random.default_rng(seed), oov)
-            details = _details("similarity", one.name, result, result.missing, oov)
+    measured: list[Measured] = []
+    for test_set in sets:
+        if isinstance(test_set, SimilaritySet):
+            result = similarity(space, test_set, np.random.default_rng(seed), oov)
+            details = _details("similarity", test_set.name, result, result.missing, oov)
             details |= by_bootstrap(result.samples, "pairs")
-            draws = drawn(result.samples, "pairs", items_of(one.pairs, result.missing, seed))
+            draws = drawn(result.samples, "pairs", items_of(test_set.pairs, result.missing, seed))
             row = Row(subject, "similarity", result.value, details, draws)
-            found.append(Measured(row, result.cosines, np.array(one.scores, np.float64)))
+            measured.append(Measured(row, result.cosines, np.array(test_set.scores, np.float64)))
             continue
-        questions = one.standardised() if standardise else one
+        questions = test_set.standardised() if standardise else test_set
         answered = analogies(space, questions, oov, method)
         setting = f"{method}, standardised" if standardise else method
         right = np.where(answered.counted, answered.right, np.nan)
@@ -67,8 +67,8 @@ def quality(
             items = items_of(questions.questions, part, answered.missing, seed)
             draws = drawn(samples, "questions", items)
             row = Row(subject, "analogy", accuracy.value, details, draws)
-            found.append(Measured(row, right[numbers]))
-    return found
+            measured.append(Measured(row, right[numbers]))
+    return measured
 
 
 def since_first(first: Measured, other: Measured, seed: int = 0) -> Row:
@@ -76,24 +76,24 @@ def since_first(first: Measured, other: Measured, seed: int = 0) -> Row:
     # Both values are taken of the same items drawn again; `change_n` is their number where it is
     # not `n`.
     both = ~np.isnan(first.items) & ~np.isnan(other.items)
-    about = change_keys(*(_over(one, both, seed) for one in (first, other)))
+    about = change_keys(*(_over(measured, both, seed) for measured in (first, other)))
     if about and (n := int(both.sum())) != other.row.details["n"]:
         about["change_n"] = n
     return replace(other.row, details={**other.row.details, **about})
 
 
-def _over(one: Measured, rows: NDArray[np.bool_], seed: int) -> Row:
+def _over(measured: Measured, rows: NDArray[np.bool_], seed: int) -> Row:
     """Return the value over some items with its draws of these."""
-    items, rng = one.items[rows], np.random.default_rng(seed)
-    if one.scores is not None:
-        scores = one.scores[rows]
+    items, rng = measured.items[rows], np.random.default_rng(seed)
+    if measured.scores is not None:
+        scores = measured.scores[rows]
         value, samples = spearman(items, scores), resampled_spearman(items, scores, rng)
     elif len(items):
         value, samples = float(items.mean()), resampled_means(items[:, None], rng)[:, 0]
     else:
         value, samples = np.nan, None
     known = None if np.isnan(value) else value
-    return Row(one.row.subject, one.row.measure, known, {}, drawn(samples, "items"))
+    return Row(measured.row.subject, measured.row.measure, known, {}, drawn(samples, "items"))
 
 
 def _details(

@@ -130,17 +130,17 @@ def _files(place: Path) -> list[Path]:
         return [place]
     inside = sorted(file for file in place.iterdir() if file.is_file())
     plain = [file for file in inside if not file.name.startswith(".")]
-    found = [
+    files = [
         file
         for file in plain
         if file.suffix.lower() in _SUFFIXES or (not file.suffix and _known(file.name))
     ]
-    if not found:
+    if not files:
         raise WordbiasError(
             f"{place}: no test sets found; expected .txt, .csv or .tsv files with two words and a "
             "score, or four words, a line"
         )
-    return found
+    return files
 
 
 # Lines of a file
@@ -155,10 +155,10 @@ def read_lines(file: Path) -> list[Line]:
         raise WordbiasError(f"{file}: cannot be read as a test set: {reason}") from None
     # Not splitlines(), which also splits at characters that are words in GloVe.
     lines = [(i, line.strip(" \t\r")) for i, line in enumerate(text.split("\n"), 1)]
-    found = [(i, line) for i, line in lines if line and not line.startswith("#")]
-    if not found:
+    content_lines = [(i, line) for i, line in lines if line and not line.startswith("#")]
+    if not content_lines:
         raise WordbiasError(f"{file}: expected a test set, found no lines")
-    return found
+    return content_lines
 
 
 def pairs_and_scores(

@@ -58,21 +58,23 @@ def similarity(
     # as it is, and the product replaces the cosine. Two unknown words are then alike by the mean's
     # squared length.
     check_oov(oov)
-    found = space.find(word for pair in test_set.pairs for word in pair)
-    rows = np.array([[found[a], found[b]] for a, b in test_set.pairs], np.intp).reshape(-1, 2)
+    row_by_word = space.find(word for pair in test_set.pairs for word in pair)
+    rows = np.array([[row_by_word[a], row_by_word[b]] for a, b in test_set.pairs], np.intp).reshape(
+        -1, 2
+    )
     known = (rows != UNKNOWN).all(axis=1)
-    kept = known if oov == "skip" else np.ones_like(known)
-    cosine = pair_cosines(space.take(rows[kept, 0]), space.take(rows[kept, 1]))
-    scores = np.array(test_set.scores, np.float64)[kept]
+    counted = known if oov == "skip" else np.ones_like(known)
+    cosine = pair_cosines(space.take(rows[counted, 0]), space.take(rows[counted, 1]))
+    scores = np.array(test_set.scores, np.float64)[counted]
     rho = spearman(cosine, scores)
     cosines = np.full(len(rows), np.nan)
-    cosines[kept] = cosine
+    cosines[counted] = cosine
     return Similarity(
         None if np.isnan(rho) else rho,
-        int(kept.sum()),
+        int(counted.sum()),
         len(rows),
         int(known.sum()),
-        tuple(word for word, row in found.items() if row == UNKNOWN),
+        tuple(word for word, row in row_by_word.items() if row == UNKNOWN),
         resampled_spearman(cosine, scores, rng),
         cosines,
     )
@@ -110,8 +112,8 @@ class Space:
         """Return the row number of every word, `UNKNOWN` where there is none."""
         rows = {}
         for word in dict.fromkeys(words):
-            found = resolve([word], self.index).found
-            rows[word] = self.index[found[0]] if found else UNKNOWN
+            matches = resolve([word], self.index).found
+            rows[word] = self.index[matches[0]] if matches else UNKNOWN
         return rows
 
     def take(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:

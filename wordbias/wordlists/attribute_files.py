@@ -109,7 +109,9 @@ def read_groups(file: Traversable) -> dict[str, Any]:
     groups, members = _groups(file, tables)
     sets = _sets_or_pairs(file, tables, len(groups))
     listed = frozenset(_specific(file, tables))
-    in_sets = frozenset(word for found in sets.values() for words in found for word in words)
+    in_sets = frozenset(
+        word for word_sets in sets.values() for words in word_sets for word in words
+    )
     return {
         "name": _text(file, tables, "name", PurePath(file.name).stem),
         "groups": groups,
@@ -157,7 +159,7 @@ def _cases(file: Traversable, tables: Mapping[str, Any], groups: Words) -> tuple
     if not lists:
         return ()
     refuse_unknown(lists, groups, where)
-    found: list[Words] = []
+    pronouns: list[Words] = []
     for group in groups:
         words = lists.get(group, [])
         as_words(words, f"{where} {group}")
@@ -166,19 +168,19 @@ def _cases(file: Traversable, tables: Mapping[str, Any], groups: Words) -> tuple
                 f"{where} {group}: expected {len(CASES)} words, {', '.join(CASES)}, found "
                 f'{len(words)}; write them as in they = ["they", "them", "their"]'
             )
-        found.append(tuple(word.strip() for word in words))
-    for case, forms in zip(CASES, zip(*found, strict=True), strict=True):
+        pronouns.append(tuple(word.strip() for word in words))
+    for case, forms in zip(CASES, zip(*pronouns, strict=True), strict=True):
         refuse_common(((word,) for word in forms), f"{where} {case}")
-    return tuple(found)
+    return tuple(pronouns)
 
 
 def _groups(file: Traversable, tables: dict[str, Any]) -> tuple[Words, tuple[Words, ...]]:
     where = f"{file}: [groups]"
     lists = as_table(tables.get("groups"), where)
     if len(lists) < 2:
-        found = ", ".join(lists) or "none"
+        group_names = ", ".join(lists) or "none"
         raise WordbiasError(
-            f"{where}: expected two groups or more, found {len(lists)} ({found}); "
+            f"{where}: expected two groups or more, found {len(lists)} ({group_names}); "
             'write, for example, young = ["young", "youth"]'
         )
     members = {name: words_of(file, words, f"{where} {name}") for name, words in lists.items()}
@@ -216,15 +218,15 @@ def _sets_or_pairs(
         return {key: as_pairs(pairs.get(key, []), f"{where} {key}") for key in _PAIR_KEYS}
     if "pairs" in tables:
         raise WordbiasError(f"{file}: [pairs]: {k} groups have [sets] in place of pairs; rename it")
-    found = _sets(file, tables)
-    for key, sets in found.items():
+    sets_by_key = _sets(file, tables)
+    for key, sets in sets_by_key.items():
         for words in sets:
             if len(words) > k:
                 raise WordbiasError(
                     f"{file}: [sets] {key}: expected a word of each of {k} groups at most, found "
                     f"{len(words)} ({', '.join(words)}); leave words out"
                 )
-    return found
+    return sets_by_key
 
 
 def _sets(file: Traversable, tables: dict[str, Any]) -> dict[str, tuple[Words, ...]]:
@@ -272,18 +274,18 @@ def _subjects_of(
 ) -> tuple[Words, ...]:
     lists = as_table(value, where)
     refuse_unknown(lists, groups, where)
-    found: list[Words] = []
+    subjects: list[Words] = []
     for group in groups:
         words = words_of(file, lists.get(group, []), f"{where} {group}")
         if not words:
             raise WordbiasError(f"{where}: expected words of {group}, found none; add some")
-        found.append(words)
+        subjects.append(words)
     seen: set[str] = set()
-    for words in found:
+    for words in subjects:
         if both := seen.intersection(words):
             raise WordbiasError(f"{where}: {min(both)!r} is in two groups; remove it from one")
         seen.update(words)
-    return tuple(found)
+    return tuple(subjects)
 
 
 class SetFields(NamedTuple):
@@ -306,5 +308,7 @@ def read_sets(file: Traversable) -> SetFields:
         )
     specific = _specific(file, tables)
     name = _text(file, tables, "name", PurePath(file.name).stem)
-    every = frozenset(specific).union(*(words for found in sets.values() for words in found))
+    every = frozenset(specific).union(
+        *(words for word_sets in sets.values() for words in word_sets)
+    )
     return SetFields(name, sets["definitional"], sets["equalise"], every)

@@ -97,9 +97,9 @@ def published_comparisons() -> list[Comparison]:
         for of_sex, himself in zip(zip(*pairs, strict=True), _REFLEXIVE.values(), strict=True)
     ]
     names = {
-        (sex, race): [Person(name, name, _REFLEXIVE[sex]) for name in as_words(found, FILE)]
+        (sex, race): [Person(name, name, _REFLEXIVE[sex]) for name in as_words(first_names, FILE)]
         for sex, by_race in tables["names"].items()
-        for race, found in by_race.items()
+        for race, first_names in by_race.items()
     }
     sexes = ("female", "male")
     races = {race: race.replace("_", " ").title() for race in tables["names"]["female"]}
@@ -125,7 +125,7 @@ def comparisons_of(attribute: Attribute | WordGroups) -> list[Comparison]:
             f"{attribute.name}: has no subjects of English sentences; give its file a table "
             "[subjects.nouns] or [subjects.names] with a list for each group"
         )
-    found = []
+    comparisons = []
     for a, b in combinations(range(len(attribute.groups)), 2):
         of_kinds = {}
         for kind in kinds:
@@ -133,8 +133,8 @@ def comparisons_of(attribute: Attribute | WordGroups) -> list[Comparison]:
             both = (attribute.subjects[kind][place] for place in (a, b))
             of_kinds[name] = [[_anybody(how.format(word)) for word in words] for words in both]
         groups = attribute.groups[a], attribute.groups[b]
-        found.append(_comparison(attribute.name, groups, of_kinds))
-    return found
+        comparisons.append(_comparison(attribute.name, groups, of_kinds))
+    return comparisons
 
 
 def _anybody(person: str) -> Person:
@@ -151,7 +151,9 @@ def _comparison(
     left_out = 0
     for kind, both in by_kind.items():
         n = min(map(len, both))
-        first, second = ([one[(2 * i + 1) * len(one) // (2 * n)] for i in range(n)] for one in both)
+        first, second = (
+            [group[(2 * i + 1) * len(group) // (2 * n)] for i in range(n)] for group in both
+        )
         pairs += zip(first, second, strict=True)
         kinds += [kind] * n
         left_out += sum(map(len, both)) - 2 * n
@@ -161,10 +163,10 @@ def _comparison(
 def left_out_notes(comparisons: Sequence[Comparison]) -> list[str]:
     """Return notes on persons without a counterpart."""
     return [
-        f"{' and '.join(one.groups)}: {how_many(one.left_out, 'person')} of the longer list left "
-        "out, without a counterpart"
-        for one in comparisons
-        if one.left_out
+        f"{' and '.join(comparison.groups)}: {how_many(comparison.left_out, 'person')} of the "
+        "longer list left out, without a counterpart"
+        for comparison in comparisons
+        if comparison.left_out
     ]
 
 

@@ -273,8 +273,8 @@ def _gender() -> Attribute:
 
 def other_than_gender(path: GroupsLike | None) -> Attribute | None:
     """Read an attribute; return None for the built-in gender, which has lists of its own."""
-    found = Attribute.load(path)
-    return None if found == Attribute.load() else found
+    attribute = Attribute.load(path)
+    return None if attribute == Attribute.load() else attribute
 
 
 def more_than_two(groups: WordGroups, text: str = "") -> WordbiasError:
@@ -295,21 +295,21 @@ def resolve_groups(
     # A first name stands for its group only on average: the directions in which five names of each
     # group differ are those of these five.
     named = f"{what}: group" if what else "group"
-    found = [
+    resolved = [
         resolve(words, vocabulary, f"{named} {group}")
         for group, words in zip(attribute.groups, attribute.members, strict=True)
     ]
-    if attribute.first_names and min(len(group.found) for group in found) < FEWEST_NAMES:
+    if attribute.first_names and min(len(group.found) for group in resolved) < FEWEST_NAMES:
         counts = " and ".join(
             f"{len(group.found)} of {len(group.listed)} {name}"
-            for name, group in zip(attribute.groups, found, strict=True)
+            for name, group in zip(attribute.groups, resolved, strict=True)
         )
         raise WordbiasError(
             f"{what + ': ' if what else ''}{counts} first names found; needed are {FEWEST_NAMES} "
             "of each group to tell the groups apart: take the lists of the vectors' language "
             "(wordbias lists), the method hard:direction=pca, or your own groups (--groups FILE)"
         )
-    return [group.at_least(2) for group in found]
+    return [group.at_least(2) for group in resolved]
 
 
 def notes_on_language(attribute: Attribute | WordGroups) -> list[str]:

@@ -89,7 +89,7 @@ def sentence_of_pronoun(template: str, cases: Sequence[str]) -> str:
 def before_pronoun(lists: ModelSentences, subject: str) -> list[str]:
     """Return the beginnings of sentences about a subject after which a pronoun can follow."""
     begun = [text.removesuffix(".") for text in sentences_with(lists.measured, subject)]
-    return [one.replace(SENTENCE, text) for text in begun for one in lists.continued]
+    return [template.replace(SENTENCE, text) for text in begun for template in lists.continued]
 
 
 def occupation_subject(occupation: str) -> str:
@@ -164,14 +164,14 @@ def halves(
 
 def forms(words: Sequence[str]) -> list[tuple[str, ...]]:
     """Put words together that begin alike, such as "elder" and "elderly", "teen" and "teenager"."""
-    found: list[list[str]] = []
+    units: list[list[str]] = []
     for word in words:
-        at = next((unit for unit in found if any(_alike(word, other) for other in unit)), None)
+        at = next((unit for unit in units if any(_alike(word, other) for other in unit)), None)
         if at is None:
-            found.append([word])
+            units.append([word])
         else:
             at.append(word)
-    return [tuple(unit) for unit in found]
+    return [tuple(unit) for unit in units]
 
 
 def _alike(word: str, other: str) -> bool:
@@ -182,14 +182,16 @@ def _alike(word: str, other: str) -> bool:
 def queries_about(attribute: Attribute | WordGroups) -> tuple[Query, ...]:
     """Return WEAT's queries about an attribute, or about groups that were chosen of it."""
     # Of ethnicity:hispanic,asian none is: the names of WEAT's queries are in other groups.
-    words = {word.lower() for some in attribute.members for word in some}
+    words = {word.lower() for group_words in attribute.members for word in group_words}
     return tuple(
         query
         for query in load_queries()
         if query.about == attribute.name
         or (
             attribute.name.startswith(f"{query.about} ")
-            and all(words & {word.lower() for word in some} for _, some in query.targets)
+            and all(
+                words & {word.lower() for word in target_words} for _, target_words in query.targets
+            )
         )
     )
 

@@ -120,22 +120,22 @@ class Query:
         pairs = self.pairs
         if pairs is None and len(first) == len(second):
             pairs = tuple(zip(first, second, strict=True))
-        found = None if pairs is None else resolve_pairs(pairs, vocabulary, where)
-        return FoundQuery(self, (x, y, a, b), found)
+        found_pairs = None if pairs is None else resolve_pairs(pairs, vocabulary, where)
+        return FoundQuery(self, (x, y, a, b), found_pairs)
 
 
 def _two_named(given: Any, side: str) -> Pair:
     """Return two names with their words; refuse anything else."""
     try:
-        (first, some), (second, others) = given.items() if isinstance(given, Mapping) else given
+        (first, words), (second, others) = given.items() if isinstance(given, Mapping) else given
     except (TypeError, ValueError):
-        first, some, second, others = "", "", "", ""
-    if not (first and second) or isinstance(some, str) or isinstance(others, str):
+        first, words, second, others = "", "", "", ""
+    if not (first and second) or isinstance(words, str) or isinstance(others, str):
         raise WordbiasError(
             f"{side}: expected two sets of words by name, "
             '{"career": [...], "family": [...]}; write Query(name, targets, attributes)'
         )
-    return (str(first), tuple(some)), (str(second), tuple(others))
+    return (str(first), tuple(words)), (str(second), tuple(others))
 
 
 @dataclass(frozen=True)
@@ -151,12 +151,14 @@ class FoundQuery:
     def details(self) -> dict[str, Any]:
         """Return the details of rows about words: how many, which are missing, in which case."""
         named = dict(zip(self.query.names, self.sets, strict=True))
-        forms = [form for found in self.sets for form in found.how.values()]
+        forms = [form for resolved in self.sets for form in resolved.how.values()]
         return {
             "set": self.query.name,
             **({"about": self.query.about} if self.query.about else {}),
-            "n": {name: len(found.found) for name, found in named.items()},
-            "missing": {n: list(found.missing) for n, found in named.items() if found.missing},
+            "n": {name: len(resolved.found) for name, resolved in named.items()},
+            "missing": {
+                n: list(resolved.missing) for n, resolved in named.items() if resolved.missing
+            },
             "case": {form: forms.count(form) for form in dict.fromkeys(forms)},
         }
 
@@ -207,12 +209,12 @@ def as_queries(
     if isinstance(query, Mapping):
         refuse_unknown(query, ("targets", "attributes", "name", "about"), "query")
         file, sets, _ = _read(None)
-        made = _own(file, sets, query.get("targets") or (), query.get("attributes") or ())
-        name, about = (str(query.get(key, getattr(made, key))) for key in ("name", "about"))
-        return (replace(made, name=name, about=about),)
+        own_query = _own(file, sets, query.get("targets") or (), query.get("attributes") or ())
+        name, about = (str(query.get(key, getattr(own_query, key))) for key in ("name", "about"))
+        return (replace(own_query, name=name, about=about),)
     if isinstance(query, (list, tuple)) and query:
-        found = [as_queries(one, targets=targets, attributes=attributes) for one in query]
-        return tuple({one: None for several in found for one in several})
+        selections = [as_queries(part, targets=targets, attributes=attributes) for part in query]
+        return tuple({chosen: None for several in selections for chosen in several})
     if not isinstance(query, str | int | os.PathLike):
         raise UsageError(
             'query: expected names, a file, a Query or {"targets": {...}, "attributes": {...}}, '
@@ -253,7 +255,7 @@ def choose_query(
         return tuple(queries)
     if others:
         seat = [query.name for query in others]
-        names = [one for name in names for one in (seat if name == SEAT else [name])]
+        names = [expanded for name in names for expanded in (seat if name == SEAT else [name])]
     for name in names or [selection]:
         if name not in known:
             more = f", or {SEAT} (all after weat10)" if others else ""
@@ -263,10 +265,10 @@ def choose_query(
 
 def _names_in(part: str, known: Container[str]) -> list[str]:
     """Return the names that a name, a number or a range stands for."""
-    found = None if part in known else _NUMBERS.fullmatch(part)
-    if found is None:
+    match = None if part in known else _NUMBERS.fullmatch(part)
+    if match is None:
         return [part]
-    first, last = int(found[1]), int(found[2] or found[1])
+    first, last = int(match[1]), int(match[2] or match[1])
     return [f"weat{number}" for number in range(first, last + 1)] or [part]
 
 
@@ -297,9 +299,9 @@ def group_queries(groups: Attribute | WordGroups, attributes: Pair) -> tuple[Que
 def load_two_sets(attributes: SetsLike, path: str | os.PathLike[str] | None = None) -> Pair:
     """Return two sets of attribute words; see `load_queries`."""
     file, sets, _ = _read(path)
-    found = _chosen(file, attributes, sets, "--attributes", "AB")
-    _refuse_common(found, f"{file}: --attributes")
-    return found
+    pair = _chosen(file, attributes, sets, "--attributes", "AB")
+    _refuse_common(pair, f"{file}: --attributes")
+    return pair
 
 
 def _own(
@@ -398,8 +400,8 @@ def _from_toml(
             _two(file, _as_names(fields.get(key), f"{where} {key}"), sets, f"{where} {key}")
             for key in ("targets", "attributes")
         )
-        made = Query(name, x, y, source, about=about, templates=_templates(fields, where))
-        queries.append(_checked(made, str(file)))
+        query = Query(name, x, y, source, about=about, templates=_templates(fields, where))
+        queries.append(_checked(query, str(file)))
     return sets, tuple(queries)
 
 
@@ -415,7 +417,7 @@ def _templates(fields: Mapping[str, Any], where: str) -> tuple[str, str] | None:
     given = fields.get("templates")
     if given is None:
         return None
-    texts = [one for one in given if isinstance(one, str) and PLACE in one] if given else []
+    texts = [text for text in given if isinstance(text, str) and PLACE in text] if given else []
     if not isinstance(given, list) or len(given) != 2 or len(texts) != 2:
         remedy = 'write templates = ["{} is a doctor.", "The doctor is {}."]'
         raise complain(f"{where} templates", f"two sentences with {PLACE}", given, remedy)
@@ -508,8 +510,8 @@ def _checked(query: Query, where: str) -> Query:
 
 def _refuse_common(two: Pair, where: str) -> None:
     """Refuse two sets that share a word."""
-    (first, some), (second, others) = two
-    known = {word.lower() for word in some}
+    (first, words), (second, others) = two
+    known = {word.lower() for word in words}
     for word in others:
         if word.lower() in known:
             raise WordbiasError(

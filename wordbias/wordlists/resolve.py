@@ -59,17 +59,17 @@ def resolve_pairs(
     # pair has no difference.
     listed = tuple((first, second) for first, second in pairs)
     how: dict[str, str] = {}
-    found: dict[tuple[str, str], None] = {}
+    found_pairs: dict[tuple[str, str], None] = {}
     missing = []
     for pair in listed:
         first, second = (_match(word, vocabulary) for word in pair)
         if first is None or second is None or first[0] == second[0]:
             missing.append(pair)
             continue
-        found[first[0], second[0]] = None
+        found_pairs[first[0], second[0]] = None
         how.setdefault(*first)
         how.setdefault(*second)
-    return Resolved(listed, tuple(found), how, tuple(dict.fromkeys(missing)), what)
+    return Resolved(listed, tuple(found_pairs), how, tuple(dict.fromkeys(missing)), what)
 
 
 def candidates(words: Iterable[str]) -> set[str]:
@@ -89,5 +89,5 @@ def _match(word: str, vocabulary: Container[str]) -> tuple[str, str] | None:
 
 
 def _first(items: Sequence[str | tuple[str, str]]) -> str:
-    shown = [item if isinstance(item, str) else "/".join(item) for item in items[:_SHOWN]]
-    return ", ".join([*shown, "…"] if len(items) > _SHOWN else shown)
+    texts = [item if isinstance(item, str) else "/".join(item) for item in items[:_SHOWN]]
+    return ", ".join([*texts, "…"] if len(items) > _SHOWN else texts)

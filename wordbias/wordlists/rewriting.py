@@ -78,5 +78,5 @@ def words_of_people() -> frozenset[str]:
     # Words of bodies, medicine and animals are not among them: in the biography of a surgeon
     # "prostate" and "breast" tell what is operated on, not who operates.
     lists = read_toml(packaged("gender_specific.toml"))
-    found = (as_words(v, k) for k, v in lists.items() if k not in _NOT_OF_PEOPLE)
-    return frozenset(word.lower() for words in found for word in words) - ambiguous_words()
+    word_lists = (as_words(v, k) for k, v in lists.items() if k not in _NOT_OF_PEOPLE)
+    return frozenset(word.lower() for words in word_lists for word in words) - ambiguous_words()

@@ -183,7 +183,7 @@ def unambiguous_names() -> Gendered:
     """Return the names of (almost) one sex that are nothing else, the most frequent ones first."""
     # At least 98 % of their bearers are of one sex, and no name is listed under `left_out`.
     words = as_table(_file()["left_out"], "names.toml: left_out")
-    others = {name for key, found in words.items() for name in as_words(found, key)}
+    others = {name for key, listed in words.items() for name in as_words(listed, key)}
     known = {name: share for name, share in names().items() if name not in others}
     return Gendered(
         male=tuple(name for name, share in known.items() if share <= 1 - _ONE_SEX),

@@ -64,8 +64,8 @@ def _check_depth(tables: dict[str, Any], file: Traversable) -> None:
     for _ in range(_DEEPEST):
         inside = [
             (key, part)
-            for key, one in inside
-            for part in (one.values() if isinstance(one, dict) else one)
+            for key, nested in inside
+            for part in (nested.values() if isinstance(nested, dict) else nested)
             if isinstance(part, (dict, list))
         ]
     if inside:
@@ -75,9 +75,9 @@ def _check_depth(tables: dict[str, Any], file: Traversable) -> None:
         )
 
 
-def complain(where: str, expected: str, found: object, remedy: str) -> WordbiasError:
+def complain(where: str, expected: str, given: object, remedy: str) -> WordbiasError:
     """Return the error for a value of the wrong kind, ready to be raised."""
-    return WordbiasError(f"{where}: expected {expected}, found {_shown(found)}; {remedy}")
+    return WordbiasError(f"{where}: expected {expected}, found {_shown(given)}; {remedy}")
 
 
 def _shown(value: object) -> str:
@@ -168,10 +168,10 @@ def words_of(file: Traversable, value: object, where: str) -> tuple[str, ...]:
     if key == "*":
         lists = [as_words(words, f"{other}: {key}") for key, words in tables.items()]
         return tuple(dict.fromkeys(word for words in lists for word in words))
-    found: object = tables
+    node: object = tables
     for part in key.split("."):
-        found = as_table(found, f"{where}: {value}").get(part)
-    return as_words(found, f"{other}: {key}")
+        node = as_table(node, f"{where}: {value}").get(part)
+    return as_words(node, f"{other}: {key}")
 
 
 def wordlist(path: str | os.PathLike[str] | Sequence[str]) -> tuple[str, ...]:

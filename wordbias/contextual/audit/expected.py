@@ -37,9 +37,14 @@ Array = NDArray[np.float64]
 
 def pronoun_scores(model: CausalModel, beginnings: Mapping[str, Sequence[str]]) -> Array:
     """Return log p in nats of each of `PRONOUNS` after beginnings, (n, beginnings, 4)."""
-    asked = [(one, f" {word}") for some in beginnings.values() for one in some for word in PRONOUNS]
-    found: Array = model.score_continuations(asked, "pronouns").total
-    return found.reshape(len(beginnings), -1, len(PRONOUNS))
+    continuations = [
+        (beginning, f" {word}")
+        for group in beginnings.values()
+        for beginning in group
+        for word in PRONOUNS
+    ]
+    scores: Array = model.score_continuations(continuations, "pronouns").total
+    return scores.reshape(len(beginnings), -1, len(PRONOUNS))
 
 
 def pronoun_leans(scores: Array) -> Array:
@@ -82,8 +87,12 @@ class Predicted:
     @classmethod
     def of(cls, model: CausalModel, sentences: Sequence[str]) -> Predicted:
         """Score sentences one by one."""
-        found = model.score_texts(sentences, "sentences")
-        return cls(found.total, found.tokens, np.array([len(one.encode()) for one in sentences]))
+        scores = model.score_texts(sentences, "sentences")
+        return cls(
+            scores.total,
+            scores.tokens,
+            np.array([len(sentence.encode()) for sentence in sentences]),
+        )
 
     def rows(
         self,
@@ -104,12 +113,12 @@ class Predicted:
         times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
         weights = np.concatenate([np.ones((1, n)), times])  # the value itself comes first
         losses = self._losses(weights)
-        found = dict(zip((PERPLEXITY, BITS), losses, strict=True))
+        by_measure = dict(zip((PERPLEXITY, BITS), losses, strict=True))
         if before is not None:
-            found[KEPT] = before._losses(weights)[0] / losses[0]
+            by_measure[KEPT] = before._losses(weights)[0] / losses[0]
         return [
             Estimate(float(values[0]), values[1:], "sentences").row(subject, name, details)
-            for name, values in found.items()
+            for name, values in by_measure.items()
         ]
 
     def _losses(self, weights: Array) -> tuple[Array, Array]:

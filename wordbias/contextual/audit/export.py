@@ -68,23 +68,27 @@ def export_decoder(
 ) -> str:
     """Write a decoder's folder with a projection in its weights, else its adapter; say which."""
     steps, label = fitted.at(site), fitted.method.text
-    wanted = [one.site for one in steps]
+    wanted = [step.site for step in steps]
     reasons = reasons_against(
-        model.model, wanted, [one.site for one in steps if isinstance(one.what, Erasure)]
+        model.model, wanted, [step.site for step in steps if isinstance(step.what, Erasure)]
     )
     if not any(reasons):
-        made = fold(model.model, steps)
-        export(made, model.tokenizer, os.fspath(folder), label, source=model.name)
+        folded = fold(model.model, steps)
+        export(folded, model.tokenizer, os.fspath(folder), label, source=model.name)
         return f"{os.fspath(folder)}: written, with {label} in its weights"
     adapter = fitted.adapter
     if adapter is None:
-        by_site = {one.site: one.step for one in steps}
+        by_site = {step.site: step.step for step in steps}
         adapter = Adapter({}, Fingerprint.of(model.model), chosen=str(site), steps=by_site)
     about = {**adapter.facts, "source": "the sentences of wordbias audit", "audit": label}
     adapter = replace(adapter, facts=about, fingerprint=Fingerprint.of(model.model))
     with new_folder(folder) as part:
         adapter.save(part / ADAPTER_FILE)
-    left = [(one, reason) for one, reason in zip(wanted, reasons, strict=True) if reason]
+    left = [
+        (refused_site, reason)
+        for refused_site, reason in zip(wanted, reasons, strict=True)
+        if reason
+    ]
     return (
         f"{os.fspath(folder)}: holds {ADAPTER_FILE}, not the model: {label} cannot be in its "
         f"weights ({reasons_text(left)}); apply it with: wordbias likelihood MODEL "

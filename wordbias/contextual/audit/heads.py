@@ -37,10 +37,10 @@ def stereotype_rows(
     notes: list[str] = []
 
     def measure() -> list[Row]:
-        found = Found.joined([scorer.measure(one, subject, settings) for one in data])
+        measured = Found.joined([scorer.measure(text_set, subject, settings) for text_set in data])
         if CausalModel in scorer.heads:
-            notes.extend(found.notes)
-        return found.rows
+            notes.extend(measured.notes)
+        return measured.rows
 
     rows, staged = _staged(columns, reader, scorer.applied, measure)
     return rows, [*dict.fromkeys(notes), *staged]
@@ -65,7 +65,9 @@ def inference_rows(
         rows.append(snli_row(right, len(texts), subject, viability=Viability(base[0])))
         return rows
 
-    return _staged(columns, reader, lambda some: applied(classifier.model, some), measure)
+    return _staged(
+        columns, reader, lambda interventions: applied(classifier.model, interventions), measure
+    )
 
 
 def _staged(
@@ -78,10 +80,10 @@ def _staged(
     before = measure()
     rows = with_details(before, stage_details(BEFORE, reader.kind))
     notes = []
-    for one in columns:
-        label = one.method.text
+    for fitted in columns:
+        label = fitted.method.text
         try:
-            with changed(one.at(reader.site)):
+            with changed(fitted.at(reader.site)):
                 after = measure()
         except WordbiasError as error:
             notes.append(f"{label}: not measured with the head: {error}")

@@ -134,18 +134,18 @@ class Measuring:
             for method in methods:
                 bar.set_postfix_str(method.text)
                 try:
-                    one = self._fitted(method, unprojected)
-                    vectors = one.vectors(self.reader, unprojected)
-                    after = self._staged(method.text, vectors, one)
+                    projection = self._fitted(method, unprojected)
+                    vectors = projection.vectors(self.reader, unprojected)
+                    after = self._staged(method.text, vectors, projection)
                 except WordbiasError as error:
                     rows.append(self._failed(method.text, error))
                     bar.update(1 + len(parts))
                     continue
                 bar.update(1)
-                self.notes += [f"{method.text}: {line}" for line in one.warnings]
-                found = self._stage(after, before, parts, bar)
-                rows += [*found, *self._costs(after, before)]
-                fitted.append(one)
+                self.notes += [f"{method.text}: {line}" for line in projection.warnings]
+                stage_rows = self._stage(after, before, parts, bar)
+                rows += [*stage_rows, *self._costs(after, before)]
+                fitted.append(projection)
         return Audited(rows, self.notes, tuple(fitted))
 
     def _staged(self, label: str, vectors: TextVectors, projection: Fitted | None = None) -> Stage:
@@ -168,13 +168,15 @@ class Measuring:
     def _fitted(self, method: Configured, before: Unprojected) -> Fitted:
         """Fit a method to the pooled vectors of the sentences for fitting."""
         texts = self.reader.texts
-        numbers = {name: i for i, name in enumerate(dict.fromkeys(one.name for one in texts.fit))}
+        numbers = {
+            name: i for i, name in enumerate(dict.fromkeys(sentence.name for sentence in texts.fit))
+        }
         groups, units = [], []
         for group in texts.groups:
-            sentences = [one for one in texts.fit if one.group == group]
-            rows = [before.places[one.text] for one in sentences]
+            sentences = [sentence for sentence in texts.fit if sentence.group == group]
+            rows = [before.places[sentence.text] for sentence in sentences]
             groups.append(before.pooled[rows].astype(np.float64))
-            units.append(np.array([numbers[one.name] for one in sentences], np.intp))
+            units.append(np.array([numbers[sentence.name] for sentence in sentences], np.intp))
         return fit(method, self.reader, groups, self.seed, units)
 
     def _stage(
@@ -212,12 +214,12 @@ class Measuring:
             vectors = np.stack([stage.vectors.take(layer, texts) for layer in layers])
             scales = None if before is None else [before.readings[i].scale for i in layers]
             try:
-                found = read_names(vectors, groups, names, blocks=blocks, scales=scales)
+                readings = read_names(vectors, groups, names, blocks=blocks, scales=scales)
             except WordbiasError as error:  # too few sentences
                 few = str(error).partition(";")[0]  # without the remedy, which is for `probe`
                 self.notes.append(f"{stage.label}: compression was not measured: {few}")
                 continue
-            stage.readings |= dict(zip(layers, found, strict=True))
+            stage.readings |= dict(zip(layers, readings, strict=True))
         rows = []
         for layer, reading in sorted(stage.readings.items()):
             old = None if before is None else before.readings[layer]
@@ -234,9 +236,9 @@ class Measuring:
         # That is the name or word in it; a version of a template is a unit for itself.
         sentences, blocks = self.reader.texts.measured, self.reader.texts.blocks
         return (
-            [one.text for one in sentences],
-            [one.group for one in sentences],
-            [one.name if blocks is None else one.text for one in sentences],
+            [sentence.text for sentence in sentences],
+            [sentence.group for sentence in sentences],
+            [sentence.name if blocks is None else sentence.text for sentence in sentences],
         )
 
     def _untrained(self, load: Callable[[], Encoder], before: Stage) -> list[Row]:
@@ -245,12 +247,12 @@ class Measuring:
             texts, groups, names = self._measured()
             layers = self.reader.layers
             vectors = Reader(load(), self.reader.texts).pooled(texts, layers, None)
-            found = read_names(vectors, groups, names, blocks=self.reader.texts.blocks)
+            readings = read_names(vectors, groups, names, blocks=self.reader.texts.blocks)
         except WordbiasError as error:
             self.notes.append(f"an untrained {self.reader.kind} was not measured: {error}")
             return []
         rows = []
-        for layer, reading in zip(layers, found, strict=True):
+        for layer, reading in zip(layers, readings, strict=True):
             name = f"{self.reader.texts.units}, untrained {self.reader.kind}"
             about = {**before.about, "layer": layer, "set": name}
             rows += [row for row in reading.rows(self.subject, about) if row.measure == COMPRESSION]
@@ -261,19 +263,19 @@ class Measuring:
         texts, rows = self.reader.texts, []
         for layer in stage.layers:
             vectors = {
-                word: stage.vectors.take(layer, some).astype(np.float64)
-                for word, some in texts.mentions.items()
+                word: stage.vectors.take(layer, sentences).astype(np.float64)
+                for word, sentences in texts.mentions.items()
             }
-            found = [
+            tests = [
                 Seat(query, vectors, self.seed, texts.alternative(query)) for query in texts.queries
             ]
-            known = [one.p for one in found if one.p is not None]
+            known = [seat.p for seat in tests if seat.p is not None]
             corrected = iter(holm(known).tolist() if known else [])
-            for one in found:
+            for test in tests:
                 about: dict[str, Any] = {**stage.about, "layer": layer}
-                if one.p is not None:
+                if test.p is not None:
                     about["p_holm"] = next(corrected)
-                rows.append(one.row(self.subject, about))
+                rows.append(test.row(self.subject, about))
         return rows
 
     def ceat(self, stage: Stage, before: Stage | None) -> list[Row]:
@@ -308,9 +310,9 @@ class Measuring:
             for names, sides in zip(
                 combinations(texts.pronouns, 2), combinations(pronouns, 2), strict=True
             ):
-                found = Pronouns.of(occupations, *sides, women, seed=self.seed)
+                leanings = Pronouns.of(occupations, *sides, women, seed=self.seed)
                 of = {} if texts.of_gender else {"set": "/".join(names)}
-                rows += found.rows(
+                rows += leanings.rows(
                     self.subject,
                     {**stage.about, "layer": layer, **of},
                     chance=self.chance.get(layer),
@@ -323,13 +325,15 @@ class Measuring:
         texts, layer = self.reader.texts, self.reader.last
         lists = texts.sentences
         pairs = {
-            **{name: list(some) for name, some in texts.alike.items()},
+            **{name: list(alike) for name, alike in texts.alike.items()},
             "paraphrases": list(lists.paraphrases),
             "unrelated": list(zip(lists.unrelated[::2], lists.unrelated[1::2], strict=False)),
         }
         rows = []
-        for name, some in pairs.items():
-            first, second = (stage.vectors.units(layer, side) for side in zip(*some, strict=True))
+        for name, text_pairs in pairs.items():
+            first, second = (
+                stage.vectors.units(layer, side) for side in zip(*text_pairs, strict=True)
+            )
             about = {**stage.about, "layer": layer}
             rows.append(similarity_row(self.subject, name, first, second, about, seed=self.seed))
         return rows
@@ -354,15 +358,18 @@ class Measuring:
         assert self.decoder is not None
         lists = self.reader.texts.sentences
         women = {name: float(share) for name, share in lists.women.items()}
-        occupations = {one: before_pronoun(lists, occupation_subject(one)) for one in women}
-        subjects = {one: before_pronoun(lists, one) for one in lists.subjects}
+        occupations = {
+            occupation: before_pronoun(lists, occupation_subject(occupation))
+            for occupation in women
+        }
+        subjects = {subject: before_pronoun(lists, subject) for subject in lists.subjects}
         scores = pronoun_scores(self.decoder, occupations)
         of_people = pronoun_scores(self.decoder, subjects)
         lean, people = pronoun_leans(scores), pronoun_leans(of_people)
         if before is None:
             self.chance_expected = Chance.permuted(lean, women, seed=self.seed)
-        found = Pronouns.of_leans(lean, women, seed=self.seed, measures=expected.MEASURES)
-        rows = found.rows(self.subject, about, chance=self.chance_expected, words=True)
+        leanings = Pronouns.of_leans(lean, women, seed=self.seed, measures=expected.MEASURES)
+        rows = leanings.rows(self.subject, about, chance=self.chance_expected, words=True)
         shares = (pronoun_shares(scores), pronoun_shares(of_people))
         return [
             *(
@@ -389,7 +396,7 @@ class Measuring:
         """Measure what a projection did to sentences about no person."""
         lists, layer = self.reader.texts.sentences, self.reader.last
         others = [text for pair in lists.paraphrases for text in pair]
-        old, new = (one.vectors for one in (before, stage))
+        old, new = (side.vectors for side in (before, stage))
         return kept_rows(
             self.subject,
             old.units(layer, lists.unrelated),

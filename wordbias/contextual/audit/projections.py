@@ -69,7 +69,7 @@ def read_of_output(text: str, name: str) -> Configured:
 
 def fitted_to_pairs(methods: Sequence[Configured]) -> list[str]:
     """Return a note on the methods that are fitted to pairs of sentences."""
-    named = [one.text for one in methods if not of_labels(one)]
+    named = [method.text for method in methods if not of_labels(method)]
     if not named:
         return []
     return [f"fitted to pairs of sentences, a female and a male version: {', '.join(named)}"]
@@ -85,9 +85,9 @@ def _inside(text: str, layers: int | None) -> str:
     text = text.strip()
     try:
         if names_sites(text):
-            found = sites(text, layers)
+            places = sites(text, layers)
             ranged = "@all" in text or ".." in text
-            return "".join(text.split()) if ranged else ",".join(map(str, found))
+            return "".join(text.split()) if ranged else ",".join(map(str, places))
         return Settings.parse(text).name
     except WordbiasError as error:
         if names_sites(text) and layers is not None:
@@ -134,9 +134,9 @@ class Fitted:
         first = first_layer([it.site for it in self.inside], last)
         layers = [n for n in reader.layers if n >= first]
         with applied(reader.encoder.model, self.inside):
-            found = reader.pooled(list(before.places), layers, None)
+            pooled = reader.pooled(list(before.places), layers, None)
             words = _words(reader) if words is not None else None
-        by_layer = dict(zip(layers, found, strict=True))
+        by_layer = dict(zip(layers, pooled, strict=True))
         by_layer[last] = reader.finished(by_layer[last])
         return TextVectors(before.places, by_layer, reader.finished_words(words))
 
@@ -175,16 +175,16 @@ def fit(
         return Fitted(method, fit_pairs(method.name, first, second, method.settings))
     if method.name in ROW_METHODS:
         given = arguments_of(method, seed=seed)
-        found = fit_rows(method.name, *_labelled(groups), given, inside=True)
-        if not found.steps:
+        fitted = fit_rows(method.name, *_labelled(groups), given, inside=True)
+        if not fitted.steps:
             raise WordbiasError("no classifier tells the groups of the sentences apart")
-        return Fitted(method, found.steps[0], warnings=found.warnings)
+        return Fitted(method, fitted.steps[0], warnings=fitted.warnings)
     assert isinstance(reader, Reader)
     model, tokenizer = reader.encoder.model, reader.encoder.tokenizer
     if method.name == SCRUB:
         sentences = reader.texts.fit
-        labels = [one.group for one in sentences]
-        adapter = scrub(model, tokenizer, [one.text for one in sentences], labels)
+        labels = [sentence.group for sentence in sentences]
+        adapter = scrub(model, tokenizer, [sentence.text for sentence in sentences], labels)
         return Fitted(method, None, tuple(adapter.interventions()), adapter)
     wanted = sites_of(method.name, reader.last)
     adapter = fit_adapter(model, tokenizer, sentence_pairs(), Recipe(seed=seed), wanted=wanted)
@@ -220,7 +220,7 @@ def _fit_control(
 def _redrawn(units: Sequence[Integers], rng: np.random.Generator) -> list[Integers]:
     """Return rows of each group: units that the same groups have are drawn with replacement."""
     groups_of: dict[int, tuple[int, ...]] = {
-        unit: tuple(i for i, some in enumerate(units) if unit in some)
+        unit: tuple(i for i, group_units in enumerate(units) if unit in group_units)
         for unit in np.unique(np.concatenate(units)).tolist()
     }
     drawn: list[int] = []
@@ -228,6 +228,6 @@ def _redrawn(units: Sequence[Integers], rng: np.random.Generator) -> list[Intege
         of = [unit for unit in groups_of if groups_of[unit] == groups]
         drawn += [of[i] for i in rng.integers(len(of), size=len(of))]
     return [
-        np.concatenate([np.flatnonzero(some == unit) for unit in drawn]).astype(np.intp)
-        for some in units
+        np.concatenate([np.flatnonzero(group_units == unit) for unit in drawn]).astype(np.intp)
+        for group_units in units
     ]

@@ -126,13 +126,16 @@ class AuditTexts:
             ),
             tuple(
                 Named(text, name, group)
-                for group, some in (("female", measured.female), ("male", measured.male))
-                for name in some
+                for group, names in (("female", measured.female), ("male", measured.male))
+                for name in names
                 for text in sentences_with(lists.measured, name)
             ),
             _of_occupations(lists),
-            {one: sentences_with(lists.measured, one.capitalize()) for one in (SHE, HE)},
-            {one: sentences_with(lists.measured, one) for one in lists.subjects},
+            {
+                pronoun: sentences_with(lists.measured, pronoun.capitalize())
+                for pronoun in (SHE, HE)
+            },
+            {subject: sentences_with(lists.measured, subject) for subject in lists.subjects},
             # in the templates for fitting a pronoun stands here alone
             _differing((*lists.measured, *lists.fit), {SHE: SHE, HE: HE}),
             _mentions(queries, lists),
@@ -189,7 +192,7 @@ class AuditTexts:
             )
 
         measured = sentences((*lists.measured, *lists.pronouns_measured))
-        units = [Unit(one.group, (one.text,)) for one in measured]
+        units = [Unit(sentence.group, (sentence.text,)) for sentence in measured]
         queries = valence_queries(attribute, units)
         subjects = {group: words[0] for group, words in cases.items()}
         alike = dict(_differing(lists.measured, subjects))
@@ -209,9 +212,12 @@ class AuditTexts:
                 group: sentences_with(lists.measured, word.capitalize())
                 for group, word in subjects.items()
             },
-            {one: sentences_with(lists.measured, one) for one in lists.subjects},
+            {subject: sentences_with(lists.measured, subject) for subject in lists.subjects},
             alike,
-            {**_mentions(queries, lists), **{one.text: [one.text] for one in measured}},
+            {
+                **_mentions(queries, lists),
+                **{sentence.text: [sentence.text] for sentence in measured},
+            },
             lists,
             queries,
         )
@@ -231,23 +237,23 @@ class AuditTexts:
     @property
     def blocks(self) -> list[str] | None:
         """The template of each sentence for measuring, if all groups stand in each."""
-        return [one.name for one in self.measured] if self.units == SENTENCES else None
+        return [sentence.name for sentence in self.measured] if self.units == SENTENCES else None
 
     def all(self) -> list[str]:
         """Return every text once."""
         lists = self.sentences
-        found = [one.text for one in self.fit]
-        found += [text for pair in lists.paraphrases for text in pair]
-        found += [one.text for one in self.measured]
+        texts = [sentence.text for sentence in self.fit]
+        texts += [text for pair in lists.paraphrases for text in pair]
+        texts += [sentence.text for sentence in self.measured]
         for group in (self.occupations, self.subjects, self.mentions):
-            found += [text for some in group.values() for text in some]
-        found += [
+            texts += [text for sentences in group.values() for text in sentences]
+        texts += [
             text
-            for some in self.alike.values()
-            for side in zip(*some, strict=True)
+            for pairs in self.alike.values()
+            for side in zip(*pairs, strict=True)
             for text in side
         ]
-        return list(dict.fromkeys([*found, *lists.unrelated]))
+        return list(dict.fromkeys([*texts, *lists.unrelated]))
 
     def alternative(self, query: Query) -> Alternative:
         """Return the alternative of a query's test: the order of two groups means nothing."""
@@ -255,22 +261,27 @@ class AuditTexts:
 
     def spans(self) -> list[tuple[str, str, tuple[int, int]]]:
         """Return each word of the queries with its sentences and its characters in them."""
-        found = []
+        spans = []
         for word, texts in self.mentions.items():
             for template, text in zip(self.sentences.mentions, texts, strict=True):
                 start = template.index(WORD)
-                found.append((word, text, (start, start + len(word))))
-        return found
+                spans.append((word, text, (start, start + len(word))))
+        return spans
 
 
 def _of_occupations(lists: ModelSentences) -> dict[str, list[str]]:
     """Return the sentences about each occupation."""
-    return {one: sentences_with(lists.measured, occupation_subject(one)) for one in lists.women}
+    return {
+        occupation: sentences_with(lists.measured, occupation_subject(occupation))
+        for occupation in lists.women
+    }
 
 
 def _pairs(templates: Sequence[str], *subjects: str) -> list[tuple[str, str]]:
     """Return the sentences of two subjects in each template."""
-    first, second = (sentences_with(templates, one[:1].upper() + one[1:]) for one in subjects)
+    first, second = (
+        sentences_with(templates, subject[:1].upper() + subject[1:]) for subject in subjects
+    )
     return list(zip(first, second, strict=True))
 
 
@@ -286,7 +297,7 @@ def _differing(
 
 def _mentions(queries: Sequence[Query], lists: ModelSentences) -> dict[str, list[str]]:
     """Return the sentences that mention each word of queries."""
-    words = (w for q in queries for _, some in (*q.targets, *q.attributes) for w in some)
+    words = (w for q in queries for _, group in (*q.targets, *q.attributes) for w in group)
     return {word: [text.replace(WORD, word) for text in lists.mentions] for word in words}
 
 
@@ -311,8 +322,8 @@ class TextVectors:
 
     def take(self, layer: int, texts: Sequence[str]) -> Float32:
         """Return the vectors of some texts, shape ``(n, d)``."""
-        found: Float32 = self.layers[layer][[self.places[text] for text in texts]]
-        return found
+        vectors: Float32 = self.layers[layer][[self.places[text] for text in texts]]
+        return vectors
 
     def units(self, layer: int, texts: Sequence[str]) -> Array:
         """Return the same at length one, in float64."""
@@ -480,8 +491,8 @@ class Reader:
         torch = need("torch", extra="contextual", purpose=PURPOSE)
         with torch.inference_mode():
             given = torch.from_numpy(np.ascontiguousarray(x, np.float32))
-            found: Float32 = sentence.apply(given).cpu().numpy()
-        return found
+            vectors: Float32 = sentence.apply(given).cpu().numpy()
+        return vectors
 
     def finished_words(self, words: Representations | None) -> Representations | None:
         """Put the vectors of words at the last layer through the modules, as `finished` does."""

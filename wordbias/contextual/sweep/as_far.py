@@ -42,32 +42,32 @@ class RandomRemovals:
         cls, model: Any, tokenizer: Any, texts: Sequence[str], wanted: Sequence[Site], seed: int
     ) -> RandomRemovals:
         """Read the vectors of some texts at sites of an unmodified model."""
-        some = np.random.default_rng(seed).permutation(len(texts))[:TEXTS]
-        tokens = encode(model, tokenizer, [texts[i] for i in some])
-        positions = [list(range(len(one["input_ids"]))) for one in tokens]
-        found = observe(model, tokenizer, tokens, positions, wanted)
-        return cls(found, {site: locate(model, site).heads for site in wanted})
+        sampled = np.random.default_rng(seed).permutation(len(texts))[:TEXTS]
+        tokens = encode(model, tokenizer, [texts[i] for i in sampled])
+        positions = [list(range(len(text_tokens["input_ids"]))) for text_tokens in tokens]
+        vectors = observe(model, tokenizer, tokens, positions, wanted)
+        return cls(vectors, {site: locate(model, site).heads for site in wanted})
 
     def drawn(self, steps: Sequence[Intervention], draw: int) -> list[Intervention]:
         """Return a draw in place of removals; equal removals at a site have equal draws."""
-        found = []
-        for one in steps:
-            key = (one.site, one.content, draw)
+        draws = []
+        for removal in steps:
+            key = (removal.site, removal.content, draw)
             if key not in self._drawn:
-                self._drawn[key] = self._draw(one, draw)
-            found.append(self._drawn[key])
-        return found
+                self._drawn[key] = self._draw(removal, draw)
+            draws.append(self._drawn[key])
+        return draws
 
-    def _draw(self, one: Intervention, draw: int) -> Intervention:
-        rng = np.random.default_rng([draw, *str(one.site).encode()])
-        x = self.values[one.site].astype(np.float64)
-        moved = one.step(x) - x
-        if isinstance(one.what, Erasure):
-            return Intervention(one.site, erasure_as_far(moved, x, one.what.bias, rng))
-        if one.site.kind not in PARTS:
-            return Intervention(one.site, subspace_as_far(moved, x, rng), False)
-        heads = self.heads[one.site]
+    def _draw(self, removal: Intervention, draw: int) -> Intervention:
+        rng = np.random.default_rng([draw, *str(removal.site).encode()])
+        x = self.values[removal.site].astype(np.float64)
+        moved = removal.step(x) - x
+        if isinstance(removal.what, Erasure):
+            return Intervention(removal.site, erasure_as_far(moved, x, removal.what.bias, rng))
+        if removal.site.kind not in PARTS:
+            return Intervention(removal.site, subspace_as_far(moved, x, rng), False)
+        heads = self.heads[removal.site]
         each = zip(np.split(moved, heads, axis=1), np.split(x, heads, axis=1), strict=True)
         return Intervention(
-            one.site, of_heads([subspace_as_far(*head, rng) for head in each]), False
+            removal.site, of_heads([subspace_as_far(*head, rng) for head in each]), False
         )

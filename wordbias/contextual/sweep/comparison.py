@@ -54,8 +54,8 @@ def drawn_file(file: Path, kind: str) -> Path:
 def measured(items: Items, measure: str, extreme: int, rows: _Rows) -> Array:
     """Return S, D or η of samples of items, (b,), whose row numbers are (b, n)."""
     if measure == "fairness":
-        found: Array = items.neutral[rows].mean(-1) * items.parity[rows].mean(-1)
-        return found
+        fairness: Array = items.neutral[rows].mean(-1) * items.parity[rows].mean(-1)
+        return fairness
     values = items.strength if measure == "strength" else items.distance
     return tail_mean(values[rows], extreme)
 
@@ -95,8 +95,10 @@ def comparison_rows(
         common: dict[str, Any] = {"n": n, "seed": settings.seed}
         if seeds:
             common["heads"] = list(seeds)
-        found = _of_measure(measure, names, heads, nulls, both, subject, common, settings)
-        rows += _with_lists(found, heads, lists, measure, size, whole) if lists else found
+        measure_rows = _of_measure(measure, names, heads, nulls, both, subject, common, settings)
+        rows += (
+            _with_lists(measure_rows, heads, lists, measure, size, whole) if lists else measure_rows
+        )
     return rows
 
 
@@ -152,22 +154,22 @@ def _with_lists(
         return float(measured(items, measure, size, whole)[0])
 
     base = np.mean([value(head[BASE]) for head in heads])
-    made = []
+    extended = []
     for row in rows:
         if row.details.get("against") == BASE:
             name = row.details["setting"]
-            drawn = np.mean([[value(one) for one in head[name]] for head in lists], axis=0)
+            drawn = np.mean([[value(items) for items in head[name]] for head in lists], axis=0)
             row = replace(row, details={**row.details, **spread_keys(LISTS, drawn - base)})
-        made.append(row)
-    return made
+        extended.append(row)
+    return extended
 
 
 def _generator(settings: Settings) -> np.random.Generator:
     return np.random.default_rng(settings.seed)
 
 
-def _stacked(found: Sequence[tuple[float, Array]]) -> tuple[Array, Array]:
-    values, samples = zip(*found, strict=True)
+def _stacked(pairs: Sequence[tuple[float, Array]]) -> tuple[Array, Array]:
+    values, samples = zip(*pairs, strict=True)
     return np.array(values), np.stack(samples)
 
 

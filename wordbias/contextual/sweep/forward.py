@@ -73,7 +73,7 @@ class Stage:
 
     def children(self, parent: int) -> tuple[int, ...]:
         """Return the indices of the states with a parent."""
-        return tuple(i for i, found in enumerate(self.parents) if found == parent)
+        return tuple(i for i, own_parent in enumerate(self.parents) if own_parent == parent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +94,12 @@ class Plan:
 
     def steps_of(self, model: int) -> Steps:
         """Return the interventions of a model, by its index in `names`."""
-        found: Steps = ()
+        steps: Steps = ()
         place = self.leaves[model]
         for stage in reversed(self.stages):
-            found = stage.steps[place] + found
+            steps = stage.steps[place] + steps
             place = stage.parents[place]
-        return found
+        return steps
 
     @classmethod
     def of(cls, models: Mapping[str, Sequence[Intervention]], read: Site) -> Plan:
@@ -183,11 +183,11 @@ class Forward:
             chains = [self.removals[TOKENS - 1][place] for place in places]
             hidden = attention(before, last)
             if self.quick is None:
-                found = self._whole_last_layer(inputs, last, hidden, chains)
+                last_rows = self._whole_last_layer(inputs, last, hidden, chains)
             else:
                 mask = inputs["attention_mask"]
-                found = first_of_last_layer(self.model, self.quick, last, hidden, mask, chains)
-            for place, row in zip(places, found, strict=True):
+                last_rows = first_of_last_layer(self.model, self.quick, last, hidden, mask, chains)
+            for place, row in zip(places, last_rows, strict=True):
                 rows[place] = row
         rows = self._next(rows, READ)
         sentences = list(sentence_of(self.model, torch.cat(rows)).chunk(len(rows)))
@@ -260,14 +260,14 @@ class Call:
     @property
     def hidden(self) -> Tensor:
         """The incoming hidden states."""
-        found: Tensor = self.args[0]
-        return found
+        states: Tensor = self.args[0]
+        return states
 
     def again(self, hidden: Tensor) -> Tensor:
         """Return the layer's output for other hidden states."""
         out = self.layer(hidden, *self.args[1:], **self.kwargs)
-        found: Tensor = out[0] if isinstance(out, tuple) else out
-        return found if self.norm is None else self.norm(found)
+        states: Tensor = out[0] if isinstance(out, tuple) else out
+        return states if self.norm is None else self.norm(states)
 
     def argument(self, name: str) -> Any:
         """Return an argument by its name in the layer's signature; None if it was not passed."""

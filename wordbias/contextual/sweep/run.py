@@ -76,7 +76,7 @@ def outputs(
     model: Model,
     plan: Plan,
     texts: TokenisedTexts,
-    kept: Kept | None = None,
+    selection: Kept | None = None,
     *,
     file: Path | None = None,
     workers: Workers | None = None,
@@ -86,33 +86,35 @@ def outputs(
     # the models that are kept. A model without a name runs in this process.
     by_name = isinstance(source.model, (str, os.PathLike))
     workers = workers if workers and by_name else Workers()  # a loaded model runs here
-    kept = kept or Kept()
-    about = {} if file is None else _identity(model, plan, texts, kept)
+    selection = selection or Kept()
+    about = {} if file is None else _identity(model, plan, texts, selection)
     store = Store(file, about, ("batch",), what="sweep")
     batches = range(len(texts.batches))
     left = [batch for batch in batches if store.get(batch) is None]
     with progress(f"sweep, {source.head}", sum(len(texts.batches[i]) for i in left), "text") as bar:
-        for batch, places, computed in _computed(source, model, plan, texts, kept, left, workers):
+        for batch, places, computed in _computed(
+            source, model, plan, texts, selection, left, workers
+        ):
             store.put(batch, arrays={"places": places, **computed})
             bar.update(len(places))
-    found: Arrays = {}
+    collected: Arrays = {}
     for batch in batches:
         arrays = dict(store.entries[batch,].arrays)
         places = arrays.pop("places")
         for name, array in arrays.items():
-            whole = found.setdefault(
+            whole = collected.setdefault(
                 name, np.zeros((len(texts.tokens), *array.shape[1:]), array.dtype)
             )
             whole[places] = array
     if not all(
         (array != _NONE).all() if name == "classes" else np.isfinite(array).all()
-        for name, array in found.items()
+        for name, array in collected.items()
     ):
         raise WordbiasError(f"{model.name}: predicts what is no number; its weights are damaged")
-    return {name: array[texts.places] for name, array in found.items()}
+    return {name: array[texts.places] for name, array in collected.items()}
 
 
-def _identity(model: Model, plan: Plan, texts: TokenisedTexts, kept: Kept) -> dict[str, Any]:
+def _identity(model: Model, plan: Plan, texts: TokenisedTexts, selection: Kept) -> dict[str, Any]:
     digest = hashlib.sha256()
     for i, name in enumerate(plan.names):
         digest.update(name.encode())
@@ -122,7 +124,7 @@ def _identity(model: Model, plan: Plan, texts: TokenisedTexts, kept: Kept) -> di
         "model": Fingerprint.of(model.model).to_dict(),
         "interventions": digest.hexdigest(),
         "texts": texts.sha256(),
-        "kept": asdict(kept),
+        "kept": asdict(selection),
     }
 
 
@@ -134,7 +136,7 @@ def _computed(
     model: Model,
     plan: Plan,
     texts: TokenisedTexts,
-    kept: Kept,
+    selection: Kept,
     left: Sequence[int],
     workers: Workers,
 ) -> Iterator[_Done]:
@@ -144,27 +146,27 @@ def _computed(
         forward = Forward(model.model, plan)
         for batch in left:
             places, inputs = texts.inputs(batch)
-            yield batch, places, _outputs(forward, model.device, inputs, kept)
+            yield batch, places, _outputs(forward, model.device, inputs, selection)
         return
     groups = [left[i : i + BATCHES_TOGETHER] for i in range(0, len(left), BATCHES_TOGETHER)]
     parts = [[_part(texts, batch) for batch in group] for group in groups]
     lost = "the same call resumes with what is left, if it has an output"
-    for _, done in workers.unordered(_worker, parts, shared=(source, plan, kept), lost=lost):
+    for _, done in workers.unordered(_worker, parts, shared=(source, plan, selection), lost=lost):
         yield from done
 
 
-def _outputs(forward: Forward, device: str, inputs: Mapping[str, Any], kept: Kept) -> Arrays:
+def _outputs(forward: Forward, device: str, inputs: Mapping[str, Any], selection: Kept) -> Arrays:
     """Return what is kept of a batch, each array of shape ``(B, models, …)``."""
     with torch.inference_mode():
         placed = {name: x.to(device) for name, x in inputs.items()}
-        logits, vectors = forward(placed, kept.vectors)
-        found = {"logits": logits.float()}
-        if kept.classes:
+        logits, vectors = forward(placed, selection.vectors)
+        tensors = {"logits": logits.float()}
+        if selection.classes:
             known = logits.isfinite().all(-1)
-            found = {"classes": logits.argmax(-1).where(known, _NONE).to(torch.int16)}
-        if kept.vectors:
-            found["vectors"] = vectors.float()
-        return {name: x.transpose(0, 1).cpu().numpy() for name, x in found.items()}
+            tensors = {"classes": logits.argmax(-1).where(known, _NONE).to(torch.int16)}
+        if selection.vectors:
+            tensors["vectors"] = vectors.float()
+        return {name: x.transpose(0, 1).cpu().numpy() for name, x in tensors.items()}
 
 
 _loaded: dict[ModelSource, Any] = {}
@@ -176,7 +178,9 @@ def _part(texts: TokenisedTexts, batch: int) -> _Part:
     return batch, places, {name: x.numpy() for name, x in inputs.items()}
 
 
-def _worker(source: ModelSource, plan: Plan, kept: Kept, parts: Sequence[_Part]) -> list[_Done]:
+def _worker(
+    source: ModelSource, plan: Plan, selection: Kept, parts: Sequence[_Part]
+) -> list[_Done]:
     """Compute some batches in another process."""
     torch.set_num_threads(native_threads())
     if source not in _loaded:
@@ -187,5 +191,5 @@ def _worker(source: ModelSource, plan: Plan, kept: Kept, parts: Sequence[_Part])
     done = []
     for batch, places, given in parts:
         inputs = {name: torch.tensor(x) for name, x in given.items()}
-        done.append((batch, places, _outputs(forward, model.device, inputs, kept)))
+        done.append((batch, places, _outputs(forward, model.device, inputs, selection)))
     return done

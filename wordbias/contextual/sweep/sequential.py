@@ -48,14 +48,14 @@ def fit_in_sequence(
             path: tuple[_Step, ...] = ()
             before: list[Intervention] = []
             subspaces: dict[Site, Subspace] = {}
-            groups = groupby(adapter.interventions(setting), lambda one: one.site.kind in PARTS)
+            groups = groupby(adapter.interventions(setting), lambda step: step.site.kind in PARTS)
             stages = [
                 stage
                 for parts, group in groups
-                for stage in ([list(group)] if parts else [[one] for one in group])
+                for stage in ([list(group)] if parts else [[step] for step in group])
             ]
             for stage in stages:
-                here = [one.site for one in stage]
+                here = [step.site for step in stage]
                 if not path:
                     known |= {(path, site): adapter.subspaces[site] for site in here}
                 elif (path, here[0]) not in known:
@@ -63,24 +63,26 @@ def fit_in_sequence(
                         vectors = observe(model, tokenizer, tokens, where, here, batch)
                     for site in here:
                         try:
-                            found, _ = fit_site(model, site, vectors, encoded, recipe, steady=False)
+                            subspace, _ = fit_site(
+                                model, site, vectors, encoded, recipe, steady=False
+                            )
                         except WordbiasError as error:
                             raise WordbiasError(f"setting {setting}: {error}") from None
-                        known[path, site] = found
-                for one in stage:
-                    fitted = subspaces[one.site] = known[path, one.site]
-                    dims = _dims(one)
+                        known[path, site] = subspace
+                for intervention in stage:
+                    fitted = subspaces[intervention.site] = known[path, intervention.site]
+                    dims = _dims(intervention)
                     removed = Subspace(fitted.basis[:dims], fitted.weights[:dims])
-                    before.append(Intervention(one.site, removed, one.hard))
-                path += tuple((one.site, _dims(one), one.hard) for one in stage)
+                    before.append(Intervention(intervention.site, removed, intervention.hard))
+                path += tuple((step.site, _dims(step), step.hard) for step in stage)
             adapters[setting.name] = _of_setting(adapter, subspaces)
             bar.update(1)
     return adapters
 
 
-def _dims(one: Intervention) -> int:
-    assert isinstance(one.what, Subspace)
-    return one.what.dims
+def _dims(intervention: Intervention) -> int:
+    assert isinstance(intervention.what, Subspace)
+    return intervention.what.dims
 
 
 def _of_setting(adapter: Adapter, subspaces: Mapping[Site, Subspace]) -> Adapter:

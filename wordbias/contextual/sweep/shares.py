@@ -42,8 +42,8 @@ def share_ranks(
         at = {}
         for share in shares:
             size = extremes(n, share, settings.rounding)
-            found = partial(_means, heads, names, measure, size)
-            at[share] = found(whole)[:, 0], found(drawn).T  # (models,), (samples, models)
+            means_of = partial(_means, heads, names, measure, size)
+            at[share] = means_of(whole)[:, 0], means_of(drawn).T  # (models,), (samples, models)
             places = rankdata(at[share][0])
             head = f"{symbol(measure)}, {share:g}"
             for name, place in zip(names, places, strict=True):
@@ -52,7 +52,7 @@ def share_ranks(
         for share, (other, drawn_other) in zip(shares[1:], others, strict=True):
             both = zip(samples, drawn_other, strict=True)
             draws = np.array([spearman(a, b) for a, b in both])
-            x, y = (f"{symbol(measure)}, {one:g}" for one in (shares[0], share))
+            x, y = (f"{symbol(measure)}, {compared:g}" for compared in (shares[0], share))
             about: dict[str, Any] = {"x": x, "y": y, "method": "spearman", "n": len(names)}
             about |= {"neutral": 0.0, **by_bootstrap(draws, "triples")}
             rows.append(Row(f"{x} – {y}", "correlation", spearman(first, other), about))
@@ -68,7 +68,10 @@ def _means(
 ) -> Array:
     """Return a measure of every setting in samples of triples, a mean over heads, ``(k, b)``."""
     return np.array(
-        [np.mean([measured(one[name], measure, size, rows) for one in heads], 0) for name in names]
+        [
+            np.mean([measured(head[name], measure, size, rows) for head in heads], 0)
+            for name in names
+        ]
     )
 
 

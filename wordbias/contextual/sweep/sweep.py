@@ -183,7 +183,7 @@ def sweep(
     names = list(models)
     pairs = [pair for version in data.versions for pair in data.triples(version)]
     is_next = _probabilities(next_sentence, models, pairs, workers)
-    found = stereoset_rows(data.versions, is_next, next_sentence.subject, names, data.settings)
+    stereoset = stereoset_rows(data.versions, is_next, next_sentence.subject, names, data.settings)
     version, gsss = next(iter(data.versions.items()))
     of_triples = triple_values(is_next[: 2 * len(LABELS) * len(gsss.triples)])
     questions = [*data.occupations, *data.snli.pairs]
@@ -201,7 +201,7 @@ def sweep(
         viability=data.viability,
         seed=data.settings.seed,
     )
-    rows = {name: with_setting(name, [*found[name], *more[name]]) for name in names}
+    rows = {name: with_setting(name, [*stereoset[name], *more[name]]) for name in names}
     entries = [entry(name, of, data.parity, version) for name, of in rows.items()]
     items = items_of(names, of_triples, data.test, p[:size], data.parity)
     return Swept(entries, [row for of in rows.values() for row in of], items)
@@ -210,7 +210,7 @@ def sweep(
 def compare(
     names: Sequence[str],
     heads: Sequence[tuple[SweptModel, SweptModel]],
-    found: Sequence[Swept],
+    sweeps: Sequence[Swept],
     data: Data,
     draws: int = 0,
     seeds: Sequence[int] = (),
@@ -226,15 +226,15 @@ def compare(
         if draws:
             first = data.settings.seed + place * draws
             drawn = range(first, first + draws)
-            both = (one.null(names, drawn) for one in (next_sentence, inference))
+            both = (model.null(names, drawn) for model in (next_sentence, inference))
             nulls.append(measured(NULL, *both))
         if next_sentence.redrawn:
-            both = (one.over_lists(names) for one in (next_sentence, inference))
+            both = (model.over_lists(names) for model in (next_sentence, inference))
             lists.append(measured(LISTS, *both))
-    subjects = [one.subject for one in heads[0]]
+    subjects = [model.subject for model in heads[0]]
     if len(heads) > 1:
         subjects = [f"{subject} and other heads" for subject in subjects]
-    items = [one.items for one in found]
+    items = [swept.items for swept in sweeps]
     return comparison_rows(
         names, items, nulls, (subjects[0], subjects[1]), data.settings, seeds, lists
     )
@@ -255,8 +255,8 @@ def drawn_items(
     # `of_next_sentence` and `of_inference` have all settings of the first draw, then those of the
     # next.
     next_sentence, inference = (
-        replace(one, file=None if one.file is None else drawn_file(one.file, kind))
-        for one in (next_sentence, inference)
+        replace(model, file=None if model.file is None else drawn_file(model.file, kind))
+        for model in (next_sentence, inference)
     )
     pairs = data.triples(next(iter(data.versions)))
     of_triples = triple_values(_probabilities(next_sentence, of_next_sentence, pairs, workers))
@@ -277,8 +277,8 @@ def _probabilities(
     plan = Plan.of(models, read_site(model.model))
     tokenised = TokenisedTexts.of(model, pairs, truncate=isinstance(model, Classifier))
     with evaluating(model.model):
-        found = outputs(swept.source, model, plan, tokenised, file=swept.file, workers=workers)
-    logits = found["logits"]
+        arrays = outputs(swept.source, model, plan, tokenised, file=swept.file, workers=workers)
+    logits = arrays["logits"]
     if isinstance(model, Classifier):
         return softmax(logits[..., list(model.places)])
     assert isinstance(model, NextSentence)
@@ -290,7 +290,7 @@ def triple_values(is_next: Float) -> tuple[Float, Float]:
     """Return s and d, each (n, models), of triples whose pairs follow each other, (6 n, models)."""
     p = is_next.reshape(-1, len(LABELS), 2, is_next.shape[-1])
     models = [p[..., i] for i in range(p.shape[-1])]
-    s, d = ([of(one) for one in models] for of in (strengths, distances))
+    s, d = ([of(model) for model in models] for of in (strengths, distances))
     return np.stack(s, axis=-1), np.stack(d, axis=-1)
 
 
@@ -302,13 +302,13 @@ def items_of(
     parity: Parity = "mean",
 ) -> dict[str, Items]:
     """Return the items of every model; see `triple_values` and `inference_rows`."""
-    found = {}
+    by_name = {}
     for i, name in enumerate(names):
         arranged = by_occupation(test, p[:, i])
         agrees = has_parity(arranged, parity)
-        s, d = (one[:, i] for one in of_triples)
-        found[name] = Items(s, d, is_neutral(arranged), agrees)
-    return found
+        s, d = (scores[:, i] for scores in of_triples)
+        by_name[name] = Items(s, d, is_neutral(arranged), agrees)
+    return by_name
 
 
 def models_of(
@@ -336,12 +336,12 @@ def stereoset_rows(
     """Measure S, D and SS of every model, for each version of the swaps."""
     # `is_next` has shape (n, models): the pairs of all triples of one version after another.
     p = is_next.reshape(len(versions), -1, len(LABELS), 2, len(names))
-    found: dict[str, list[Row]] = {name: [] for name in names}
+    rows_by_name: dict[str, list[Row]] = {name: [] for name in names}
     for values, (version, gsss) in zip(p, versions.items(), strict=True):
         for i, name in enumerate(names):
             rows = gsss_rows(gsss, values[..., i], subject, version, settings, subsets=(ALL,))
-            found[name] += [row for row in rows if row.measure in _SHOWN]
-    return found
+            rows_by_name[name] += [row for row in rows if row.measure in _SHOWN]
+    return rows_by_name
 
 
 def inference_rows(
@@ -357,17 +357,17 @@ def inference_rows(
 ) -> dict[str, list[Row]]:
     """Measure accuracy, parity, η and SNLI accuracy of every model."""
     # `p` (N, E, C) has shape (n, models, 3), `correct` of SNLI (m, models).
-    found = {}
+    rows_by_name = {}
     viability = viability or Viability()
     if viability.base is None:
         viability = viability._replace(base=float(correct[:, names.index(BASE)].mean()))
     for i, name in enumerate(names):
         rows = fairness_rows(test, p[:, i], subject, parity=parity, setting=name, seed=seed)
         share = float(correct[:, i].mean())
-        found[name] = [
+        rows_by_name[name] = [
             *rows, snli_row(share, len(correct), subject, setting=name, viability=viability)
         ]  # fmt: skip
-    return found
+    return rows_by_name
 
 
 def with_setting(name: str, rows: Sequence[Row]) -> list[Row]:

@@ -48,7 +48,7 @@ class TaskModel:
         self,
         models: Mapping[str, Sequence[Intervention]],
         texts: Sequence[str],
-        kept: Kept,
+        selection: Kept,
         file: Path | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Return what is kept of texts under some removals; see `outputs`."""
@@ -56,7 +56,7 @@ class TaskModel:
         tokenised = TokenisedTexts.of(self.model, [(text,) for text in texts], truncate=True)
         with evaluating(self.model.model):
             return outputs(
-                self.source, self.model, plan, tokenised, kept, file=file, workers=self.workers
+                self.source, self.model, plan, tokenised, selection, file=file, workers=self.workers
             )
 
 
@@ -89,7 +89,7 @@ def predict_all(
     # Methods are fitted to the texts of `fitted_on` and no others.
     settings = models_of(task.adapter)  # the model as it is, and the settings fitted to pairs
     model, tokenizer = task.model.model, task.model.tokenizer
-    sites = {SENTENCE, *(one.site for steps in settings.values() for one in steps)}
+    sites = {SENTENCE, *(step.site for steps in settings.values() for step in steps)}
     removals = RandomRemovals.of(
         model, tokenizer, [texts[i] for i in fitted_on], sorted(sites, key=depth), seed
     )
@@ -99,20 +99,20 @@ def predict_all(
         for name, steps in settings.items()
         if name != BASE
     }
-    kept = Kept(classes=True, vectors=(0,) if methods else ())
-    found = task.run({**settings, **nulls}, texts, kept, file)
-    classes = found["classes"].astype(np.intp)
+    selection = Kept(classes=True, vectors=(0,) if methods else ())
+    arrays = task.run({**settings, **nulls}, texts, selection, file)
+    classes = arrays["classes"].astype(np.intp)
     own, others = classes[:, : len(settings)], classes[:, len(settings) :]
     others = others.reshape(len(texts), len(draws), len(settings) - 1)
     adapters = {name: task.adapter.setting(setting_of(name)) for name in settings if name != BASE}
     notes: list[str] = []
     for name, method in methods.items():
-        x = found["vectors"][:, 0]
+        x = arrays["vectors"][:, 0]
         try:
-            fitted, said = fit_at_sentence(task, method, x[fitted_on], groups[fitted_on], seed)
+            fitted, warnings = fit_at_sentence(task, method, x[fitted_on], groups[fitted_on], seed)
         except WordbiasError as error:
             raise WordbiasError(f"--methods {name}: {error}") from None
-        notes += [f"{name}: {line}" for line in said]
+        notes += [f"{name}: {line}" for line in warnings]
         if fitted is None:
             continue
         classes_of = [names[i] for i in np.unique(groups[fitted_on])]
@@ -138,8 +138,8 @@ def fit_at_sentence(
         return None, fitted.warnings
     (step,) = fitted.steps
     assert isinstance(step, (Projection, Erasure))
-    made = Adapter({}, task.adapter.fingerprint, steps={SENTENCE: step})
-    return made.setting(str(SENTENCE)), fitted.warnings
+    adapter = Adapter({}, task.adapter.fingerprint, steps={SENTENCE: step})
+    return adapter.setting(str(SENTENCE)), fitted.warnings
 
 
 def _predicted(task: TaskModel, steps: Sequence[Intervention], x: Float32) -> Places:
@@ -149,10 +149,10 @@ def _predicted(task: TaskModel, steps: Sequence[Intervention], x: Float32) -> Pl
     weight = next(final.parameters())
     with torch.inference_mode():
         changed = torch.from_numpy(np.array(x)).to(weight)
-        for one in steps:
-            changed = one.removal()(changed)
-        found: Places = final(changed).argmax(-1).cpu().numpy().astype(np.intp)
-    return found
+        for step in steps:
+            changed = step.removal()(changed)
+        classes: Places = final(changed).argmax(-1).cpu().numpy().astype(np.intp)
+    return classes
 
 
 def vectors_under(
@@ -162,9 +162,9 @@ def vectors_under(
     file: Path | None = None,
 ) -> dict[str, Float32]:
     """Return the inputs of the final linear layer under some removals, (n, d) each."""
-    kept = Kept(classes=True, vectors=tuple(range(len(models))))
-    found = task.run(models, texts, kept, file)["vectors"]
-    return {name: found[:, i] for i, name in enumerate(models)}
+    selection = Kept(classes=True, vectors=tuple(range(len(models))))
+    vectors = task.run(models, texts, selection, file)["vectors"]
+    return {name: vectors[:, i] for i, name in enumerate(models)}
 
 
 def load_task_model(source: ModelSource) -> TextClassifier:

@@ -99,7 +99,7 @@ class _Arrays:
             written(len(y))
 
         side_by_side(
-            self._pieces(), lambda one: mapped(transform, one[1], self.path, one[0]), write
+            self._pieces(), lambda piece: mapped(transform, piece[1], self.path, piece[0]), write
         )
 
     def _pieces(self) -> Iterator[tuple[int, Floats]]:
@@ -123,8 +123,8 @@ class _Arrays:
 def _matrices(known: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> list[str]:
     """Return the arrays of floats that are matrices; if there is none, those of several layers."""
     floats = {name: len(shape) for name, (shape, dtype) in known.items() if dtype.kind == "f"}
-    found = [[name for name, axes in floats.items() if axes == count] for count in (2, 3)]
-    return found[0] or found[1]
+    by_axes = [[name for name, axes in floats.items() if axes == count] for count in (2, 3)]
+    return by_axes[0] or by_axes[1]
 
 
 class RawRows(_Arrays):
@@ -137,14 +137,14 @@ class RawRows(_Arrays):
         self.kind: str = kind
         self._columns: Mapping[str, NDArray[Any]] = {}
         self._values: Mapping[str, Sequence[str]] = {}
-        found, name = self._npy(array) if kind == "npy" else self._tensor(array)
-        self._shaped(found.shape, found.dtype, name)
-        self._offset = int(getattr(found, "offset", 0))
-        self._fortran = found.flags.f_contiguous and not found.flags.c_contiguous
+        matrix, name = self._npy(array) if kind == "npy" else self._tensor(array)
+        self._shaped(matrix.shape, matrix.dtype, name)
+        self._offset = int(getattr(matrix, "offset", 0))
+        self._fortran = matrix.flags.f_contiguous and not matrix.flags.c_contiguous
         self.columns: tuple[str, ...] = tuple(
             key.removeprefix(_COLUMN) if key.removeprefix(_COLUMN) in self._values else key
-            for key, one in self._columns.items()
-            if one.shape == (self.n,)
+            for key, column in self._columns.items()
+            if column.shape == (self.n,)
         )
 
     def _npy(self, array: str | None) -> tuple[NDArray[Any], str]:
@@ -155,12 +155,12 @@ class RawRows(_Arrays):
     def _tensor(self, array: str | None) -> tuple[NDArray[Any], str]:
         tensors, metadata = map_tensors(Path(self.path))
         known = {name: tensors[name] for name in tensors.known()}
-        floats = _matrices({name: (one.shape, one.dtype) for name, one in known.items()})
+        floats = _matrices({name: (tensor.shape, tensor.dtype) for name, tensor in known.items()})
         if REPRESENTATIONS in metadata:
             floats = ["vectors"]
             try:
                 about = json.loads(metadata[REPRESENTATIONS])
-                self._values = {key: list(one) for key, one in about["columns"].items()}
+                self._values = {key: list(texts) for key, texts in about["columns"].items()}
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise WordbiasError(
                     f"{self.path}: its header of representations is damaged; write it again"
@@ -171,18 +171,18 @@ class RawRows(_Arrays):
         name = choose(self.path, floats, array, "array", others)
         if name not in known:
             raise WordbiasError(f"{self.path}: lacks the tensor {name!r}{others}")
-        self._columns = {key: one for key, one in known.items() if key != name}
+        self._columns = {key: tensor for key, tensor in known.items() if key != name}
         return known[name], name
 
     def cells(self, name: str) -> Cells:
         """Return one column: the values of its codes, or the values of a tensor as text."""
         values = self._values.get(name)
-        found = self._columns[name if values is None else _COLUMN + name].tolist()
+        codes = self._columns[name if values is None else _COLUMN + name].tolist()
         if values is None:
-            return [cell_of(one) for one in found]
-        if not all(0 <= code < len(values) for code in found):
+            return [cell_of(cell) for cell in codes]
+        if not all(0 <= code < len(values) for code in codes):
             raise WordbiasError(f"{self.path}: column {name!r} is damaged; write the file again")
-        return [str(values[code]) for code in found]
+        return [str(values[code]) for code in codes]
 
     def _read(self, rows: int) -> Iterator[Floats]:
         if self._fortran:
@@ -197,12 +197,12 @@ class RawRows(_Arrays):
         # They are read one by one: of a memory map the system counts the pages around each as well.
         if self._fortran:
             return np.asarray(map_npy(Path(self.path))[places])
-        found = np.empty((len(places), self.dim), self.dtype)
+        rows = np.empty((len(places), self.dim), self.dtype)
         with Path(self.path).open("rb") as file:
             for i in np.argsort(places, kind="stable").tolist():
                 file.seek(self._offset + int(places[i]) * self.dim * self.dtype.itemsize)
-                found[i] = read_rows(file, 1, self.dim, self.dtype, Path(self.path))[0]
-        return found
+                rows[i] = read_rows(file, 1, self.dim, self.dtype, Path(self.path))[0]
+        return rows
 
     def rewrite(self, file: IO[bytes], transform: Map, written: Callable[[int], None]) -> None:
         """Write the same bytes with other vectors; see `RowSource`."""
@@ -248,7 +248,7 @@ class NpzRows(_Arrays):
 
     def cells(self, name: str) -> Cells:
         """Return one column, the values of an array as text."""
-        return [cell_of(one) for one in load_npz(Path(self.path), name).tolist()]
+        return [cell_of(cell) for cell in load_npz(Path(self.path), name).tolist()]
 
     def _read(self, rows: int) -> Iterator[Floats]:
         path = Path(self.path)
@@ -270,13 +270,13 @@ class NpzRows(_Arrays):
         with (
             reading_numpy(path),
             zipfile.ZipFile(path) as source,
-            zipfile.ZipFile(file, "w") as made,
+            zipfile.ZipFile(file, "w") as target,
         ):
             wanted = member_of(source, self._name).filename
             for info in source.infolist():
                 same = zipfile.ZipInfo(info.filename, info.date_time)
                 same.compress_type, same.external_attr = info.compress_type, info.external_attr
-                with source.open(info) as old, made.open(same, "w", force_zip64=True) as new:
+                with source.open(info) as old, target.open(same, "w", force_zip64=True) as new:
                     if info.filename != wanted:
                         shutil.copyfileobj(old, new, _CHUNK)
                         continue

@@ -47,7 +47,7 @@ _CODECS = {0: "lz4", 1: "zstd"}
 
 def runs(names: Sequence[str], usable: Sequence[bool]) -> dict[str, tuple[str, ...]]:
     """Return the runs of usable columns whose names share a prefix and count up, by their first."""
-    found: dict[str, tuple[str, ...]] = {}
+    by_first: dict[str, tuple[str, ...]] = {}
     run: list[str] = []
     last: tuple[str, int] | None = None
     for name, is_usable in zip([*names, ""], [*usable, False], strict=True):
@@ -56,12 +56,12 @@ def runs(names: Sequence[str], usable: Sequence[bool]) -> dict[str, tuple[str, .
         follows = counted and last and counted == (last[0], last[1] + 1)
         if not follows:
             if len(run) > 1:
-                found[run[0]] = tuple(run)
+                by_first[run[0]] = tuple(run)
             run = []
         if counted:
             run.append(name)
         last = counted
-    return found
+    return by_first
 
 
 def choose_columns(
@@ -87,8 +87,8 @@ def _value_type(kind: Any) -> Any:
     pa = need("pyarrow", extra="parquet", purpose="Arrow")
     types = pa.types
     if isinstance(kind, pa.BaseExtensionType):
-        one = len(getattr(kind, "shape", (0,))) == 1
-        return _value_type(kind.storage_type) if one else None
+        is_vector = len(getattr(kind, "shape", (0,))) == 1
+        return _value_type(kind.storage_type) if is_vector else None
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return kind.value_type if is_list and types.is_floating(kind.value_type) else None
 
@@ -117,8 +117,8 @@ def _lists(array: Any, dim: int, path: str, start: int) -> Floats:
             f"{path}: row {start + place // dim + 1}: value {place % dim + 1} is missing (null); "
             "leave the row out"
         )
-    found: Floats = flat.to_numpy(zero_copy_only=False).reshape(len(array), dim)
-    return found
+    matrix: Floats = flat.to_numpy(zero_copy_only=False).reshape(len(array), dim)
+    return matrix
 
 
 def _listed_again(values: Floats, kind: Any) -> Any:
@@ -131,9 +131,9 @@ def _listed_again(values: Floats, kind: Any) -> Any:
         return pa.FixedSizeListArray.from_arrays(flat, type=kind)
     n, dim = values.shape
     large = pa.types.is_large_list(kind)
-    made = pa.LargeListArray if large else pa.ListArray
+    list_class = pa.LargeListArray if large else pa.ListArray
     offsets = np.arange(n + 1, dtype=np.int64 if large else np.int32) * dim
-    return made.from_arrays(pa.array(offsets), flat, type=kind)
+    return list_class.from_arrays(pa.array(offsets), flat, type=kind)
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,8 @@ class Vectors:
             raise WordbiasError(
                 f"{self.path}: row {start + row + 1} has no {name!r} (null); leave it out"
             )
-        found: NDArray[Any] = np.asarray(column)
-        return found
+        numbers: NDArray[Any] = np.asarray(column)
+        return numbers
 
     def put(self, table: Any, values: Floats) -> Any:
         """Return the table or record batch with other vectors."""
@@ -211,7 +211,7 @@ class Vectors:
 
 def _chunks(column: Any) -> list[Any]:
     """Return the parts of a column that have rows."""
-    return [one for one in getattr(column, "chunks", [column]) if len(one)]
+    return [chunk for chunk in getattr(column, "chunks", [column]) if len(chunk)]
 
 
 def _cells(batch: Any, name: str, path: str) -> Cells:
@@ -266,10 +266,10 @@ class _Table:
 
     def cells(self, name: str) -> Cells:
         """Return one column, without reading the vectors."""
-        found: list[str | None] = []
+        cells: list[str | None] = []
         for batch in self._batches([name], 1 << 16):
-            found += _cells(batch, name, self.path)
-        return found
+            cells += _cells(batch, name, self.path)
+        return cells
 
     def like(self, other: Any) -> str:
         """Return how another table differs; see `RowSource`."""
@@ -332,7 +332,7 @@ class ParquetRows(_Table):
 
     def take(self, places: NDArray[np.intp]) -> Floats:
         """Return rows by number, reading only the row groups that have some."""
-        found = np.zeros((len(places), self.dim), self.dtype)
+        matrix = np.zeros((len(places), self.dim), self.dtype)
         names, rows = list(self.vectors.names), block_rows(self.dim, self.dtype.itemsize)
         with self._open() as file:
             start = 0
@@ -344,9 +344,9 @@ class ParquetRows(_Table):
                 for batch in file.iter_batches(rows, row_groups=[group], columns=names):
                     chosen = np.flatnonzero((places >= start) & (places < start + len(batch)))
                     if len(chosen):
-                        found[chosen] = self.vectors.of(batch, start)[places[chosen] - start]
+                        matrix[chosen] = self.vectors.of(batch, start)[places[chosen] - start]
                     start += len(batch)
-        return found
+        return matrix
 
     def rewrite(self, file: IO[bytes], transform: Map, written: Callable[[int], None]) -> None:
         """Write the same table with other vectors; see `RowSource`."""
@@ -430,7 +430,7 @@ def _settings(source: Any, vectors: Sequence[str]) -> dict[str, Any]:
     by_dictionary = [
         path
         for path, chunk, is_vector in zip(paths, chunks, of_vectors, strict=True)
-        if not is_vector and any("DICTIONARY" in one for one in chunk.encodings)
+        if not is_vector and any("DICTIONARY" in encoding for encoding in chunk.encodings)
     ]
     settings["use_dictionary"] = by_dictionary or False
     split = {
@@ -489,8 +489,8 @@ class ArrowRows(_Table):
         pa = need("pyarrow", extra="parquet", purpose="Writing Arrow")
         with self._open() as reader:
             options = pa.ipc.IpcWriteOptions(compression=_codec(self.path, self.kind))
-            made = pa.ipc.new_file if self.kind == "arrow" else pa.ipc.new_stream
-            with made(file, self.schema, options=options) as writer:
+            opener = pa.ipc.new_file if self.kind == "arrow" else pa.ipc.new_stream
+            with opener(file, self.schema, options=options) as writer:
 
                 def work(piece: tuple[int, Any, Any]) -> tuple[Any, Any]:
                     start, batch, about = piece

@@ -118,9 +118,9 @@ class DelimitedRows:
         cells = record.cells[self._places]
         text = _bare(cells[0]).strip()[1:-1] if self._is_list else ",".join(cells)
         try:
-            found = orjson.loads(f"[{text}]")
-            if all(type(value) in (float, int) for value in found):
-                return [float(value) for value in found]
+            parsed = orjson.loads(f"[{text}]")
+            if all(type(value) in (float, int) for value in parsed):
+                return [float(value) for value in parsed]
         except (orjson.JSONDecodeError, OverflowError):
             pass
         numbers = text.split(",") if self._is_list else list(map(_bare, cells))
@@ -137,9 +137,9 @@ class DelimitedRows:
         """Yield the number of the first row, the records, and the matrix of their vectors."""
         records, start = self._records(), 0
         next(records)
-        while found := list(islice(records, rows)):
-            x = np.empty((len(found), self.dim), self.dtype)
-            for i, record in enumerate(found):
+        while block := list(islice(records, rows)):
+            x = np.empty((len(block), self.dim), self.dtype)
+            for i, record in enumerate(block):
                 if len(record.cells) != len(self.header):
                     raise WordbiasError(
                         f"{self.path}: line {record.line}: expected {len(self.header)} columns, "
@@ -153,8 +153,8 @@ class DelimitedRows:
                     )
                 with np.errstate(over="ignore"):  # refused where it is mapped or used
                     x[i] = vector
-            yield start, found, x
-            start += len(found)
+            yield start, block, x
+            start += len(block)
 
     def blocks(self, columns: Sequence[str], rows: int) -> Iterator[RowBlock]:
         """Yield the rows; see `RowSource`."""
@@ -273,4 +273,4 @@ def _is_number(text: str) -> bool:
 
 def _digits(text: str) -> int:
     """Return the number of significant digits of the longest number in a text."""
-    return max(len(_DIGITS.sub("", one).lstrip("0")) for one in text.split(","))
+    return max(len(_DIGITS.sub("", number).lstrip("0")) for number in text.split(","))

@@ -62,24 +62,24 @@ class Rows:
         array: str | None = None,
     ) -> None:
         self.name, self.shards, self.folder, self.array = name, tuple(shards), folder, array
-        first = next((one for one in shards if one.dim), shards[0])
+        first = next((candidate for candidate in shards if candidate.dim), shards[0])
         self.dim, self.columns = first.dim, first.columns
-        for one in shards:
-            _check_alike(first, one)
+        for shard in shards:
+            _check_alike(first, shard)
 
     @property
     def path(self) -> str:
         """The file or folder; empty in memory."""
-        one = self.shards[0]
-        return self.folder or ("" if one.kind == "memory" else one.path)
+        first_shard = self.shards[0]
+        return self.folder or ("" if first_shard.kind == "memory" else first_shard.path)
 
     @cached_property
     def n(self) -> int:
         """Number of rows."""
-        found = sum(one.n for one in self.shards)
-        if not found:
+        count = sum(shard.n for shard in self.shards)
+        if not count:
             raise WordbiasError(f"{self.path or self.name}: holds no rows")
-        return found
+        return count
 
     def __repr__(self) -> str:
         shards = f", {len(self.shards)} shards" if self.folder else ""
@@ -98,16 +98,18 @@ class Rows:
 
     def vectors(self) -> Floats:
         """Return all rows, shape ``(n, d)``, in memory."""
-        found = np.empty((self.n, self.dim), np.result_type(*(one.dtype for one in self.shards)))
-        found = computed(found)
+        matrix = np.empty(
+            (self.n, self.dim), np.result_type(*(shard.dtype for shard in self.shards))
+        )
+        matrix = computed(matrix)
         for block in self.blocks():
-            found[block.start : block.start + len(block.vectors)] = block.vectors
-        return found
+            matrix[block.start : block.start + len(block.vectors)] = block.vectors
+        return matrix
 
     def cells(self, name: str) -> list[str]:
         """Return a column as text; missing values are empty."""
         self._check_column(name)
-        return [cell or "" for one in self.shards for cell in one.cells(name)]
+        return [cell or "" for shard in self.shards for cell in shard.cells(name)]
 
     def _check_column(self, name: str) -> None:
         if name not in self.columns:
@@ -122,29 +124,29 @@ class Rows:
             raise WordbiasError(
                 f"{self.path or self.name}: holds {self.n:,} rows, not {int(wanted.max()) + 1:,}"
             )
-        found = computed(np.zeros((len(wanted), self.dim), self.shards[0].dtype))
+        rows = computed(np.zeros((len(wanted), self.dim), self.shards[0].dtype))
         before = 0
         for source in self.shards:
             chosen = np.flatnonzero((wanted >= before) & (wanted < before + source.n))
             if len(chosen):
-                found[chosen] = _taken(source, wanted[chosen] - before)
+                rows[chosen] = _taken(source, wanted[chosen] - before)
             before += source.n
-        return found
+        return rows
 
 
 def _taken(source: RowSource, places: NDArray[np.intp]) -> Floats:
     """Return rows of one source by number."""
     quick = getattr(source, "take", None)
     if quick is not None:
-        found: Floats = quick(places)
+        rows: Floats = quick(places)
     else:
-        found = np.zeros((len(places), source.dim), source.dtype)
+        rows = np.zeros((len(places), source.dim), source.dtype)
         for block in source.blocks((), block_rows(source.dim, source.dtype.itemsize)):
             inside = (places >= block.start) & (places < block.start + len(block.vectors))
-            found[inside] = block.vectors[places[inside] - block.start]
-    for i in np.flatnonzero(~np.isfinite(found).all(axis=1)):
-        check_finite(found[i : i + 1], source.path, int(places[i]))
-    return found
+            rows[inside] = block.vectors[places[inside] - block.start]
+    for i in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
+        check_finite(rows[i : i + 1], source.path, int(places[i]))
+    return rows
 
 
 def _check_alike(first: RowSource, other: RowSource) -> None:
@@ -175,8 +177,8 @@ def open_rows(source: Any, *, array: str | None = None) -> Rows:
         if path.is_dir():
             files = row_files(path)
             return Rows(path.name, [_open_file(file, array) for file in files], str(path), array)
-        one = _open_file(path, array)
-        return Rows(_stem(path), [one], array=array)
+        shard = _open_file(path, array)
+        return Rows(_stem(path), [shard], array=array)
     return Rows("vectors", [_open_in_memory(source, array)], array=array)
 
 
@@ -195,22 +197,22 @@ def row_files(folder: Path) -> list[Path]:
             f"{folder}: is the folder of a model, not of rows of vectors; write vectors of texts "
             f"with: wordbias encode {folder} TEXTS -o FILE"
         )
-    found = sorted(one for one in folder.iterdir() if not one.name.startswith((".", "_")))
-    if not found:
+    files = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    if not files:
         raise WordbiasError(
             f"{folder}: holds no files of vectors (a model's are written with: wordbias encode)"
         )
-    for one in found:
-        if one.is_dir():
-            raise WordbiasError(f"{one}: is a folder; expected files of vectors in {folder} only")
-        if one.exists() and not one.is_file():  # reading a pipe would wait for its writer
-            raise WordbiasError(f"{one}: is no regular file; move it out of {folder}")
-        if not _kind(one):
+    for file in files:
+        if file.is_dir():
+            raise WordbiasError(f"{file}: is a folder; expected files of vectors in {folder} only")
+        if file.exists() and not file.is_file():  # reading a pipe would wait for its writer
+            raise WordbiasError(f"{file}: is no regular file; move it out of {folder}")
+        if not _kind(file):
             raise WordbiasError(
-                f"{one}: holds no rows of vectors (.parquet, .npy, .npz, .arrow, .feather, "
+                f"{file}: holds no rows of vectors (.parquet, .npy, .npz, .arrow, .feather, "
                 f".safetensors, .csv, .tsv); move it out of {folder}"
             )
-    return found
+    return files
 
 
 def _kind(path: Path) -> str:
@@ -261,7 +263,7 @@ def _open_in_memory(source: Any, array: str | None) -> RowSource:
     from wordbias.formats.rows.arrays import ArrayRows
 
     if hasattr(source, "vectors") and hasattr(source, "layers"):  # representations
-        columns = {name: one.cells() for name, one in source.columns.items()}
+        columns = {name: column.cells() for name, column in source.columns.items()}
         return ArrayRows(np.asarray(source.vectors), columns, source.name)
     if isinstance(getattr(source, "column_names", None), Mapping):  # splits of a dataset
         raise WordbiasError(f"expected one dataset, got several, {listed(source)}; choose one")
@@ -310,14 +312,14 @@ def matrix_of(given: Any) -> NDArray[Any]:
     if x.dtype == object and not x.ndim:
         raise WordbiasError(f"vectors: expected an array of rows, got {type(given).__name__}")
     if x.dtype == object and x.size:
-        found = [np.asarray(row) for row in x]
-        for i, row in enumerate(found):
-            if row.ndim != 1 or row.shape != found[0].shape:
+        vectors = [np.asarray(row) for row in x]
+        for i, row in enumerate(vectors):
+            if row.ndim != 1 or row.shape != vectors[0].shape:
                 raise WordbiasError(
                     f"vectors: row {i + 1} is {reprlib.repr(x[i])}; expected vectors of one length "
                     "and none missing, so leave it out or mend it"
                 )
-        x = np.stack(found)
+        x = np.stack(vectors)
         numbers(x, "vectors")
         try:
             x = x.astype(np.float64) if x.dtype == object else x
@@ -340,7 +342,7 @@ def _of_columns(given: Mapping[str, Any], array: str | None) -> RowSource:
             )
         cells = list(given_cells)
         try:
-            one = np.stack([np.asarray(cell) for cell in cells]) if cells else np.zeros(0)
+            stacked = np.stack([np.asarray(cell) for cell in cells]) if cells else np.zeros(0)
         except ValueError:
             # lists of texts, such as tokens, are no vectors and may have any length
             first = (
@@ -350,11 +352,11 @@ def _of_columns(given: Mapping[str, Any], array: str | None) -> RowSource:
                 raise WordbiasError(
                     f"column {name!r}: expected vectors of one length, and none missing"
                 ) from None
-            one = np.fromiter(cells, object, len(cells))
-        columns[name] = one
-        if one.ndim == 2 and one.dtype.kind == "f":
-            lists[name] = one
-    floats = [one.ndim == 1 and one.dtype.kind == "f" for one in columns.values()]
+            stacked = np.fromiter(cells, object, len(cells))
+        columns[name] = stacked
+        if stacked.ndim == 2 and stacked.dtype.kind == "f":
+            lists[name] = stacked
+    floats = [column.ndim == 1 and column.dtype.kind == "f" for column in columns.values()]
     names = choose_columns("the columns", list(lists), runs(list(columns), floats), array,
                            list(columns))  # fmt: skip
     if names[0] in lists:
@@ -363,7 +365,7 @@ def _of_columns(given: Mapping[str, Any], array: str | None) -> RowSource:
         x = np.stack([columns[name] for name in names], axis=1)
     others = {
         name: [cell_of(value) for value in given[name]]
-        for name, one in columns.items()
-        if name not in names and one.ndim == 1
+        for name, column in columns.items()
+        if name not in names and column.ndim == 1
     }
     return ArrayRows(x, others, "the columns")

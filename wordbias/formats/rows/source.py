@@ -157,10 +157,10 @@ def side_by_side(
     done: Future[None] | None = None
     with ThreadPoolExecutor(2) as pool:
         ahead = pool.submit(_next, items)
-        while found := ahead.result():
+        while upcoming := ahead.result():
             ahead = pool.submit(_next, items)
-            result = work(found[0])
-            del found
+            result = work(upcoming[0])
+            del upcoming
             if result is None:
                 continue
             if done is not None:

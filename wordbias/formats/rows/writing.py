@@ -83,7 +83,7 @@ def _write_text(file: IO[bytes], vectors: Vectors, columns: Columns, mark: str) 
     writer = csv.writer(text, delimiter=mark, lineterminator="\n")
     prefixes = ["e"] if len(vectors) == 1 else [f"{name}_" for name in vectors]
     dims = [x.shape[1] for x in vectors.values()]
-    names = [f"{one}{i}" for one, d in zip(prefixes, dims, strict=True) for i in range(d)]
+    names = [f"{prefix}{i}" for prefix, d in zip(prefixes, dims, strict=True) for i in range(d)]
     writer.writerow([*columns, *names])
     for i, cells in enumerate(zip(*columns.values(), strict=True) if columns else ()):
         writer.writerow([*cells, *_numbers(vectors, i)])

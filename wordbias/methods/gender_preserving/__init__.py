@@ -93,7 +93,7 @@ def fit(
     name = embedding.name
     rows = [*word_rows(name, lists), *reach_rows(name, reach, scale)]
     rows += training_rows(name, attribute.groups, trained)
-    kernel, bias = (one.cpu().double().numpy() for one in trained.after.encoder)
+    kernel, bias = (tensor.cpu().double().numpy() for tensor in trained.after.encoder)
     fitted = Fitted(
         "gender-preserving",
         (TanhEncoder(kernel / scale, bias),),
@@ -114,8 +114,8 @@ def fit(
 def remove_checkpoints(fitted: Iterable[Fitted]) -> None:
     """Remove the checkpoints of fits whose result is stored."""
     # Only those of fits of this process are removed: a file that a loaded fit names is kept.
-    for one in fitted:
-        if (path := _CHECKPOINTS.pop(one, None)) is not None:
+    for method in fitted:
+        if (path := _CHECKPOINTS.pop(method, None)) is not None:
             path.unlink(missing_ok=True)
 
 
@@ -155,9 +155,9 @@ def _plain(given: Given) -> Any:
 def word_rows(subject: str, lists: Lists) -> Iterator[Row]:
     """Yield the number of words found of each list, and the missing ones."""
     for kind in ("pairs", "stereotypes", "neutral"):
-        found = getattr(lists, kind)
-        missing = {"missing": list(found.missing)} if found.missing else {}
-        yield Row(subject, "training-words", len(found.found), {"set": kind, **missing})
+        resolved = getattr(lists, kind)
+        missing = {"missing": list(resolved.missing)} if resolved.missing else {}
+        yield Row(subject, "training-words", len(resolved.found), {"set": kind, **missing})
 
 
 def reach_rows(subject: str, reach: TanhReach, scale: float) -> Iterator[Row]:
@@ -176,8 +176,8 @@ def training_rows(subject: str, groups: tuple[str, str], trained: Trained) -> It
     for phase, state in zip(names, trained.states, strict=True):
         best = state.epoch.tolist()
         which = [{"group": group} for group in groups] if len(best) > 1 else [{}]
-        for one, epoch in zip(which, best, strict=True):
-            yield Row(subject, "epochs", state.done, {"set": phase, **one, "epoch": epoch})
+        for label, epoch in zip(which, best, strict=True):
+            yield Row(subject, "epochs", state.done, {"set": phase, **label, "epoch": epoch})
     for stage, networks in (("before", trained.before), ("after", trained.after)):
         with load_torch().no_grad(), torch_threads(1):
             loss = autoencoding.reconstruction(networks).item() * autoencoding.corpus.scale**2

@@ -349,12 +349,12 @@ class Debiasing:
         words.
         """
         v = difference_vector(networks, self.train.pairs)
-        found = {}
+        by_part = {}
         for name, part in (("train", self.train), ("held-out", self.dev)):
             hidden = networks.encode(part.stereotypes)
             along = (hidden @ v).abs()
-            found[name] = along, along / (hidden.norm(dim=1) * v.norm())
-        return found
+            by_part[name] = along, along / (hidden.norm(dim=1) * v.norm())
+        return by_part
 
     def _length(self, part: Part[Tensor]) -> int:
         return (min if self.as_published else max)(len(words) for words in part)
@@ -362,6 +362,9 @@ class Debiasing:
     def _combined(self, part: Part[Tensor], order: Callable[[int], Tensor]) -> Tensor:
         """Combine the lists to quadruples, ``(n, 4, d)``; shorter lists are repeated."""
         n = self._length(part)
-        rows = (torch.cat([order(len(one)) for _ in range(-(-n // len(one)))])[:n] for one in part)
+        rows = (
+            torch.cat([order(len(tensor)) for _ in range(-(-n // len(tensor)))])[:n]
+            for tensor in part
+        )
         pairs, *words = (vectors[row] for vectors, row in zip(part, rows, strict=True))
         return torch.cat([pairs, *(word[:, None] for word in words)], 1)

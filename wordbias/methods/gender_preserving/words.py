@@ -94,8 +94,8 @@ def hold_out(embedding: Embedding, lists: Lists, seed: int) -> tuple[Part[Rows],
 
 def _found(given: Sequence[str] | str | Path, embedding: Embedding, name: str) -> Resolved[str]:
     words = wordlist(given) if isinstance(given, str | Path) else given
-    found = resolve(words, embedding, f"{embedding.name}: {name}")
-    return found.at_least(_FEWEST, f"give words it has: gender-preserving:{name}=FILE")
+    resolved = resolve(words, embedding, f"{embedding.name}: {name}")
+    return resolved.at_least(_FEWEST, f"give words it has: gender-preserving:{name}=FILE")
 
 
 def _stereotypes(embedding: Embedding, attribute: Attribute, paired: set[str]) -> Sequence[str]:

@@ -84,12 +84,12 @@ def fit(
     repelled = repulsion_sets(units.vectors, at, g, neighbours, theta)
     objective = Objective(units.vectors, g.basis[0], lambdas, as_published)
     x = minimise(objective, at, repelled.sets, iterations, learning_rate)
-    found = outcome(objective, units.vectors[at], x, repelled.sets, chosen.found)
+    optimised = outcome(objective, units.vectors[at], x, repelled.sets, chosen.found)
     return Fitted(
         "ran",
         (Normalise(),) if as_published else (),
-        replaced=_replaced(found, chosen.found, embedding, as_published),
-        found=rows(embedding.name, chosen, repelled, objective, found, direction),
+        replaced=_replaced(optimised, chosen.found, embedding, as_published),
+        found=rows(embedding.name, chosen, repelled, objective, optimised, direction),
         settings=settings,
         warnings=remarks(embedding.name, chosen, repelled),
     )
@@ -109,7 +109,7 @@ def _check(
     for name, value in (("learning_rate", learning_rate), ("theta", theta)):
         if not (math.isfinite(value) and value > 0):
             raise WordbiasError(f"{name}: expected a number above 0, got {value}")
-    if len(lambdas) != 3 or not all(math.isfinite(one) and one >= 0 for one in lambdas):
+    if len(lambdas) != 3 or not all(math.isfinite(weight) and weight >= 0 for weight in lambdas):
         raise WordbiasError(
             "lambdas: expected three numbers from 0 on, for repulsion, attraction and "
             f"neutralisation, got {list(lambdas)}"
@@ -129,8 +129,8 @@ def _choose(
         # a vector of zeros has no direction to lose
         words = [neutral[i] for i in np.flatnonzero((embedding.take(neutral) != 0).any(axis=1))]
     given = wordlist(words) if isinstance(words, (str, Path)) else words
-    found = resolve(given, embedding, f"{embedding.name}: words to debias")
-    return found.at_least(1, "give words it has (ran:words=FILE)")
+    resolved = resolve(given, embedding, f"{embedding.name}: words to debias")
+    return resolved.at_least(1, "give words it has (ran:words=FILE)")
 
 
 def _on_unit_length(embedding: Embedding, words: Sequence[str]) -> Embedding:
@@ -154,18 +154,18 @@ def _on_unit_length(embedding: Embedding, words: Sequence[str]) -> Embedding:
 
 def _direction(units: Embedding, attribute: Attribute, recipe: str) -> Subspace:
     """Return the one direction that is neutralised."""
-    found = find_direction(units, attribute, recipe, dims=1)
-    if found.subspace is None:
+    direction = find_direction(units, attribute, recipe, dims=1)
+    if direction.subspace is None:
         raise WordbiasError(
-            f"{found.recipe}: {found.reason}; give another direction, or an "
+            f"{direction.recipe}: {direction.reason}; give another direction, or an "
             "attribute with pairs that the embedding has"
         )
-    if found.subspace.dims != 1:
+    if direction.subspace.dims != 1:
         raise WordbiasError(
-            f"{recipe}: RAN neutralises one direction, this has {found.subspace.dims}; give "
+            f"{recipe}: RAN neutralises one direction, this has {direction.subspace.dims}; give "
             "another direction"
         )
-    return found.subspace.with_weights(np.ones(1))  # of this direction β has all removed
+    return direction.subspace.with_weights(np.ones(1))  # of this direction β has all removed
 
 
 def _replaced(
@@ -289,7 +289,7 @@ def rows(
     direction: str,
 ) -> tuple[Row, ...]:
     """Return rows on the words, their repulsion sets, and the objective."""
-    sizes = np.array([len(one) for one in repelled.sets])
+    sizes = np.array([len(repulsion) for repulsion in repelled.sets])
     n = len(sizes)
     details = {"n": n, "direction": direction}
     unmoved = int((~found.moved).sum())

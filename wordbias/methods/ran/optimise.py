@@ -50,7 +50,7 @@ def minimise(
     # Words with a repulsion set come first: the other chunks have no signs to update. No result
     # depends on the chunk that it is computed in. Resulting rows have any length.
     out = np.empty((len(words), objective.vectors.shape[1]), objective.vectors.dtype)
-    order = np.argsort([len(one) == 0 for one in sets], kind="stable")
+    order = np.argsort([len(repulsion) == 0 for repulsion in sets], kind="stable")
     size = max(1, VALUES // out.shape[1])
 
     def work(start: int) -> int:
@@ -111,7 +111,7 @@ class Objective:
         u, w = (_on_length_one(rows.astype(np.float64)) for rows in (x, w))
         cosines = (self.vectors[s] @ v for s, v in zip(sets, u, strict=True))
         return Parts(
-            np.array([np.abs(one).mean() if len(one) else 0.0 for one in cosines]),
+            np.array([np.abs(cosine).mean() if len(cosine) else 0.0 for cosine in cosines]),
             np.abs(dots(u, w) - 1) / 2,
             np.abs(u @ self.g.astype(np.float64)),
         )
@@ -153,7 +153,7 @@ class Pull:
         self._slack = x.shape[1] * float(np.finfo(x.dtype).eps)
         self.value, self.looks = -self._start, 0
         self._known_at = np.zeros_like(x)
-        self._reach = np.array([2.0 if len(one) else -2.0 for one in sets], x.dtype)
+        self._reach = np.array([2.0 if len(repulsion) else -2.0 for repulsion in sets], x.dtype)
         self._any = any(map(len, sets))
         self.follow(x, 1 / np.sqrt(dots(x, x)))
 

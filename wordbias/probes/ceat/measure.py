@@ -55,7 +55,7 @@ class Settings:
 
 
 def ceat(
-    found: Representations,
+    vectors: Representations,
     queries: Sequence[Query],
     settings: Settings | None = None,
     layers: Sequence[int] | None = None,
@@ -66,36 +66,39 @@ def ceat(
     # of the random-effects model over draws and shrink with their number. A query with too few
     # words has rows with a `reason`.
     settings = settings or Settings()
-    layers = tuple(found.layers if layers is None else layers)
+    layers = tuple(vectors.layers if layers is None else layers)
     for layer in layers:
-        found.place(layer)
-    contexts = rows_by_word(found)
+        vectors.place(layer)
+    contexts = rows_by_word(vectors)
     rows: list[Row] = []
     errors = []
     for query in (swapped(query) if settings.swap else query for query in queries):
         try:
             words = find_words(query, contexts, settings.minimum)
         except WordbiasError as error:
-            errors.append(f"{found.name}: {query.name}: {error}")
+            errors.append(f"{vectors.name}: {query.name}: {error}")
             reason = f"undefined: {error}"
             rows += [
                 Row(
-                    found.name, MEASURE, None, {"set": query.name, "layer": layer, "reason": reason}
+                    vectors.name,
+                    MEASURE,
+                    None,
+                    {"set": query.name, "layer": layer, "reason": reason},
                 )
                 for layer in layers
             ]
         else:
-            rows += _query_rows(found, words, layers, settings)
+            rows += _query_rows(vectors, words, layers, settings)
     if errors and len(errors) == len(queries):
         raise WordbiasError(errors[0])
     return rows
 
 
 def _query_rows(
-    found: Representations, words: QueryWords, layers: Sequence[int], settings: Settings
+    vectors: Representations, words: QueryWords, layers: Sequence[int], settings: Settings
 ) -> Iterator[Row]:
     for layer in layers:
-        contexts = words.contexts(found.layer(layer), f"{found.name}, layer {layer}")
+        contexts = words.contexts(vectors.layer(layer), f"{vectors.name}, layer {layer}")
         about = {
             **words.details(),
             "layer": layer,
@@ -107,9 +110,9 @@ def _query_rows(
                 contexts, draws=settings.draws, variance=settings.variance, seed=settings.seed
             )
         except UndefinedError as error:
-            yield Row(found.name, MEASURE, None, {**about, "reason": str(error)})
+            yield Row(vectors.name, MEASURE, None, {**about, "reason": str(error)})
         else:
-            yield Row(found.name, MEASURE, result.combined.effect, result.details() | about)
+            yield Row(vectors.name, MEASURE, result.combined.effect, result.details() | about)
 
 
 def swapped(query: Query) -> Query:
@@ -151,15 +154,15 @@ class QueryWords:
         }
 
 
-def rows_by_word(found: Representations) -> dict[str, NDArray[np.intp]]:
+def rows_by_word(vectors: Representations) -> dict[str, NDArray[np.intp]]:
     """Group the rows of representations by their column `word`."""
-    if COLUMN not in found.columns:
+    if COLUMN not in vectors.columns:
         raise WordbiasError(
-            f"{found.name}: has no column 'word' that says whose context each vector is; write one "
-            "with: wordbias ceat MODEL --sentences FILE --output VECTORS, or wordbias encode "
+            f"{vectors.name}: has no column 'word' that says whose context each vector is; write "
+            "one with: wordbias ceat MODEL --sentences FILE --output VECTORS, or wordbias encode "
             "--pooling word"
         )
-    column = found.column(COLUMN)
+    column = vectors.column(COLUMN)
     order = np.argsort(column.codes, kind="stable")
     ends = np.cumsum(np.bincount(column.codes, minlength=len(column.values)))[:-1]
     return dict(zip(column.values, np.split(order, ends), strict=True))
@@ -176,15 +179,19 @@ def find_words(
         missing = tuple(word for word in words if word not in usable)
         sets.append(Resolved(words, tuple(usable), usable, missing, name).at_least(2, _REMEDY))
     few = {w: len(contexts[w]) for words in sets for w in words.missing if w in contexts}
-    found = {word: contexts[word] for words in sets for word in words.found}
-    return QueryWords(query, tuple(sets), found, few)
+    rows = {word: contexts[word] for words in sets for word in words.found}
+    return QueryWords(query, tuple(sets), rows, few)
 
 
 def check_words(
     queries: Sequence[Query], contexts: Mapping[str, Sequence[Any]], name: str, minimum: int = 1
 ) -> None:
     """Refuse, before anything is encoded, contexts that are too few for every query."""
-    rows = {word: np.arange(len(found)) for word, found in contexts.items() if found}
+    rows = {
+        word: np.arange(len(word_contexts))
+        for word, word_contexts in contexts.items()
+        if word_contexts
+    }
     errors = []
     for query in queries:
         try:

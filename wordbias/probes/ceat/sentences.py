@@ -62,8 +62,8 @@ class Scanner:
         """Yield the first occurrence of every word that is in the text."""
         for first in self._first.intersection(_WORD.findall(text.lower())):
             for word, pattern in self._patterns[first]:
-                if found := first_match(pattern, text):
-                    yield Occurrence(word, *found)
+                if span := first_match(pattern, text):
+                    yield Occurrence(word, *span)
 
 
 class Context(NamedTuple):
@@ -100,19 +100,19 @@ def find_sentences(
     if per_word < 1:
         raise WordbiasError(f"{per_word} sentences of a word: expected at least 1")
     wanted = list(dict.fromkeys(words))
-    scan, kept = Scanner(wanted), {word: _Smallest(per_word, seed, word) for word in wanted}
+    scan, samples = Scanner(wanted), {word: _Smallest(per_word, seed, word) for word in wanted}
     lines = 0
     for text in texts:
         lines += 1
         if not isinstance(text, str):
             raise WordbiasError(f"{what}: {lines:,}: expected a text, got {type(text).__name__}")
-        for found in scan(text):
-            kept[found.word].offer(text, found)
-    if not any(sample.seen for sample in kept.values()):
+        for occurrence in scan(text):
+            samples[occurrence.word].offer(text, occurrence)
+    if not any(sample.seen for sample in samples.values()):
         raise WordbiasError(f"{what}: none of {lines:,} has any of the {len(wanted)} words")
     return Sentences(
-        {word: sample.contexts() for word, sample in kept.items()},
-        {word: sample.seen for word, sample in kept.items()},
+        {word: sample.contexts() for word, sample in samples.items()},
+        {word: sample.seen for word, sample in samples.items()},
         lines,
     )
 
@@ -147,7 +147,7 @@ class _Smallest:
         self._heap: list[tuple[int, Context]] = []  # negative hashes, the largest hash first
         self._hashes: set[int] = set()
 
-    def offer(self, text: str, found: Occurrence) -> None:
+    def offer(self, text: str, occurrence: Occurrence) -> None:
         """Keep a sentence if its hash is among the smallest."""
         self.seen += 1
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=self._key)
@@ -155,7 +155,7 @@ class _Smallest:
         is_full = len(self._heap) == self._count
         if value in self._hashes or (is_full and value < self._heap[0][0]):
             return
-        item = value, Context(text, found.start, found.end)
+        item = value, Context(text, occurrence.start, occurrence.end)
         self._hashes.add(value)
         if is_full:
             self._hashes.discard(heappushpop(self._heap, item)[0])
@@ -173,22 +173,22 @@ def published_window(context: Context) -> Context:
     # target, else to its last nine if fewer than four are behind it. Else it is cut to the four
     # before it, the target, and three behind it. These are eight words, not nine, as the fourth
     # behind is left out by mistake.
-    spans = [found.span() for found in _WORD.finditer(context.text)]
+    spans = [match.span() for match in _WORD.finditer(context.text)]
     first = next(i for i, (_, end) in enumerate(spans) if end > context.start)
     count = sum(context.start < end and start < context.end for start, end in spans)
-    kept = slice(0, len(spans))
+    window = slice(0, len(spans))
     if len(spans) >= _WINDOW:
         if first < _SIDE:
-            kept = slice(0, _WINDOW)
+            window = slice(0, _WINDOW)
         elif len(spans) - first - count < _SIDE:
-            kept = slice(len(spans) - _WINDOW, len(spans))
+            window = slice(len(spans) - _WINDOW, len(spans))
         else:
-            kept = slice(first - _SIDE, first + _SIDE)
+            window = slice(first - _SIDE, first + _SIDE)
     words = [context.text[start:end] for start, end in spans]
-    before = " ".join(words[kept.start : first])
+    before = " ".join(words[window.start : first])
     target = " ".join(words[first : first + count])
     start = len(before) + bool(before)
-    return Context(" ".join(words[kept]), start, start + len(target))
+    return Context(" ".join(words[window]), start, start + len(target))
 
 
 # vectors of words in their sentences
@@ -244,8 +244,8 @@ def encode_contexts(
     )
     pairs = [
         (word, published_window(context) if chosen.window else context)
-        for word, found in sentences.contexts.items()
-        for context in found
+        for word, contexts in sentences.contexts.items()
+        for context in contexts
     ]
     job = _job(encoder, pairs, how)
     lost = job.lost()
@@ -265,11 +265,11 @@ def encode_contexts(
         **removals_in(encoder.model),
     }
     columns = {COLUMN: Column.of(word for word, _ in pairs)}
-    found = Representations(
+    representations = Representations(
         vectors, job.settings.layers or (), columns, about, Path(encoder.name).name
     )
     first = sum(not context.text[: context.start].strip() for _, context in pairs)
-    return Encoded(found, len(lost), job.truncated, first)
+    return Encoded(representations, len(lost), job.truncated, first)
 
 
 def _job(encoder: Encoder, pairs: Sequence[tuple[str, Context]], how: Settings) -> EncodingJob:
