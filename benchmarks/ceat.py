@@ -56,13 +56,13 @@ def plain_loop(sets: list[list[Word]], places: NDArray[np.intp]) -> list[float]:
             np.mean([1 - cosine(w, v) for v in a]) - np.mean([1 - cosine(w, v) for v in b])
         )
 
-    found = []
+    effects = []
     for row in places:
         chosen = iter(row)
         x, y, a, b = ([word[next(chosen)] for word in words] for words in sets)
         gap = np.mean([s(w, a, b) for w in x]) - np.mean([s(w, a, b) for w in y])
-        found.append(float(gap / np.std([s(w, a, b) for w in x + y], ddof=1)))
-    return found
+        effects.append(float(gap / np.std([s(w, a, b) for w in x + y], ddof=1)))
+    return effects
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -109,7 +109,7 @@ def print_search(path: str, column: str | None) -> None:
         "wordbias, from the file": lambda: find_sentences(read_sentences(path, column), words),
     }
     times = {name: [seconds(work) for _ in range(ROUNDS)] for name, work in works.items()}
-    middle = {name: statistics.median(some) for name, some in times.items()}
+    middle = {name: statistics.median(durations) for name, durations in times.items()}
     first = next(iter(middle.values()))
     print(f"| {len(texts):,} lines, {len(words)} words | lines/s | times as fast |")
     print("| --- | ---: | ---: |")

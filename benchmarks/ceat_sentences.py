@@ -27,7 +27,7 @@ def main() -> None:
         for word in words
     }
     seen: set[str] = set()
-    found: dict[str, list[str]] = {word: [] for word in words}
+    by_word: dict[str, list[str]] = {word: [] for word in words}
     with open(sys.argv[1], newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             text = re.sub(r"<[^>]+>", " ", row["review"])
@@ -38,11 +38,13 @@ def main() -> None:
                 seen.add(sentence)
                 for word, pattern in patterns.items():
                     if pattern.search(sentence):
-                        found[word].append(sentence)
-    kept: dict[str, None] = {}
-    for some in found.values():
-        kept |= dict.fromkeys(some if len(some) <= MOST else draw.sample(some, MOST))
-    print("\n".join(kept))
+                        by_word[word].append(sentence)
+    sentences: dict[str, None] = {}
+    for candidates in by_word.values():
+        sentences |= dict.fromkeys(
+            candidates if len(candidates) <= MOST else draw.sample(candidates, MOST)
+        )
+    print("\n".join(sentences))
 
 
 if __name__ == "__main__":

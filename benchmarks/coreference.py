@@ -61,7 +61,7 @@ def plain_scores(
     head = logits.masked_fill(outside, -torch.inf).softmax(1) @ x  # (S, d)
     g = torch.cat([x[first], x[last], head, width], 1)  # (S, g)
     maps = ranker.mention_start, ranker.mention_end, ranker.mention_head, ranker.mention_width
-    weight = torch.cat([one.weight for one in maps], 1)  # (h, g)
+    weight = torch.cat([layer.weight for layer in maps], 1)  # (h, g)
     hidden = torch.nn.functional.linear(g, weight, ranker.mention_start.bias).relu()  # (S, h)
     prior = ranker.dropout(ranker.width_hidden(ranker.width_prior.weight).relu())  # (width, h)
     of_width: Tensor = ranker.width_score(prior)[:, 0]  # (width,)
@@ -88,9 +88,9 @@ def measured(
     ranker.train()
     steps, start = [], time.process_time()
     for epoch in range(2):
-        for one in task.losses(epoch):
+        for losses in task.losses(epoch):
             task.optimizer.zero_grad(set_to_none=True)
-            one.sum().backward()  # type: ignore[no-untyped-call]
+            losses.sum().backward()  # type: ignore[no-untyped-call]
             task.optimizer.step()
             steps.append(time.process_time() - start)
             start = time.process_time()
@@ -116,10 +116,12 @@ def sentence_time(folder: str, winobias: str, hidden: int, count: int) -> tuple[
 def joined(documents: Sequence[Document]) -> Document:
     """Put documents together to one."""
     clusters, before = [], 0
-    for one in documents:
-        clusters += [tuple((a + before, b + before) for a, b in some) for some in one.clusters]
-        before += len(one.tokens)
-    sentences = [sentence for one in documents for sentence in one.sentences]
+    for document in documents:
+        clusters += [
+            tuple((a + before, b + before) for a, b in cluster) for cluster in document.clusters
+        ]
+        before += len(document.tokens)
+    sentences = [sentence for part in documents for sentence in part.sentences]
     return Document("joined", tuple(sentences), tuple(clusters))
 
 
@@ -144,9 +146,9 @@ def peak(folder: str, document: Document, window: int | None, hidden: int, count
         task = Task(model, [document], [document], Recipe(epochs=2, window=window))
         model.ranker.train()
         for epoch in range(2):
-            for one in task.losses(epoch):
+            for losses in task.losses(epoch):
                 task.optimizer.zero_grad(set_to_none=True)
-                one.sum().backward()  # type: ignore[no-untyped-call]
+                losses.sum().backward()  # type: ignore[no-untyped-call]
                 task.optimizer.step()
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -174,8 +176,8 @@ def print_peaks(folder: str, data: str, numbers: Sequence[int], hidden: int, cou
         ]
         print("| | MB |\n| --- | ---: |")
         for title, encoder, document, pieces in lines:
-            found = in_process(peak, encoder, document, pieces, hidden, count)
-            print(f"| {title} | {found:,.0f} |", flush=True)
+            memory = in_process(peak, encoder, document, pieces, hidden, count)
+            print(f"| {title} | {memory:,.0f} |", flush=True)
 
 
 def print_precisions(folder: str, documents: list[Document], hidden: int, count: int) -> None:
@@ -215,12 +217,12 @@ def main() -> None:
     if given.precisions:
         print_precisions(given.model, documents, given.hidden, count)
         return
-    found: dict[str, list[Any]] = {name: [] for name in NAMES}
+    runs: dict[str, list[Any]] = {name: [] for name in NAMES}
     for _ in range(given.rounds):
-        for name, several in found.items():
+        for name, several in runs.items():
             several.append(in_process(measured, name, given.model, documents, given.hidden, count))
-    ours, peer = (np.median(np.array(found[name]), axis=0) for name in NAMES)
-    tokens = sum(len(one.tokens) for one in documents) / len(documents)
+    ours, peer = (np.median(np.array(runs[name]), axis=0) for name in NAMES)
+    tokens = sum(len(document.tokens) for document in documents) / len(documents)
     print(f"{len(documents)} documents of {tokens:,.0f} tokens on average, {count} threads\n")
     print("| | wordbias | peer | ratio |\n| --- | ---: | ---: | ---: |")
     for i, title in enumerate(("training step of a document", "prediction of a document")):

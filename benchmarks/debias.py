@@ -275,12 +275,12 @@ def measure(arguments: argparse.Namespace, given: Path) -> Iterator[list[str]]:
 
 def line(what: str, ours: Taken, peer: Taken | None, asked: str) -> list[str]:
     """One line of the table: seconds."""
-    said = what + (f" ({ours.remark})" if ours.remark else "")
+    title = what + (f" ({ours.remark})" if ours.remark else "")
     if peer is None:
-        return [said, f"{ours.seconds:.3f} s", "", "", asked]
+        return [title, f"{ours.seconds:.3f} s", "", "", asked]
     remark = f" ({peer.remark})" if peer.remark else ""
     ratio = f"{peer.seconds / ours.seconds:.1f}×"
-    return [said, f"{ours.seconds:.3f} s", f"{peer.seconds:.2f} s{remark}", ratio, asked]
+    return [title, f"{ours.seconds:.3f} s", f"{peer.seconds:.2f} s{remark}", ratio, asked]
 
 
 def memory(what: str, ours: Taken, peer: Taken | None) -> list[str]:
@@ -296,8 +296,8 @@ def each_word(ours: Taken, peer: Taken | None) -> list[str]:
     if peer is None:
         return [what, f"{mine:.3f} ms", "", "", "≤ 2 ms"]
     other = peer.seconds / RAN_PEER_WORDS * 1000
-    said = f"{other:.0f} ms, {RAN_PEER_WORDS} words, neighbours included"
-    return [what, f"{mine:.3f} ms", said, f"{other / mine:.0f}×", "≤ 2 ms"]
+    cell = f"{other:.0f} ms, {RAN_PEER_WORDS} words, neighbours included"
+    return [what, f"{mine:.3f} ms", cell, f"{other / mine:.0f}×", "≤ 2 ms"]
 
 
 def middle(runs: list[Taken]) -> Taken:

@@ -36,7 +36,7 @@ BATCH = 32
 
 def peer(encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
     """Encode batches of equally many texts in the order of the file; shape (L, n, d)."""
-    found = []
+    batches = []
     tokenizer = encoder.tokenizer
     tokenizer.padding_side = "right"
     if tokenizer.pad_token is None:
@@ -53,8 +53,8 @@ def peer(encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
             states = encoder.model(**inputs, output_hidden_states=True).hidden_states
         places = inputs["attention_mask"].sum(1) - 1 if encoder.causal else 0
         rows = torch.arange(len(states[0]), device=encoder.device)
-        found.append(torch.stack([state[rows, places] for state in states]).float().cpu().numpy())
-    return np.concatenate(found, axis=1)
+        batches.append(torch.stack([state[rows, places] for state in states]).float().cpu().numpy())
+    return np.concatenate(batches, axis=1)
 
 
 def ours(encoder: Encoder, texts: list[str], path: Path, tokens: int) -> NDArray[np.float32]:
@@ -67,8 +67,8 @@ def ours(encoder: Encoder, texts: list[str], path: Path, tokens: int) -> NDArray
 def timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
     """Return the seconds and the result of a call."""
     start = time.perf_counter()
-    found = work(*arguments)
-    return time.perf_counter() - start, found
+    returned = work(*arguments)
+    return time.perf_counter() - start, returned
 
 
 def main() -> None:
@@ -100,8 +100,8 @@ def main() -> None:
             rounds = []
             for _ in range(given.rounds):
                 theirs, expected = timed(peer, encoder, texts)
-                own, found = timed(ours, encoder, texts, Path(folder) / "found.st", tokens)
-                rounds.append((theirs, own, np.abs(found - expected).max()))
+                own, vectors = timed(ours, encoder, texts, Path(folder) / "found.st", tokens)
+                rounds.append((theirs, own, np.abs(vectors - expected).max()))
             theirs, own = (statistics.median(r[i] for r in rounds) for i in (0, 1))
             ratio = statistics.median(a / b for a, b, _ in rounds)
             gap = max(r[2] for r in rounds)

@@ -164,8 +164,7 @@ def _print(
     theirs: list[tuple[float, float]],
 ) -> None:
     (s, m), (t, p) = (
-        [statistics.median(values) for values in zip(*found, strict=True)]
-        for found in (ours, theirs)
+        [statistics.median(values) for values in zip(*runs, strict=True)] for runs in (ours, theirs)
     )
     print(f"| {what} | {s:.1f} s | {t:.1f} s | {s / t:.2f}× | {target} |")
     print(f"| … rows a second | {rows / s:,.0f} | {rows / t:,.0f} | | |")

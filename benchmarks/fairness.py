@@ -43,7 +43,7 @@ def made() -> tuple[Codes, Codes, Codes]:
 
 def loops(y: Codes, r: Codes, z: Codes) -> NDArray[np.float64]:
     """Return the four rates of each group and class, by masks over all predictions."""
-    found = np.empty((4, 2, CLASSES))
+    rates = np.empty((4, 2, CLASSES))
     for group in range(2):
         for label in range(CLASSES):
             tp = np.sum((z == group) & (y == label) & (r == label))
@@ -51,8 +51,8 @@ def loops(y: Codes, r: Codes, z: Codes) -> NDArray[np.float64]:
             positives = np.sum((z == group) & (y == label))
             negatives = np.sum((z == group) & (y != label))
             f1 = 2 * tp / (positives + tp + fp)
-            found[:, group, label] = tp / positives, fp / negatives, tp / (tp + fp), f1
-    return found
+            rates[:, group, label] = tp / positives, fp / negatives, tp / (tp + fp), f1
+    return rates
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -83,8 +83,8 @@ def main() -> None:
             return fairness_rows(Confusion.of(*columns), "made", Settings(draws=draws))
 
         def from_file() -> object:
-            found = read(file, ["y", "r", "z"]).cells
-            counted = Confusion.of(found["y"], found["r"], found["z"])
+            cells = read(file, ["y", "r", "z"]).cells
+            counted = Confusion.of(cells["y"], cells["r"], cells["z"])
             return fairness_rows(counted, "made", Settings(draws=DRAWS))
 
         works: dict[str, Callable[[], object]] = {
@@ -97,7 +97,7 @@ def main() -> None:
         for _ in range(ROUNDS):
             for name, work in works.items():
                 times[name].append(seconds(work))
-    middle = {name: statistics.median(some) for name, some in times.items()}
+    middle = {name: statistics.median(durations) for name, durations in times.items()}
     whole, single = list(middle.values())[1], list(middle.values())[3]
     print(f"| {N:,} predictions × {CLASSES} classes | seconds | ratio |")
     print("| --- | ---: | ---: |")

@@ -47,12 +47,12 @@ def adapter_of(model: Any) -> Adapter:
         return Subspace(np.linalg.qr(rng.normal(size=(d, k)))[0].T, np.full(k, 0.5))
 
     heads = head_count(model)
-    found = {}
+    subspaces = {}
     for place in locate_all(model, PUBLISHED_SITES):
         whole = place.site.kind not in PARTS
         parts = [one(1, width(model) // heads) for _ in range(heads)]
-        found[place.site] = one(2, width(model)) if whole else of_heads(parts)
-    return Adapter(found, Fingerprint.of(model))
+        subspaces[place.site] = one(2, width(model)) if whole else of_heads(parts)
+    return Adapter(subspaces, Fingerprint.of(model))
 
 
 def seconds(work: Callable[[], Any]) -> float:

@@ -41,10 +41,14 @@ def main() -> None:
     sentences = model.texts([text for pair in pairs for text in (pair.more, pair.less)])
     questions = load_bbq(given.bbq).questions[: given.items]
     for name, answers in (("three answers", ()), ("13 answers", UNKNOWN)):
-        asked = model.continuations(
-            [(one.prompt, f" {text}") for one in questions for text in (*one.answers, *answers)]
+        continuations = model.continuations(
+            [
+                (question.prompt, f" {text}")
+                for question in questions
+                for text in (*question.answers, *answers)
+            ]
         )
-        measured(model, asked, f"BBQ, {len(questions)} questions, {name}", given.repeat)
+        measured(model, continuations, f"BBQ, {len(questions)} questions, {name}", given.repeat)
     measured(model, sentences, f"CrowS-Pairs, {len(sentences)} sentences", given.repeat)
 
 
@@ -55,14 +59,14 @@ def measured(model: CausalModel, tokens: Sequence[Tokens], what: str, repeat: in
         "batches": lambda: model.score(tokens).total,
         "loop": lambda: loop(model, tokens),
     }
-    found: dict[str, Float] = {}
+    scores: dict[str, Float] = {}
     for _ in range(repeat):
         for name, way in ways.items():
             start = time.process_time()
-            found[name] = way()
+            scores[name] = way()
             seconds[name].append(time.process_time() - start)
     ours, theirs = (statistics.median(seconds[name]) for name in ways)
-    difference = np.abs(found["batches"] - found["loop"]).max()
+    difference = np.abs(scores["batches"] - scores["loop"]).max()
     print(
         f"| {what} | {ours:.2f} s | {theirs:.2f} s | {theirs / ours:.1f}× | {difference:.0e} |",
         flush=True,
@@ -71,14 +75,14 @@ def measured(model: CausalModel, tokens: Sequence[Tokens], what: str, repeat: in
 
 def loop(model: CausalModel, tokens: Sequence[Tokens]) -> Float:
     """Score one text after the other."""
-    found = []
+    scores = []
     with torch.inference_mode():
-        for one in tokens:
-            ids = torch.tensor([one.ids])
+        for text in tokens:
+            ids = torch.tensor([text.ids])
             log_p = model.model(input_ids=ids).logits[0].float().log_softmax(-1)
-            places = torch.arange(one.given - 1, len(one.ids) - 1)
-            found.append(float(log_p[places, ids[0, one.given :]].double().sum()))
-    return np.array(found)
+            places = torch.arange(text.given - 1, len(text.ids) - 1)
+            scores.append(float(log_p[places, ids[0, text.given :]].double().sum()))
+    return np.array(scores)
 
 
 if __name__ == "__main__":

@@ -243,7 +243,9 @@ def beside_before(files: tuple[Path, ...], before: Path, pairs: int, runs: int) 
         ]  # runs, commits, epochs
         for i, epoch in enumerate(("first", "second")):
             old, new = ([run[commit][i] for run in taken] for commit in (0, 1))
-            each = ", ".join(f"{one / other:.2f}" for one, other in zip(old, new, strict=True))
+            each = ", ".join(
+                f"{earlier / other:.2f}" for earlier, other in zip(old, new, strict=True)
+            )
             before_, now = statistics.median(old), statistics.median(new)
             ratio = f"{before_ / now:.2f}× ({each})"
             print(f"| {recipe}, {precision}, {epoch} | {before_:.1f} | {now:.1f} | {ratio} |")
@@ -303,11 +305,11 @@ def report(
     ours, peer = scoring
     print(f"| scoring the explicit set, two threads | {ours:.2f} s | {peer:.2f} s "
           f"| {peer / ours:.1f}× |\n")  # fmt: skip
-    one = several["one model"]
+    single = several["one model"]
     print(f"| one epoch of {SMALL:,} pairs, with dev | seconds | of {MODELS} × one model |")
     print("| --- | ---: | ---: |")
     for name, value in several.items():
-        share = "" if name == "one model" else f"{value / (MODELS * one):.2f}"
+        share = "" if name == "one model" else f"{value / (MODELS * single):.2f}"
         what = name if name == "one model" else f"{MODELS} models, {name}"
         print(f"| {what} | {value:.1f} | {share} |")
 

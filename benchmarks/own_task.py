@@ -47,9 +47,9 @@ def measure(data: str, model: str, output: Path, null: int, best: str | None) ->
         path = output / f"{Path(model).name}.{seed}.json"
         if path.exists():
             continue
-        kept = np.random.default_rng([1, seed]).permutation(len(x))[:EACH]
+        sample = np.random.default_rng([1, seed]).permutation(len(x))[:EACH]
         report = wb.sweep(
-            (model, LogisticRegression(max_iter=1000, C=10).fit(x[kept], y[kept])),
+            (model, LogisticRegression(max_iter=1000, C=10).fit(x[sample], y[sample])),
             task=columns_of([parts["validate"][i] for i in half]),
             test=columns_of(parts["test"]),
             labels="profession",
@@ -57,7 +57,7 @@ def measure(data: str, model: str, output: Path, null: int, best: str | None) ->
             methods="leace misp:dims=2",
             null=null,
             best=best,
-            retrain=columns_of([train[i] for i in kept]),
+            retrain=columns_of([train[i] for i in sample]),
             seed=seed,
         )
         print(report, flush=True)
@@ -87,7 +87,7 @@ def draw(files: list[Path], output: str) -> None:
     models = list(dict.fromkeys(path.name.rsplit(".", 2)[0] for path in files))
     figure, panels = plt.subplots(1, len(models), figsize=(8.2, 4.2), sharex=True, squeeze=False)
     for ax, model in zip(panels[0], models, strict=True):
-        for path in (one for one in files if one.name.startswith(f"{model}.")):
+        for path in (file for file in files if file.name.startswith(f"{model}.")):
             head = int(path.name.rsplit(".", 2)[1])
             for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
                 if row["measure"] == "tpr-gap" and row.get("half") == "report":
@@ -111,8 +111,8 @@ def draw_row(ax: Any, row: dict[str, Any], head: int) -> None:
     y = head + 0.18 * (list(STYLES).index(key) - 1.5)
     if row.get("low") is not None:
         ax.plot([row["low"], row["high"]], [y, y], color=colour, lw=1.2)
-    shown = name if head == 0 else None
-    ax.plot(row["value"], y, marker, color=colour, ms=5, mfc=inside, label=shown)
+    label = name if head == 0 else None
+    ax.plot(row["value"], y, marker, color=colour, ms=5, mfc=inside, label=label)
 
 
 def main() -> None:

@@ -140,13 +140,13 @@ def line(probe: str, given: argparse.Namespace) -> str:
         "one thread": (OURS, *shared, layers, seeds, 1),
         "ours": (OURS, *shared, layers, seeds, 0),
     }
-    found: dict[str, list[list[float]]] = {name: [] for name in kinds}
+    timings: dict[str, list[list[float]]] = {name: [] for name in kinds}
     for _ in range(given.runs):
         for name, call in kinds.items():
-            found[name].append(measured(*call))
-    seconds = {name: statistics.median(run[0] for run in runs) for name, runs in found.items()}
+            timings[name].append(measured(*call))
+    seconds = {name: statistics.median(run[0] for run in runs) for name, runs in timings.items()}
     loop = min(("loop", "loop, one thread"), key=seconds.__getitem__)
-    peer, ours = found[loop][0], found["ours"][0]
+    peer, ours = timings[loop][0], timings["ours"][0]
     cells = [
         probe,
         *(f"{seconds[name]:.3f} s" for name in (loop, "single", "one thread", "ours")),

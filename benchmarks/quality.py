@@ -62,22 +62,22 @@ def main() -> None:
             "gensim, 300,000 words": (PEER, few, "300000"),
             "gensim, 400,000 words": (PEER, few, "400000"),
         }
-        found: dict[str, list[list[float]]] = {name: [] for name in plans}
+        timings: dict[str, list[list[float]]] = {name: [] for name in plans}
         for _ in range(given.runs):
             for name, (script, questions, option) in plans.items():
-                found[name].append(timed(script, given.vectors, questions, option))
+                timings[name].append(timed(script, given.vectors, questions, option))
         command = time_of_command(given.vectors, whole)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")
     print(f"Median of {given.runs} runs.\n")
-    print(table(found))
+    print(table(timings))
     print(f"\nWhole command, cached vectors, start included: {command:.1f} s")
 
 
 def thinned(text: str, every: int) -> str:
     """Keep one question in `every`, and all names of sections."""
     lines = text.splitlines()
-    kept = [line for i, line in enumerate(lines) if line.startswith(":") or i % every == 0]
-    return "\n".join(kept) + "\n"
+    selection = [line for i, line in enumerate(lines) if line.startswith(":") or i % every == 0]
+    return "\n".join(selection) + "\n"
 
 
 def timed(script: str, vectors: Path, questions: Path, option: str) -> list[float]:

@@ -35,10 +35,10 @@ def library(folder: Path, texts: list[str], prompt: str | None = None) -> NDArra
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found: Any = SentenceTransformer(str(folder), device="cpu").encode(
+        encoded: Any = SentenceTransformer(str(folder), device="cpu").encode(
             texts, prompt_name=prompt, show_progress_bar=False
         )
-    vectors: NDArray[np.float32] = found
+    vectors: NDArray[np.float32] = encoded
     return vectors
 
 
@@ -61,16 +61,16 @@ def compared(folder: Path, file: Path, limit: int) -> list[str]:
             ours = wb_encode(folder, texts, layers="last", prompt=prompt)
         first = min(first, smallest_cosine(ours.vectors[-1], library(folder, texts, prompt)))
     columns = {"text": texts, "gender": given.columns["gender"].cells()}
-    with tempfile.TemporaryDirectory() as made:
-        written = Path(made) / "erased"
+    with tempfile.TemporaryDirectory() as scratch:
+        written = Path(scratch) / "erased"
         erased = erase_model(folder, columns, "gender", output=written, device="cpu")
         model = SentenceVectors.of(encoder)
         x = model.job(texts).vectors()[0]
         expected = model.outputs(np.asarray(erased.method.fitted_(x), np.float32))
-        found = library(written, texts)
-        again = encode(Encoder.load(written, device="cpu"), texts)[-1]
-    difference = float(np.abs(found - expected).max())
-    second = smallest_cosine(again, found)
+        theirs = library(written, texts)
+        reloaded = encode(Encoder.load(written, device="cpu"), texts)[-1]
+    difference = float(np.abs(theirs - expected).max())
+    second = smallest_cosine(reloaded, theirs)
     name = folder.resolve()
     title = name.parent.name if name.name == "model" else name.name
     return [title, f"{1 - first:.1e}", f"{difference:.1e}", f"{1 - second:.1e}"]

@@ -55,21 +55,21 @@ def adapter_of(model: Any) -> Adapter:
     def one(k: int, d: int) -> Subspace:
         return Subspace(np.linalg.qr(rng.normal(size=(d, k)))[0].T, np.full(k, 0.5))
 
-    found = {}
+    subspaces = {}
     for place in locate_all(model, PUBLISHED_SITES):
         parts = [one(1, width(model) // head_count(model)) for _ in range(head_count(model))]
         whole = place.site.kind not in PARTS
-        found[place.site] = one(2, width(model)) if whole else of_heads(parts)
-    return Adapter(found, Fingerprint.of(model))
+        subspaces[place.site] = one(2, width(model)) if whole else of_heads(parts)
+    return Adapter(subspaces, Fingerprint.of(model))
 
 
 def batches(pairs: int, size: int, tokens: int) -> list[dict[str, torch.Tensor]]:
     """Return random inputs, without padding, as of pairs of like length."""
-    found = []
+    inputs = []
     for start in range(0, pairs, size):
         ids = torch.randint(5, 20_000, (min(size, pairs - start), tokens))
-        found.append({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
-    return found
+        inputs.append({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+    return inputs
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float]:
@@ -101,8 +101,8 @@ def main() -> None:
         model(**data[0])
         forward(data[0])
         for _ in range(given.rounds):
-            plain = timed(lambda: [model(**one) for one in data])
-            swept = timed(lambda: [forward(one) for one in data])
+            plain = timed(lambda: [model(**batch) for batch in data])
+            swept = timed(lambda: [forward(batch) for batch in data])
             ratios.append((swept[0] / plain[0], swept[1] / plain[1]))
             plains.append(plain[0])
         clock, used = (statistics.median(column) for column in zip(*ratios, strict=True))
@@ -114,9 +114,9 @@ def main() -> None:
         print(f"| … by processor time | {used:.2f} |")
         if not given.no_hooks:
             expected: list[Any] = []
-            naive = timed(lambda: expected.extend(one_by_one(model, plan, one) for one in data))
-            found = [forward(one) for one in data]
-            apart = max(float((a - b).abs().max()) for a, b in zip(found, expected, strict=True))
+            naive = timed(lambda: expected.extend(one_by_one(model, plan, batch) for batch in data))
+            logits = [forward(batch) for batch in data]
+            apart = max(float((a - b).abs().max()) for a, b in zip(logits, expected, strict=True))
             print(f"| hooks, setting by setting / plain | {naive[0] / plain_pass:.1f} |")
             print(f"| largest difference of logits | {apart:.1e} |")
 

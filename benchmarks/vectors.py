@@ -134,9 +134,9 @@ def measure(glove: Path, folder: Path, runs: int) -> list[Line]:
     ours, peer = inside(runs, OUR_LOAD, PEER_LOAD, glove, cores=cores)
     lines.append(Line(f"load the text, {len(cores)} cores", ours, "s", peer, "≥ 12×"))
     lines += second_start(glove, folder, runs)
-    found = [float(python(IN_MEMORY, glove).printed) for _ in range(runs)]
+    seconds = [float(python(IN_MEMORY, glove).printed) for _ in range(runs)]
     lines.append(
-        Line("MISP of all rows in memory", statistics.median(found), "s", None, "≤ 0.06 s")
+        Line("MISP of all rows in memory", statistics.median(seconds), "s", None, "≤ 0.06 s")
     )
     lines += whole_process(glove, folder, runs)
     lines += many_words(folder, runs)

@@ -69,11 +69,11 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     embedding = Embedding.sample()
-    found = choose_query(load_queries(), "weat7")[0].find(embedding)
-    x, y, a, b = (embedding.take(words.found) for words in found.sets)
+    query = choose_query(load_queries(), "weat7")[0].find(embedding)
+    x, y, a, b = (embedding.take(words.found) for words in query.sets)
     lines = in_turn(associations(x, a, b), associations(y, a, b), arguments.runs)
     if arguments.wefe:
-        lines.append(wefe(arguments.wefe, embedding, found, arguments.iterations))
+        lines.append(wefe(arguments.wefe, embedding, query, arguments.iterations))
     report(lines)
 
 
@@ -99,7 +99,7 @@ def peer(s_x: Array, s_y: Array) -> float:
     def difference(x: Array, y: Array, axis: int) -> Array:
         return np.asarray(x.mean(axis=axis) - y.mean(axis=axis))
 
-    found = permutation_test(
+    test = permutation_test(
         (s_x, s_y),
         difference,
         permutation_type="independent",
@@ -107,7 +107,7 @@ def peer(s_x: Array, s_y: Array) -> float:
         alternative="greater",
         vectorized=True,
     )
-    return float(found.pvalue)
+    return float(test.pvalue)
 
 
 def wefe(python: str, embedding: Embedding, found: FoundQuery, iterations: int) -> Line:

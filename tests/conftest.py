@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     turn = 0
     for several in tests.values():
-        cases = [one.callspec.params for one in several]
+        cases = [test.callspec.params for test in several]
         if marker := several[0].get_closest_marker("each_once"):
             quick = each_once(cases, marker.args)
         elif families := families_of(cases):

@@ -142,11 +142,11 @@ def by_hand(family: str, site: Site, seed: int, hard: bool) -> Callable[[Any], A
     if site.kind in PARTS:
         heads = range(heads_of(family, site.kind))
         each = [orthonormal(1, HEAD_SIZE.get(family, 4), seed + head) for head in heads]
-        g = torch.tensor(np.stack([one.basis[0] for one in each]))
-        a = torch.tensor([1.0 if hard else one.weights[0] for one in each], dtype=torch.float64)
+        g = torch.tensor(np.stack([head.basis[0] for head in each]))
+        a = torch.tensor([1.0 if hard else head.weights[0] for head in each], dtype=torch.float64)
         return lambda x: x - ((x * g).sum(-1) * a)[..., None] * g
-    one = orthonormal(2, 16, seed)
-    g, a = torch.tensor(one.basis), torch.tensor(one.weights)
+    subspace = orthonormal(2, 16, seed)
+    g, a = torch.tensor(subspace.basis), torch.tensor(subspace.weights)
     return lambda x: (
         x - torch.einsum("...d,id,i,ie->...e", x, g, torch.ones_like(a) if hard else a, g)
     )

@@ -21,7 +21,8 @@ Encode = Callable[[list[str]], Any]
 def toy(texts: Sequence[str]) -> Any:
     """Return vectors of texts that depend on nothing but their characters, shape ``(n, 4)``."""
     rows = [
-        [len(one), sum(map(ord, one)) / 7, one.count("e"), ord(one[:1] or "-")] for one in texts
+        [len(text), sum(map(ord, text)) / 7, text.count("e"), ord(text[:1] or "-")]
+        for text in texts
     ]
     return np.array(rows, np.float32)
 
@@ -92,8 +93,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path != "/v1/embeddings":
             fault = Fault(404, b"{}")
         elif self.told.key and key != self.told.key:
-            told = f"Incorrect API key provided: {key}" if key else "You didn't provide an API key"
-            fault = Fault(401, json.dumps({"error": {"message": told}}).encode())
+            message = (
+                f"Incorrect API key provided: {key}" if key else "You didn't provide an API key"
+            )
+            fault = Fault(401, json.dumps({"error": {"message": message}}).encode())
         fault = fault or Fault()
         if fault.wait:
             self.told.arrived.set()

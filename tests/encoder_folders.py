@@ -42,14 +42,14 @@ def tokenizer_of(family: str) -> Any:
     )
     first, last = ("<s>", "</s>") if round_brackets else ("[CLS]", "[SEP]")
     unknown, pad = ("<unk>", "<pad>") if round_brackets else ("[UNK]", "[PAD]")
-    made = Tokenizer(models.WordPiece(unk_token=unknown))
+    tokenizer = Tokenizer(models.WordPiece(unk_token=unknown))
     trainer: Any = trainers.WordPieceTrainer(
         vocab_size=90, special_tokens=special, show_progress=False
     )
     if family == "roberta":
-        made = Tokenizer(models.BPE(unk_token=unknown))
-        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        made.decoder = decoders.ByteLevel()
+        tokenizer = Tokenizer(models.BPE(unk_token=unknown))
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(
             vocab_size=320,
             special_tokens=special,
@@ -57,29 +57,29 @@ def tokenizer_of(family: str) -> Any:
             show_progress=False,
         )
     elif family in ("albert", "deberta-v2"):
-        made = Tokenizer(models.Unigram())
-        made.pre_tokenizer = pre_tokenizers.Metaspace()
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
         trainer = trainers.UnigramTrainer(
             vocab_size=90, special_tokens=special, unk_token=unknown, show_progress=False
         )
     else:
-        made.normalizer = normalizers.BertNormalizer()
-        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.train_from_iterator(TEXTS, trainer)
-    ids = {name: made.token_to_id(name) for name in (first, last)}
+        tokenizer.normalizer = normalizers.BertNormalizer()
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    ids = {name: tokenizer.token_to_id(name) for name in (first, last)}
     if family == "roberta":
-        made.post_processor = processors.RobertaProcessing(
+        tokenizer.post_processor = processors.RobertaProcessing(
             (last, ids[last]), (first, ids[first]), trim_offsets=True, add_prefix_space=False
         )
     else:
-        made.post_processor = processors.TemplateProcessing(
+        tokenizer.post_processor = processors.TemplateProcessing(
             single=f"{first} $A {last}",
             pair=f"{first} $A {last} $B:1 {last}:1",
             special_tokens=list(ids.items()),
         )
     types = [] if family in ("roberta", "distilbert", "mpnet") else ["token_type_ids"]
     return PreTrainedTokenizerFast(
-        tokenizer_object=made,
+        tokenizer_object=tokenizer,
         pad_token=pad,
         unk_token=unknown,
         cls_token=first,

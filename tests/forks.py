@@ -42,7 +42,7 @@ class Forked:
         """Start it; ``before`` is run ahead of it in the same process."""
         self._folder = tempfile.TemporaryDirectory()
         self._said = [Path(self._folder.name, name) for name in ("out", "err")]
-        given = [str(one) for one in arguments]
+        given = [str(argument) for argument in arguments]
         self.process: BaseProcess = _forks.Process(
             target=_call, args=(given, before, os.getcwd(), dict(os.environ), self._said)
         )

@@ -39,15 +39,15 @@ class Browser:
     """One page of a headless Chromium; what goes wrong on it is collected in `errors`."""
 
     def __init__(self) -> None:
-        found = next((path for name in NAMES if (path := shutil.which(name))), None)
-        if found is None or os.name == "nt":
+        program = next((path for name in NAMES if (path := shutil.which(name))), None)
+        if program is None or os.name == "nt":
             pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed")
         self.errors: list[str] = []
         self.requests: list[str] = []
         self._number, self._buffer, self._session = 0, b"", ""
         self._closing = ExitStack()
         try:
-            self._start(found)
+            self._start(program)
             self._attach()
         except BaseException:
             self._closing.close()
@@ -88,10 +88,10 @@ class Browser:
     def call(self, method: str, **arguments: Any) -> dict[str, Any]:
         """Call a method of the protocol and wait for its result."""
         self._number += 1
-        asked: dict[str, Any] = {"id": self._number, "method": method, "params": arguments}
+        request: dict[str, Any] = {"id": self._number, "method": method, "params": arguments}
         if self._session:
-            asked["sessionId"] = self._session
-        os.write(self._write, json.dumps(asked).encode() + b"\0")
+            request["sessionId"] = self._session
+        os.write(self._write, json.dumps(request).encode() + b"\0")
         while True:
             answer = self._answer()
             if answer.get("id") == self._number:
@@ -119,14 +119,14 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression of JavaScript."""
-        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
 
     def screenshot(self, path: Path) -> None:
         """Write the whole page as a PNG."""
-        found = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(found["data"]))
+        answer = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(answer["data"]))
 
     def pdf(self) -> bytes:
         """Print the page."""
@@ -143,16 +143,16 @@ class Browser:
         return answer
 
     def _collect(self, answer: dict[str, Any]) -> None:
-        method, said = answer.get("method"), answer.get("params", {})
+        method, params = answer.get("method"), answer.get("params", {})
         if method == "Runtime.exceptionThrown":
-            self.errors.append(str(said["exceptionDetails"]))
-        elif method == "Runtime.consoleAPICalled" and said["type"] in (
+            self.errors.append(str(params["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and params["type"] in (
             "error",
             "warning",
             "assert",
         ):
-            self.errors.append(str(said["args"]))
-        elif method == "Log.entryAdded" and said["entry"]["level"] in ("error", "warning"):
-            self.errors.append(said["entry"]["text"])
+            self.errors.append(str(params["args"]))
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.errors.append(params["entry"]["text"])
         elif method == "Network.requestWillBeSent":
-            self.requests.append(said["request"]["url"])
+            self.requests.append(params["request"]["url"])

@@ -40,8 +40,8 @@ class Repository:
 
     def commit(self, files: Files, branch: str = "main", message: str = "") -> str:
         """Add a commit with all of `files`; return its hash."""
-        told = repr((len(self.commits), sorted(files.items()))).encode()
-        sha = hashlib.sha1(told, usedforsecurity=False).hexdigest()
+        fingerprint = repr((len(self.commits), sorted(files.items()))).encode()
+        sha = hashlib.sha1(fingerprint, usedforsecurity=False).hexdigest()
         self.commits[sha] = dict(files)
         self.refs[branch] = sha
         self.messages.append(message)
@@ -78,14 +78,14 @@ class Hub:
         self, repo: str, files: Mapping[str, bytes], kind: str = "model", **how: Any
     ) -> Repository:
         """Make a repository with one commit, or add a commit to it."""
-        made = self.repositories.setdefault((kind, repo), Repository(**how))
-        made.commit(dict(files))
-        return made
+        repository = self.repositories.setdefault((kind, repo), Repository(**how))
+        repository.commit(dict(files))
+        return repository
 
     def put_folder(self, repo: str, folder: Path, **how: Any) -> Repository:
         """Make a repository of the files of a folder."""
-        found = (file for file in sorted(folder.rglob("*")) if file.is_file())
-        files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in found}
+        paths = (file for file in sorted(folder.rglob("*")) if file.is_file())
+        files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in paths}
         return self.put(repo, files, **how)
 
     def stop(self, file: str, *after: int) -> None:
@@ -94,7 +94,7 @@ class Hub:
 
     def asked(self, method: str, part: str) -> list[str]:
         """Return the paths of the requests of a method that have a text in them."""
-        return [path for one, path in self.requests if one == method and part in path]
+        return [path for verb, path in self.requests if verb == method and part in path]
 
 
 @contextmanager
@@ -107,14 +107,14 @@ def serving() -> Iterator[Hub]:
 
 def environment(url: str, home: Path, token: str = "") -> dict[str, str]:
     """Return the variables that point huggingface_hub of another process to a server."""
-    told = {
+    variables = {
         "HF_ENDPOINT": url,
         "HF_HOME": str(home),
         "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "NO_PROXY": "127.0.0.1",
     }
-    return {**told, "HF_TOKEN": token} if token else told
+    return {**variables, "HF_TOKEN": token} if token else variables
 
 
 def point(monkeypatch: pytest.MonkeyPatch, url: str, home: Path, token: str = TOKEN) -> None:
@@ -180,9 +180,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send_bytes(status, body, {"Content-Type": "application/json"})
                 return
         for verb, pattern, name in self.routes:
-            found = re.fullmatch(pattern, path)
-            if verb == method and found:
-                parts = {key: unquote(part) for key, part in found.groupdict().items() if part}
+            match = re.fullmatch(pattern, path)
+            if verb == method and match:
+                parts = {key: unquote(part) for key, part in match.groupdict().items() if part}
                 getattr(self, f"_{name}")(parts)
                 return
         self._send(404, {"error": f"the test server has no {method} {path}"})
@@ -197,11 +197,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _repository(self, parts: dict[str, str]) -> Repository | None:
         kind = parts.get("kind", "models").removesuffix("s")
-        found = self.hub.repositories.get((kind, parts["repo"]))
-        if found is None or (found.private and not self._is_owner):
+        repository = self.hub.repositories.get((kind, parts["repo"]))
+        if repository is None or (repository.private and not self._is_owner):
             self._refuse(404 if self._is_owner else 401, "RepoNotFound", "Repository not found")
             return None
-        return found
+        return repository
 
     def _commit_of(self, found: Repository, parts: dict[str, str]) -> str | None:
         sha = found.sha(parts.get("revision", "main"))
@@ -212,30 +212,30 @@ class _Handler(BaseHTTPRequestHandler):
     # reading
 
     def _info(self, parts: dict[str, str]) -> None:
-        found = self._repository(parts)
-        sha = found and self._commit_of(found, parts)
-        if not found or not sha:
+        repository = self._repository(parts)
+        sha = repository and self._commit_of(repository, parts)
+        if not repository or not sha:
             return
-        told: dict[str, Any] = {
+        info: dict[str, Any] = {
             "id": parts["repo"],
             "sha": sha,
-            "private": found.private,
-            "gated": "manual" if found.gated else False,
-            "siblings": [{"rfilename": name} for name in found.commits[sha]],
+            "private": repository.private,
+            "gated": "manual" if repository.gated else False,
+            "siblings": [{"rfilename": name} for name in repository.commits[sha]],
             "tags": [],
         }
-        if found.card:
-            told["cardData"] = found.card
-        self._send(200, told)
+        if repository.card:
+            info["cardData"] = repository.card
+        self._send(200, info)
 
     def _tree(self, parts: dict[str, str]) -> None:
-        found = self._repository(parts)
-        sha = found and self._commit_of(found, parts)
-        if not found or not sha:
+        repository = self._repository(parts)
+        sha = repository and self._commit_of(repository, parts)
+        if not repository or not sha:
             return
         listed = []
-        for name, content in found.commits[sha].items():
-            one: dict[str, Any] = {
+        for name, content in repository.commits[sha].items():
+            blob: dict[str, Any] = {
                 "type": "file",
                 "path": name,
                 "size": len(content),
@@ -243,19 +243,19 @@ class _Handler(BaseHTTPRequestHandler):
             }
             if len(content) >= LARGE:
                 oid = hashlib.sha256(content).hexdigest()
-                one["lfs"] = {"oid": oid, "size": len(content), "pointerSize": 130}
-            listed.append(one)
+                blob["lfs"] = {"oid": oid, "size": len(content), "pointerSize": 130}
+            listed.append(blob)
         self._send(200, listed)
 
     def _file(self, parts: dict[str, str]) -> None:
-        found = self._repository(parts)
-        sha = found and self._commit_of(found, parts)
-        if not found or not sha:
+        repository = self._repository(parts)
+        sha = repository and self._commit_of(repository, parts)
+        if not repository or not sha:
             return
-        if found.gated and not self._is_owner:
+        if repository.gated and not self._is_owner:
             self._refuse(403, "GatedRepo", "Access to this repository is restricted")
             return
-        content = found.commits[sha].get(parts["file"])
+        content = repository.commits[sha].get(parts["file"])
         headers = {"X-Repo-Commit": sha}
         if content is None:
             self._refuse(404, "EntryNotFound", "Entry not found", headers)
@@ -264,9 +264,9 @@ class _Handler(BaseHTTPRequestHandler):
         oid = hashlib.sha256(content).hexdigest() if large else _git_oid(content)
         headers |= {"ETag": f'"{oid}"', "Accept-Ranges": "bytes", **self.hub.headers}
         begin, status = 0, 200
-        if (asked := self.headers.get("Range")) and self.command == "GET":
-            self.hub.ranges.append(asked)
-            begin, status = int(asked.removeprefix("bytes=").partition("-")[0]), 206
+        if (byte_range := self.headers.get("Range")) and self.command == "GET":
+            self.hub.ranges.append(byte_range)
+            begin, status = int(byte_range.removeprefix("bytes=").partition("-")[0]), 206
             headers["Content-Range"] = f"bytes {begin}-{len(content) - 1}/{len(content)}"
         stops = self.hub.stops.get(parts["file"], []) if self.command == "GET" else []
         content = self.hub.replaced.get(parts["file"], content)
@@ -280,62 +280,62 @@ class _Handler(BaseHTTPRequestHandler):
         return self._is_owner
 
     def _create(self, parts: dict[str, str]) -> None:
-        told = json.loads(self.body)
-        repo, kind = f"{told['organization']}/{told['name']}", told.get("type", "model")
+        request = json.loads(self.body)
+        repo, kind = f"{request['organization']}/{request['name']}", request.get("type", "model")
         if not self._may_write():
             return
         url = {"url": f"{self.hub.url}/{'datasets/' * (kind == 'dataset')}{repo}"}
         if (kind, repo) in self.hub.repositories:
             self._send(409, {"error": "You already created this repo", **url})
             return
-        private = told.get("private") or told.get("visibility") == "private"
-        self.hub.repositories[kind, repo] = made = Repository(private=bool(private))
-        made.commit({".gitattributes": b""}, message="initial commit")
+        private = request.get("private") or request.get("visibility") == "private"
+        self.hub.repositories[kind, repo] = repository = Repository(private=bool(private))
+        repository.commit({".gitattributes": b""}, message="initial commit")
         self._send(200, url)
 
     def _validate(self, parts: dict[str, str]) -> None:
         text = json.loads(self.body)["content"]
         head = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
-        told = [] if head else [{"message": "empty or missing yaml metadata in repo card"}]
+        warnings = [] if head else [{"message": "empty or missing yaml metadata in repo card"}]
         bad = (
             [{"message": '"license" must be a string'}] if head and "license: [" in head[1] else []
         )
-        self._send(400 if bad else 200, {"errors": bad, "warnings": told})
+        self._send(400 if bad else 200, {"errors": bad, "warnings": warnings})
 
     def _branch(self, parts: dict[str, str]) -> None:
-        found = self._repository(parts)
-        if found is None or not self._may_write():
+        repository = self._repository(parts)
+        if repository is None or not self._may_write():
             return
-        if parts["branch"] in found.refs:
+        if parts["branch"] in repository.refs:
             self._send(409, {"error": "Reference already exists"})
             return
-        found.refs[parts["branch"]] = found.refs["main"]
+        repository.refs[parts["branch"]] = repository.refs["main"]
         self._send(200, {})
 
     def _preupload(self, parts: dict[str, str]) -> None:
-        found = self._repository(parts)
-        sha = found and self._commit_of(found, parts)
-        if not found or not sha or not self._may_write():
+        repository = self._repository(parts)
+        sha = repository and self._commit_of(repository, parts)
+        if not repository or not sha or not self._may_write():
             return
         modes = []
-        for one in json.loads(self.body)["files"]:
-            large = one["size"] >= LARGE
-            known = found.commits[sha].get(one["path"])
-            told = {"path": one["path"], "shouldIgnore": False}
-            told["uploadMode"] = "lfs" if large else "regular"
+        for file in json.loads(self.body)["files"]:
+            large = file["size"] >= LARGE
+            known = repository.commits[sha].get(file["path"])
+            mode = {"path": file["path"], "shouldIgnore": False}
+            mode["uploadMode"] = "lfs" if large else "regular"
             if known is not None:
-                told["oid"] = hashlib.sha256(known).hexdigest() if large else _git_oid(known)
-            modes.append(told)
+                mode["oid"] = hashlib.sha256(known).hexdigest() if large else _git_oid(known)
+            modes.append(mode)
         self._send(200, {"files": modes})
 
     def _batch(self, parts: dict[str, str]) -> None:
         objects = [
             {
-                "oid": one["oid"],
-                "size": one["size"],
-                "actions": {"upload": {"href": f"{self.hub.url}/blobs/{one['oid']}"}},
+                "oid": blob["oid"],
+                "size": blob["size"],
+                "actions": {"upload": {"href": f"{self.hub.url}/blobs/{blob['oid']}"}},
             }
-            for one in json.loads(self.body)["objects"]
+            for blob in json.loads(self.body)["objects"]
         ]
         self._send(200, {"transfer": "basic", "objects": objects})
 
@@ -347,29 +347,29 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, {})
 
     def _commit(self, parts: dict[str, str]) -> None:
-        found = self._repository(parts)
-        sha = found and self._commit_of(found, parts)
-        if not found or not sha or not self._may_write():
+        repository = self._repository(parts)
+        sha = repository and self._commit_of(repository, parts)
+        if not repository or not sha or not self._may_write():
             return
         header, *lines = [json.loads(line) for line in self.body.splitlines()]
-        files = dict(found.commits[sha])
+        files = dict(repository.commits[sha])
         for line in lines:
             value = line["value"]
             if line["key"] == "file":
                 files[value["path"]] = base64.b64decode(value["content"])
             else:
                 files[value["path"]] = self.hub.blobs[value["oid"]]
-        made = found.commit(files, parts["revision"], header["value"]["summary"])
-        url = f"{self.hub.url}/{parts['repo']}/commit/{made}"
-        self._send(200, {"success": True, "commitOid": made, "commitUrl": url})
+        commit = repository.commit(files, parts["revision"], header["value"]["summary"])
+        url = f"{self.hub.url}/{parts['repo']}/commit/{commit}"
+        self._send(200, {"success": True, "commitOid": commit, "commitUrl": url})
 
     # sending
 
     def _refuse(
         self, status: int, code: str, message: str, headers: dict[str, str] | None = None
     ) -> None:
-        told = {"X-Error-Message": message, **({"X-Error-Code": code} if code else {})}
-        self._send(status, {"error": message}, {**told, **(headers or {})})
+        error_headers = {"X-Error-Message": message, **({"X-Error-Code": code} if code else {})}
+        self._send(status, {"error": message}, {**error_headers, **(headers or {})})
 
     def _send(self, status: int, told: Any, headers: dict[str, str] | None = None) -> None:
         about = {"Content-Type": "application/json", **(headers or {})}

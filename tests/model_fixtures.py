@@ -49,12 +49,12 @@ def tokenizer() -> Any:
 @pytest.fixture(scope="session")
 def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Return the folder of a tiny encoder of a family, which is not to be changed."""
-    made: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
 
     def find(family: str = "bert") -> Path:
-        if family not in made:
-            made[family] = make_encoder(family, tmp_path_factory.mktemp("encoder") / family)
-        return made[family]
+        if family not in folders:
+            folders[family] = make_encoder(family, tmp_path_factory.mktemp("encoder") / family)
+        return folders[family]
 
     return find
 

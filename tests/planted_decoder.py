@@ -22,8 +22,8 @@ def texts() -> list[str]:
     from wordbias.wordlists.model_sentences import ModelSentences, before_pronoun
 
     lists = ModelSentences.load()
-    asked = [f"{text} she he" for text in before_pronoun(lists, "Somebody")]
-    return [*AuditTexts.load().all(), *asked, *(text for text in ("she", "he"))]
+    pronoun_texts = [f"{text} she he" for text in before_pronoun(lists, "Somebody")]
+    return [*AuditTexts.load().all(), *pronoun_texts, *(text for text in ("she", "he"))]
 
 
 def planted(seed: int = 0) -> tuple[Any, Any]:

@@ -26,9 +26,13 @@ def genders() -> dict[str, float]:
     from wordbias.wordlists.templates import unambiguous_names
 
     names = unambiguous_names()
-    found = {name.lower(): 1.0 for name in names.female} | {n.lower(): -1.0 for n in names.male}
-    found |= {"she": 1.0, "her": 1.0, "woman": 1.0, "he": -1.0, "his": -1.0, "man": -1.0}
-    return found | {one: (w - 50) / 50 for one, w in ModelSentences.load().women.items()}
+    gender_by_word = {name.lower(): 1.0 for name in names.female} | {
+        n.lower(): -1.0 for n in names.male
+    }
+    gender_by_word |= {"she": 1.0, "her": 1.0, "woman": 1.0, "he": -1.0, "his": -1.0, "man": -1.0}
+    return gender_by_word | {
+        occupation: (w - 50) / 50 for occupation, w in ModelSentences.load().women.items()
+    }
 
 
 def directions(groups: Any = None) -> dict[str, Any]:

@@ -41,19 +41,19 @@ def each_once(combinations: Sequence[Mapping[str, Any]], names: Sequence[str]) -
     Of all other names every combination is taken, and these names' values in turn. If the others
     have too few combinations for that it is an error: take the first case then, or all.
     """
-    values = {name: list(dict.fromkeys(str(one[name]) for one in combinations)) for name in names}
+    values = {name: list(dict.fromkeys(str(case[name]) for case in combinations)) for name in names}
     seen: dict[tuple[str, ...], int] = {}
     taken = []
-    for one in combinations:
-        others = tuple(str(value) for name, value in one.items() if name not in values)
+    for combination in combinations:
+        others = tuple(str(value) for name, value in combination.items() if name not in values)
         turn = seen.setdefault(others, len(seen))
         hits = []
         for name, all_values in values.items():
-            hits.append(str(one[name]) == all_values[turn % len(all_values)])
+            hits.append(str(combination[name]) == all_values[turn % len(all_values)])
             turn //= len(all_values)
         taken.append(all(hits))
     for name, all_values in values.items():
-        occurring = {str(one[name]) for one in compress(combinations, taken)}
+        occurring = {str(case[name]) for case in compress(combinations, taken)}
         if missing := set(all_values) - occurring:
             raise ValueError(f"each_once: {name} never is {', '.join(sorted(missing))}")
     return taken
@@ -62,7 +62,7 @@ def each_once(combinations: Sequence[Mapping[str, Any]], names: Sequence[str]) -
 def families_of(cases: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the family of models of each case of a test, of a test over many families."""
     for name in cases[0]:
-        families = [str(one[name]) for one in cases]
+        families = [str(case[name]) for case in cases]
         if len(set(families)) > AT_ONCE and FAMILIES.issuperset(families):
             return families
     return []

@@ -51,7 +51,7 @@ class Server:
 
     def ranges(self) -> list[str | None]:
         """Return the Range header of every request so far."""
-        return [asked for _, asked in self.requests]
+        return [range_header for _, range_header in self.requests]
 
 
 @contextmanager
@@ -94,12 +94,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _begin(self, answer: Answer) -> int:
         """Return where to begin: not at 0 only if asked for this very version."""
-        asked = self.headers.get("Range")
+        range_header = self.headers.get("Range")
         ours = answer.etag or answer.headers.get("Last-Modified")
         version = self.headers.get("If-Range", ours)
-        if asked is None or not answer.ranges or version != ours:
+        if range_header is None or not answer.ranges or version != ours:
             return 0
-        return int(asked.removeprefix("bytes=").removesuffix("-"))
+        return int(range_header.removeprefix("bytes=").removesuffix("-"))
 
     def _write(self, answer: Answer, body: bytes, begin: int) -> None:
         cut = answer.stop if answer.hang is None else answer.hang

@@ -42,24 +42,24 @@ def story(seed: int, sentences: int = 8) -> Document:
         clusters.setdefault(str(thing), []).append((start, start + len(old)))
         text.append(tuple(words))
         count += len(words)
-    found = tuple(tuple(one) for one in clusters.values() if len(one) > 1)
-    return Document(f"story/{seed}", tuple(text), found)
+    linked = tuple(tuple(spans) for spans in clusters.values() if len(spans) > 1)
+    return Document(f"story/{seed}", tuple(text), linked)
 
 
 def conll(documents: list[Document]) -> str:
     """Return documents in the columns of CoNLL-2012; no two spans of them are nested."""
     lines = []
-    for one in documents:
-        lines.append(f"#begin document ({one.name}); part 000")
-        opens = {span[0]: i for i, cluster in enumerate(one.clusters) for span in cluster}
-        closes = {span[1] - 1: i for i, cluster in enumerate(one.clusters) for span in cluster}
+    for document in documents:
+        lines.append(f"#begin document ({document.name}); part 000")
+        opens = {span[0]: i for i, cluster in enumerate(document.clusters) for span in cluster}
+        closes = {span[1] - 1: i for i, cluster in enumerate(document.clusters) for span in cluster}
         count = 0
-        for sentence in one.sentences:
+        for sentence in document.sentences:
             for i, token in enumerate(sentence):
                 begin = f"({opens[count]}" if count in opens else ""
                 end = (")" if begin else f"{closes[count]})") if count in closes else ""
                 mark = begin + end or "-"
-                lines.append("\t".join([one.name, "0", str(i), token, *"-------", mark]))
+                lines.append("\t".join([document.name, "0", str(i), token, *"-------", mark]))
                 count += 1
             lines.append("")
         lines.append("#end document")

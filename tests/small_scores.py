@@ -27,8 +27,8 @@ _HEAD = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB
 def gold(path: Path) -> None:
     """Write four documents with two clusters each."""
     clusters = (((0, 1), (3, 4), (10, 11)), ((5, 6), (8, 9)))
-    found = [Document(f"d{i}", (_WORDS,), clusters) for i in range(4)]
-    path.write_text("".join(conll_lines(found)), encoding="utf-8")
+    documents = [Document(f"d{i}", (_WORDS,), clusters) for i in range(4)]
+    path.write_text("".join(conll_lines(documents)), encoding="utf-8")
 
 
 def found(path: Path) -> None:
@@ -73,10 +73,12 @@ def pronouns_found(path: Path) -> None:
 def resolved(data: PronounSentences) -> list[Document]:
     """Resolve each pronoun to the right person, but not *they*, nor *she* to the occupation."""
     documents = []
-    for one, document in zip(data.sentences, data.documents, strict=True):
-        wrong = one.pronouns == "she" and one.template[-1] == "occupation"
-        places = [span for _, span in tokens(one.text)]
-        pronoun, person = (places.index(s) for s in (one.pronoun, one.people[wrong]))
+    for sentence, document in zip(data.sentences, data.documents, strict=True):
+        wrong = sentence.pronouns == "she" and sentence.template[-1] == "occupation"
+        places = [span for _, span in tokens(sentence.text)]
+        pronoun, person = (places.index(s) for s in (sentence.pronoun, sentence.people[wrong]))
         cluster = tuple(sorted(((pronoun, pronoun + 1), (person - 1, person + 1))))
-        documents.append(replace(document, clusters=() if one.pronouns == "they" else (cluster,)))
+        documents.append(
+            replace(document, clusters=() if sentence.pronouns == "they" else (cluster,))
+        )
     return documents

@@ -32,7 +32,7 @@ def write(folder: Path) -> Path:
     for kind, lines in ((1, TYPE_1), (2, TYPE_2)):
         for split, ending in (("dev", "."), ("test", " today.")):
             pro = [line.removesuffix(".") + ending for line in lines]
-            for side, made in zip(SIDES, (pro, list(map(anti, pro))), strict=True):
-                numbered = "".join(f"{i} {line}\n" for i, line in enumerate(made, 1))
+            for side, sentences in zip(SIDES, (pro, list(map(anti, pro))), strict=True):
+                numbered = "".join(f"{i} {line}\n" for i, line in enumerate(sentences, 1))
                 (folder / f"{side}_stereotyped_type{kind}.txt.{split}").write_text(numbered)
     return folder

@@ -124,11 +124,11 @@ def word2vec_text(path: Path) -> None:
 def zipped_vectors(path: Path) -> None:
     """Zip vectors as the published archives do: a .txt of the archive's name."""
     name = f"{path.stem}.300d.txt" if path.stem == "glove.6B" else f"{path.stem}.txt"
-    made = path.with_name(name)
-    small().save(made)
+    text_file = path.with_name(name)
+    small().save(text_file)
     with zipfile.ZipFile(path, "w") as archive:
-        archive.write(made, name)
-    made.unlink()
+        archive.write(text_file, name)
+    text_file.unlink()
 
 
 # test sets of vectors
@@ -156,8 +156,8 @@ def quality_sets(path: Path) -> None:
     )
     (path / "similar.txt").write_text("\n".join(scored) + "\n", encoding="utf-8")
     pairs = ("man woman", "king queen", "boy girl")
-    asked = [f"{a} {b}" for a in pairs for b in pairs if a != b]
-    (path / "questions-words.txt").write_text(": family\n" + "\n".join(asked) + "\n")
+    questions = [f"{a} {b}" for a in pairs for b in pairs if a != b]
+    (path / "questions-words.txt").write_text(": family\n" + "\n".join(questions) + "\n")
 
 
 def nli_model(path: Path) -> None:
@@ -170,7 +170,7 @@ def nli_predictions(path: Path) -> None:
     pairs = list(build("explicit", Templates.load()))
     p = np.random.default_rng(0).dirichlet((2, 1, 1), len(pairs))
     rows = ["\t".join(("premise", "hypothesis", *NLI_LABELS))]
-    rows += ["\t".join([*pair, *map(str, one)]) for pair, one in zip(pairs, p, strict=True)]
+    rows += ["\t".join([*pair, *map(str, shares)]) for pair, shares in zip(pairs, p, strict=True)]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
@@ -178,11 +178,13 @@ def nli_predictions(path: Path) -> None:
 def _nli_pairs() -> tuple[tuple[str, str, str], ...]:
     """Make pairs whose premises have the words of WEAT 6 and of careers and families."""
     query = next(query for query in load_queries() if query.name == "weat6")
-    told = [f"The {word} was seen near the house." for word in sorted(query.candidates())]
-    told += [f"A {word} sat by the sea." for word in CAREER.split()]
-    told += [f"The man number {i} ate a pie." for i in range(PAIRS - len(told))]
+    premises = [f"The {word} was seen near the house." for word in sorted(query.candidates())]
+    premises += [f"A {word} sat by the sea." for word in CAREER.split()]
+    premises += [f"The man number {i} ate a pie." for i in range(PAIRS - len(premises))]
     ends = ("Somebody slept.", "Something was there.", "Nobody was there.")
-    return tuple((NLI_LABELS[i % 3], text, ends[(i + i // 3) % 3]) for i, text in enumerate(told))
+    return tuple(
+        (NLI_LABELS[i % 3], text, ends[(i + i // 3) % 3]) for i, text in enumerate(premises)
+    )
 
 
 CAREER = """executive management professional corporation salary office business career home parents
@@ -206,8 +208,8 @@ def sentences(path: Path) -> None:
     """Write sentences of the stimuli, one a line."""
     query = next(query for query in load_queries() if query.name == "weat6")
     names = {word for _, words in query.targets for word in words}
-    said = [*(pair[1] for pair in _nli_pairs()), *(f"We saw {n} there." for n in sorted(names))]
-    _write(path, "\n".join(said) + "\n")
+    lines = [*(pair[1] for pair in _nli_pairs()), *(f"We saw {n} there." for n in sorted(names))]
+    _write(path, "\n".join(lines) + "\n")
 
 
 # biographies and other texts
@@ -215,12 +217,12 @@ def sentences(path: Path) -> None:
 
 @cache
 def _biographies() -> tuple[tuple[str, ...], ...]:
-    made = synthetic(PEOPLE)
+    bios = synthetic(PEOPLE)
     splits = np.random.default_rng(0).choice(["train", "dev", "test"], PEOPLE, p=[0.6, 0.1, 0.3])
     return tuple(
-        (split, made.classes[label], made.groups[gender], text, *name.split(" ", 1))
+        (split, bios.classes[label], bios.groups[gender], text, *name.split(" ", 1))
         for split, label, gender, text, name in zip(
-            splits.tolist(), made.labels, made.genders, made.texts, made.names or (), strict=True
+            splits.tolist(), bios.labels, bios.genders, bios.texts, bios.names or (), strict=True
         )
     )
 
@@ -261,8 +263,8 @@ def professions(path: Path) -> None:
 def rated_pairs(path: Path) -> None:
     """Write pairs of sentences, each with a rating of how similar they are."""
     lines = [
-        f"The {one} came home.\tThe {other} came home.\t{(i * j) % 6}"
-        for i, one in enumerate(("nurse", "doctor", "teacher", "engineer"))
+        f"The {job} came home.\tThe {other} came home.\t{(i * j) % 6}"
+        for i, job in enumerate(("nurse", "doctor", "teacher", "engineer"))
         for j, other in enumerate(("nurse", "guard", "artist"))
     ]
     path.write_text("\n".join(["sentence1\tsentence2\tscore", *lines]) + "\n", encoding="utf-8")
@@ -364,8 +366,8 @@ ENDINGS = (".", " again.", " at noon.", " at home.", " in town.", " by car.", " 
 def no_clusters(path: Path) -> None:
     """Write that a system found nothing in the sentences that lie beside."""
     given = path.with_name("sentences.jsonl").read_text(encoding="utf-8").splitlines()
-    found = ({"sentence": json.loads(line)["sentence"], "clusters": []} for line in given)
-    path.write_text("\n".join(map(json.dumps, found)) + "\n", encoding="utf-8")
+    records = ({"sentence": json.loads(line)["sentence"], "clusters": []} for line in given)
+    path.write_text("\n".join(map(json.dumps, records)) + "\n", encoding="utf-8")
 
 
 # encoders
@@ -389,9 +391,9 @@ def gsss(path: Path) -> None:
 
 @cache
 def _tokenizer() -> Any:
-    said = [text for pair in sentence_pairs() for text in pair]
-    said += [" ".join(pair[1:]) for pair in _nli_pairs()] + [row[3] for row in _biographies()]
-    words = tiny_encoders.words_of(*said, "she he cooked drove tea is hot saw a the cow cup pie")
+    texts = [text for pair in sentence_pairs() for text in pair]
+    texts += [" ".join(pair[1:]) for pair in _nli_pairs()] + [row[3] for row in _biographies()]
+    words = tiny_encoders.words_of(*texts, "she he cooked drove tea is hot saw a the cow cup pie")
     return tiny_encoders.make_tokenizer([*words, *listed_words()])
 
 
@@ -467,8 +469,8 @@ def table_of_settings(path: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    made = gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode()
-    path.write_bytes(made)
+    content = gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode()
+    path.write_bytes(content)
 
 
 def few_words(path: Path) -> None:
@@ -606,11 +608,11 @@ def placed(store: Path, folder: Path) -> Callable[[str], str]:
     """
 
     def put(name: str) -> str:
-        made = store / name.rstrip("/")
-        if not made.exists():
-            STAND_INS[name](made)
-        (shutil.copytree if made.is_dir() else shutil.copy)(made, folder / made.name)
-        return made.name
+        source = store / name.rstrip("/")
+        if not source.exists():
+            STAND_INS[name](source)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / source.name)
+        return source.name
 
     return put
 

@@ -28,7 +28,7 @@ def token_vectors() -> tuple[tuple[str, ...], Any]:
     words = known_words()
     rng = np.random.default_rng(5)
     around = [*SPECIAL, *OTHERS[:2]], [*PARTS, *OTHERS[2:]]
-    first, last = (rng.standard_normal((len(some), small().dim)) for some in around)
+    first, last = (rng.standard_normal((len(tokens), small().dim)) for tokens in around)
     vectors = np.concatenate([first, small().take(words), last]).astype(np.float32)
     vectors *= np.exp(rng.standard_normal(len(vectors)) / 2).astype(np.float32)[:, None]
     return (*around[0], *words, *around[1]), vectors
@@ -39,11 +39,13 @@ def tokenizer(tokens: tuple[str, ...] | None = None) -> Any:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     names = token_vectors()[0] if tokens is None else tokens
-    made = Tokenizer(models.WordPiece({name: i for i, name in enumerate(names)}, unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer(lowercase=True)
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.add_special_tokens(list(SPECIAL))
-    return made
+    wordpiece = Tokenizer(
+        models.WordPiece({name: i for i, name in enumerate(names)}, unk_token="[UNK]")
+    )
+    wordpiece.normalizer = normalizers.BertNormalizer(lowercase=True)
+    wordpiece.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    wordpiece.add_special_tokens(list(SPECIAL))
+    return wordpiece
 
 
 def model2vec_folder(
@@ -80,8 +82,8 @@ def sentence_folder(path: Path, *, normalize: bool = True) -> Path:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import modules
 
-    made = [modules.StaticEmbedding(tokenizer(), embedding_weights=token_vectors()[1])]
-    SentenceTransformer(modules=[*made, *([modules.Normalize()] if normalize else [])]).save(
+    pipeline = [modules.StaticEmbedding(tokenizer(), embedding_weights=token_vectors()[1])]
+    SentenceTransformer(modules=[*pipeline, *([modules.Normalize()] if normalize else [])]).save(
         str(path)
     )
     return path

@@ -28,12 +28,12 @@ def subspaces(model: Any) -> dict[Site, Subspace]:
     def one(k: int, d: int) -> Subspace:
         return Subspace(np.linalg.qr(rng.normal(size=(d, k)))[0].T, rng.uniform(0.2, 0.8, k))
 
-    found = {}
+    by_site = {}
     for site in published_sites(model):
         place = locate(model, site)
         parts = [one(1, place.width // place.heads) for _ in range(place.heads)]
-        found[place.site] = of_heads(parts) if site.kind in PARTS else one(2, width(model))
-    return found
+        by_site[place.site] = of_heads(parts) if site.kind in PARTS else one(2, width(model))
+    return by_site
 
 
 def models_of(model: Any, some: int = 1) -> dict[str, list[Intervention]]:
@@ -42,7 +42,7 @@ def models_of(model: Any, some: int = 1) -> dict[str, list[Intervention]]:
 
     def steps(setting: Settings) -> list[Intervention]:
         sites = attention(n - 1) if setting.attention else ()
-        found = [Intervention(site, known[site], True) for site in sites]
+        interventions = [Intervention(site, known[site], True) for site in sites]
         for site, weighted, second in (
             (Site("tokens", n - 1), setting.n11, setting.c11),
             (read_site(model), setting.n12, setting.c12),
@@ -52,19 +52,19 @@ def models_of(model: Any, some: int = 1) -> dict[str, list[Intervention]]:
                 k = 1 + (second or 0)
                 whole = known[site]
                 part = Subspace(whole.basis[:k], whole.weights[:k])
-                found.append(Intervention(site, part, not weighted))
-        return found
+                interventions.append(Intervention(site, part, not weighted))
+        return interventions
 
     base: dict[str, list[Intervention]] = {"Base": []}
-    return base | {one.name: steps(one) for one in all_settings()[::some]}
+    return base | {setting.name: steps(setting) for setting in all_settings()[::some]}
 
 
 def naive(model: Any, models: dict[str, list[Intervention]], inputs: dict[str, Any]) -> Any:
-    found = []
+    logits = []
     for steps in models.values():
         with applied(model, steps):
-            found.append(model(**inputs).logits)
-    return torch.stack(found)
+            logits.append(model(**inputs).logits)
+    return torch.stack(logits)
 
 
 def swept(model: Any, models: dict[str, list[Intervention]], inputs: dict[str, Any]) -> Any:

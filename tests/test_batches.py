@@ -56,7 +56,7 @@ def _basis(k: int) -> Rows:
 def steps() -> dict[str, Callable[[Rows], Rows]]:
     """Return every kind of step, with one direction and with many."""
     x = words().astype(float)
-    found: dict[str, Callable[[Rows], Rows]] = {
+    kinds: dict[str, Callable[[Rows], Rows]] = {
         "shift": Shift(x[0]),
         "linear": Linear(x[:100]),
         "normalise": Normalise(),
@@ -65,13 +65,13 @@ def steps() -> dict[str, Callable[[Rows], Rows]]:
         "tanh encoder": TanhEncoder(x[:9].T, x[0, :9]),
     }
     for k in (1, 2, WIDE):
-        found[f"soft projection {k}"] = Projection(Subspace(_basis(k), np.full(k, 0.3)))
-        found[f"projection {k}"] = Projection(Subspace(_basis(k), np.ones(k)), hard=True)
-        found[f"erasure {k}"] = Erasure(x[:k].T, _basis(k), x.mean(0))
-    both = (found["projection 1"], Normalise())
-    found["fitted"] = Fitted("hard", both)  # type: ignore[arg-type]
-    found["chain"] = Chain((found["fitted"], Fitted("misp", (found["projection 2"],))))  # type: ignore[arg-type]
-    return found
+        kinds[f"soft projection {k}"] = Projection(Subspace(_basis(k), np.full(k, 0.3)))
+        kinds[f"projection {k}"] = Projection(Subspace(_basis(k), np.ones(k)), hard=True)
+        kinds[f"erasure {k}"] = Erasure(x[:k].T, _basis(k), x.mean(0))
+    both = (kinds["projection 1"], Normalise())
+    kinds["fitted"] = Fitted("hard", both)  # type: ignore[arg-type]
+    kinds["chain"] = Chain((kinds["fitted"], Fitted("misp", (kinds["projection 2"],))))  # type: ignore[arg-type]
+    return kinds
 
 
 @pytest.mark.parametrize("name", steps())
@@ -84,8 +84,8 @@ def test_a_row_has_the_same_bytes_in_every_batch(name: str, data: st.DataObject)
     ends = sorted(data.draw(st.sets(st.integers(1, len(x) - 1), max_size=5)))
     split = [map_rows(steps()[name], x[part]) for part in np.split(order, ends)]
     assert np.concatenate(split).tobytes() == whole[order].tobytes()
-    one = data.draw(st.integers(0, len(x) - 1))
-    assert map_rows(steps()[name], x[one : one + 1]).tobytes() == whole[one].tobytes()
+    index = data.draw(st.integers(0, len(x) - 1))
+    assert map_rows(steps()[name], x[index : index + 1]).tobytes() == whole[index].tobytes()
 
 
 @pytest.mark.parametrize("dim", [3, 100, 300, 301, 384, 768])
@@ -112,11 +112,13 @@ def test_threads_of_blas_and_of_python_do_not_matter(name: str) -> None:
     expected = map_rows(steps()[name], x).tobytes()
     set_threads(4)
     with blas_threads(4), ThreadPoolExecutor(4) as pool:
-        found = [*pool.map(lambda _: map_rows(steps()[name], x).tobytes(), range(12))]
-        assert found == [expected] * 12
+        mapped = [*pool.map(lambda _: map_rows(steps()[name], x).tobytes(), range(12))]
+        assert mapped == [expected] * 12
         from threadpoolctl import threadpool_info
 
-        blas = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+        blas = [
+            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+        ]
     assert set(blas) != {1}, "the last call restores the number of threads"
 
 
@@ -128,8 +130,8 @@ def test_where_directions_lie_in_memory_does_not_matter(k: int) -> None:
     for offset in range(0, 16, 2):
         moved = np.zeros(basis.size + 16)[offset:][: basis.size].reshape(basis.shape)
         moved[:] = basis
-        found = map_rows(lambda rows, m=moved: rows - (rows @ m.T) @ m, x)
-        assert found.tobytes() == expected
+        mapped = map_rows(lambda rows, m=moved: rows - (rows @ m.T) @ m, x)
+        assert mapped.tobytes() == expected
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -159,17 +161,17 @@ def test_the_values_are_those_of_the_steps(name: str) -> None:
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, expected, rtol=2**-23, atol=1e-12)
     half = x.astype(np.float16)
-    found = map_rows(steps()[name], half)
-    assert found.dtype == np.float16
+    from_half = map_rows(steps()[name], half)
+    assert from_half.dtype == np.float16
     from_single = map_rows(steps()[name], half.astype(np.float32)).astype(np.float16)
-    assert found.tobytes() == from_single.tobytes()
+    assert from_half.tobytes() == from_single.tobytes()
 
 
 @pytest.mark.parametrize("n", [0, 1, ROWS - 1, ROWS, ROWS + 1])
 def test_any_number_of_rows_has_that_number(n: int) -> None:
     x = words()[:n]
-    found = map_rows(steps()["projection 1"], x)
-    assert (found.shape, found.dtype) == ((n, 100), np.float32)
+    mapped = map_rows(steps()["projection 1"], x)
+    assert (mapped.shape, mapped.dtype) == ((n, 100), np.float32)
     assert map_rows(steps()["last coordinate"], x).shape == (n, 99)
 
 
@@ -265,8 +267,8 @@ def _column(x: Rows, name: str) -> Any:
     if pa.types.is_fixed_size_list(storage):
         lists = pa.FixedSizeListArray.from_arrays(values, type=storage)
     else:
-        made = pa.LargeListArray if pa.types.is_large_list(storage) else pa.ListArray
-        lists = made.from_arrays(range(0, x.size + 1, x.shape[1]), values, type=storage)
+        array_type = pa.LargeListArray if pa.types.is_large_list(storage) else pa.ListArray
+        lists = array_type.from_arrays(range(0, x.size + 1, x.shape[1]), values, type=storage)
     return lists if storage is kind else pa.ExtensionArray.from_storage(kind, lists)
 
 
@@ -293,7 +295,7 @@ def _vectors(table: Any, n: int) -> Rows:
     """Return the bytes of a column of lists as rows."""
     column = table.column("embedding")
     chunks = getattr(column, "chunks", [column])
-    flat = [getattr(one, "storage", one).flatten().to_numpy() for one in chunks]
+    flat = [getattr(chunk, "storage", chunk).flatten().to_numpy() for chunk in chunks]
     return np.concatenate(flat).reshape(n, -1)
 
 
@@ -303,14 +305,14 @@ def test_a_table_keeps_its_schema_and_its_other_columns(name: str) -> None:
     x = _vectors(table, 300)
     before = table.to_pydict()
     for clean in (leace(), leace().on("embedding")):
-        found = clean(table)
-        assert type(found) is type(table)
-        assert found.schema.equals(table.schema, check_metadata=True)
-        assert _vectors(found, 300).tobytes() == _expected(x).tobytes()
+        cleaned = clean(table)
+        assert type(cleaned) is type(table)
+        assert cleaned.schema.equals(table.schema, check_metadata=True)
+        assert _vectors(cleaned, 300).tobytes() == _expected(x).tobytes()
         for other in ("id", "token ids", "score"):
-            assert found.column(other).equals(table.column(other))
+            assert cleaned.column(other).equals(table.column(other))
     assert table.to_pydict() == before
-    found.validate(full=True)
+    cleaned.validate(full=True)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -323,10 +325,10 @@ def test_chunks_slices_and_record_batches_make_no_difference(name: str) -> None:
     assert _vectors(leace()(sliced), 300).tobytes() == expected.tobytes()
     assert _vectors(leace()(table[31:99]), 68).tobytes() == expected[31:99].tobytes()
     (batch,) = table.combine_chunks().to_batches()
-    found = leace()(batch[31:99])
-    assert isinstance(found, pa.RecordBatch)
-    assert found.schema.equals(table.schema, check_metadata=True)
-    assert _vectors(found, 68).tobytes() == expected[31:99].tobytes()
+    cleaned = leace()(batch[31:99])
+    assert isinstance(cleaned, pa.RecordBatch)
+    assert cleaned.schema.equals(table.schema, check_metadata=True)
+    assert _vectors(cleaned, 68).tobytes() == expected[31:99].tobytes()
     empty = leace()(batch[:0])
     assert empty.num_rows == 0
     assert empty.schema.equals(table.schema, check_metadata=True)
@@ -339,21 +341,21 @@ def test_columns_that_count_up_are_the_vectors(first: int) -> None:
     x = words()[:40]
     names = [f"dim_{i}" for i in range(first, first + 100)]
     columns = {"id": np.arange(40), **dict(zip(names, x.T, strict=True)), "score": x[:, 0]}
-    table = pa.table({name: np.ascontiguousarray(one) for name, one in columns.items()})
+    table = pa.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
     expected = _expected(x)
     for batch in (table, table.to_batches()[0], table.to_pandas(), columns):
         for clean in (leace(), leace().on(names[0])):
-            found = clean(batch)
-            values = np.stack([np.asarray(found[name]) for name in names], axis=1)
+            cleaned = clean(batch)
+            values = np.stack([np.asarray(cleaned[name]) for name in names], axis=1)
             assert values.tobytes() == expected.tobytes()
-            np.testing.assert_array_equal(np.asarray(found["score"]), x[:, 0])
+            np.testing.assert_array_equal(np.asarray(cleaned["score"]), x[:, 0])
     assert leace()(table).schema.equals(table.schema, check_metadata=True)
     numbered = pandas.DataFrame(x, columns=range(100))
     numbered["text"] = "a"
-    found = leace()(numbered)
-    assert found.columns.tolist() == numbered.columns.tolist()
-    assert (found.dtypes == numbered.dtypes).all()
-    assert found[list(range(100))].to_numpy().tobytes() == expected.tobytes()
+    cleaned = leace()(numbered)
+    assert cleaned.columns.tolist() == numbered.columns.tolist()
+    assert (cleaned.dtypes == numbered.dtypes).all()
+    assert cleaned[list(range(100))].to_numpy().tobytes() == expected.tobytes()
 
 
 def _frames(x: Rows) -> dict[str, Any]:
@@ -377,18 +379,18 @@ def test_a_data_frame_keeps_its_index_and_the_kind_of_its_vectors(kind: str) -> 
     frame = _frames(x)[kind]
     before = frame.copy(deep=True)
     for clean in (leace(), leace().on("embedding")):
-        found = clean(frame)
-        assert found.index.equals(frame.index)
-        assert found.index.names == frame.index.names
-        assert (found.dtypes == frame.dtypes).all()
-        values = found["embedding"].tolist()
-        assert {type(one) for one in values} == {type(frame["embedding"].iloc[0])}
+        cleaned = clean(frame)
+        assert cleaned.index.equals(frame.index)
+        assert cleaned.index.names == frame.index.names
+        assert (cleaned.dtypes == frame.dtypes).all()
+        values = cleaned["embedding"].tolist()
+        assert {type(vector) for vector in values} == {type(frame["embedding"].iloc[0])}
         if kind == "arrays":
-            assert {one.dtype for one in values} == {np.dtype(np.float32)}
+            assert {vector.dtype for vector in values} == {np.dtype(np.float32)}
         # floats of Python are those of float32 before they are rounded
         assert np.array(values, np.float32).tobytes() == _expected(x).tobytes()
         others = [name for name in frame.columns if name != "embedding"]
-        pandas.testing.assert_frame_equal(found[others], frame[others])
+        pandas.testing.assert_frame_equal(cleaned[others], frame[others])
     pandas.testing.assert_frame_equal(frame, before)
     assert leace()(frame[:0]).equals(frame[:0])
 
@@ -403,12 +405,12 @@ def test_a_mapping_keeps_the_kind_of_its_columns() -> None:
         for kind in (dict, UserDict):
             batch = kind({"id": ids, "embedding": column, "text": ["a"] * 50})
             for clean in (leace(), leace().on("embedding")):
-                found = clean(batch)
-                assert type(found) is kind
-                assert list(found) == list(batch)
-                assert found["id"] is ids
+                cleaned = clean(batch)
+                assert type(cleaned) is kind
+                assert list(cleaned) == list(batch)
+                assert cleaned["id"] is ids
                 assert batch["embedding"] is column
-                new = found["embedding"]
+                new = cleaned["embedding"]
                 assert type(new) is (list if isinstance(column, tuple) else type(column))
                 assert type(new[0]) is type(column[0])
                 assert np.array(list(new), np.float32).tobytes() == _expected(x).tobytes()
@@ -424,8 +426,8 @@ def test_columns_that_are_not_named_are_not_decoded() -> None:
             return super().__getitem__(name)
 
     x = words()[:3]
-    found = leace().on("embedding")(Lazy({"picture": 1, "embedding": x}))
-    assert found["embedding"].tobytes() == _expected(x).tobytes()
+    cleaned = leace().on("embedding")(Lazy({"picture": 1, "embedding": x}))
+    assert cleaned["embedding"].tobytes() == _expected(x).tobytes()
 
 
 @given(st.data())
@@ -445,8 +447,8 @@ def test_every_kind_of_batch_in_any_split_gives_the_same_bytes(data: st.DataObje
         else:
             batch = {"v": rows.tolist() if kind == "lists" else list(rows)}
             batch = _pandas().DataFrame(batch) if kind == "frame" else batch
-            found = np.array(list(leace()(batch)["v"]), np.float32)
-            assert found.tobytes() == wanted
+            vectors = np.array(list(leace()(batch)["v"]), np.float32)
+            assert vectors.tobytes() == wanted
 
 
 @pytest.mark.filterwarnings("default")
@@ -460,10 +462,10 @@ def test_datasets_give_the_same_bytes_in_every_format(
     features = datasets.Features(
         {"id": datasets.Value("int64"), "embedding": datasets.List(datasets.Value("float32"))}
     )
-    made = datasets.Dataset.from_dict({"id": range(250), "embedding": x}, features)
-    found = made.with_format(form).map(leace(), batched=True, batch_size=99)
-    assert found.features == features
-    table = found.with_format("arrow")[:]
+    dataset = datasets.Dataset.from_dict({"id": range(250), "embedding": x}, features)
+    cleaned = dataset.with_format(form).map(leace(), batched=True, batch_size=99)
+    assert cleaned.features == features
+    table = cleaned.with_format("arrow")[:]
     assert table.column("id").to_pylist() == list(range(250))
     assert _vectors(table, 250).tobytes() == _expected(x).tobytes()
 
@@ -585,8 +587,8 @@ def test_a_loaded_method_and_a_chain_of_methods_map_as_those_in_memory(tmp_path:
     assert loaded(x).tobytes() == leace()(x).tobytes()
     wb.debias(None, "misp,oscar", save_transform=tmp_path / "two.safetensors")
     two = wb.load(tmp_path / "two.safetensors")
-    one, other = (method for _, method in two.steps)
-    steps = Chain((one.fitted_, other.fitted_))
+    first, other = (method for _, method in two.steps)
+    steps = Chain((first.fitted_, other.fitted_))
     assert two(x).tobytes() == map_rows(steps, x).tobytes()
     assert two.on("v")({"v": x})["v"].tobytes() == two(x).tobytes()
     np.testing.assert_allclose(two(x), two.transform(x), atol=1e-5)
@@ -608,7 +610,7 @@ def test_a_method_of_rows_is_small(dim: int, tmp_path: Path) -> None:
         method: Any = wb.load(tmp_path / "method.safetensors")
         sizes = [
             (tmp_path / "method.safetensors").stat().st_size,
-            *(len(pickle.dumps(one)) for one in (method, method.on("embedding"))),
+            *(len(pickle.dumps(cleaner)) for cleaner in (method, method.on("embedding"))),
         ]
         assert max(sizes) < 8 * values + 4096
         assert max(sizes) < 1e6 or (name, dim) == ("inlp", 4096)

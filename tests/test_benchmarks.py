@@ -21,6 +21,6 @@ def test_names_that_a_script_imports_exist(file: Path) -> None:
     for module, names in IMPORT.findall(file.read_text(encoding="utf-8")):
         for name in re.findall(r"\w+(?: as \w+)?", names):
             attribute = name.split()[0]
-            found = import_module(module)
-            if not hasattr(found, attribute):
+            imported = import_module(module)
+            if not hasattr(imported, attribute):
                 import_module(f"{module}.{attribute}")

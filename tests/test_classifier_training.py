@@ -22,16 +22,16 @@ from wordbias.classifier_training import (  # noqa: E402
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=300), st.integers(1, 20))
 def test_every_text_is_in_one_batch(lengths: list[int], size: int) -> None:
-    found = bucketed(np.array(lengths), size, np.random.default_rng(0))
-    assert sorted(np.concatenate(found).tolist()) == list(range(len(lengths)))
-    assert len(found) == -(-len(lengths) // size)
-    assert all(len(batch) <= size for batch in found)
+    batches = bucketed(np.array(lengths), size, np.random.default_rng(0))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+    assert len(batches) == -(-len(lengths) // size)
+    assert all(len(batch) <= size for batch in batches)
 
 
 def test_batches_hold_texts_of_like_length() -> None:
     lengths = np.random.default_rng(1).integers(1, 100, 1000)
-    found = bucketed(lengths, 10, np.random.default_rng(0))
-    padded = sum(len(batch) * lengths[batch].max() for batch in found)
+    batches = bucketed(lengths, 10, np.random.default_rng(0))
+    padded = sum(len(batch) * lengths[batch].max() for batch in batches)
     assert padded < 1.1 * lengths.sum()
 
 
@@ -62,8 +62,8 @@ def test_gradients_are_cut() -> None:
     """One step of plain size: AdamW's first step does not depend on the gradient's size."""
     parameters = list(torch.nn.Linear(5, 3).parameters())
     optimizer = adamw(parameters, Recipe(clip=1.5))
-    for one in parameters:
-        one.grad = torch.full_like(one, 10.0)
+    for parameter in parameters:
+        parameter.grad = torch.full_like(parameter, 10.0)
     optimizer.step()
-    norm = torch.stack([one.grad.norm() for one in parameters]).norm()
+    norm = torch.stack([tensor.grad.norm() for tensor in parameters]).norm()
     assert float(norm) == pytest.approx(1.5, rel=1e-4)

@@ -78,13 +78,13 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("name", SOURCES)
 def test_every_source_gives_the_same_cells(tmp_path: Path, name: str) -> None:
     source = SOURCES[name](tmp_path / name)
-    found = read(source, ["n", "text", "label"])
-    assert found.cells == {name: CELLS[name] for name in ("n", "text", "label")}
+    table = read(source, ["n", "text", "label"])
+    assert table.cells == {name: CELLS[name] for name in ("n", "text", "label")}
     rows = list(open_table(source).lines)
     assert not {"v", "tokens"} & rows[0].cells.keys()
-    lines = [[line.cells[one] for one in CELLS] for line in rows]
+    lines = [[line.cells[column] for column in CELLS] for line in rows]
     assert lines == [list(row) for row in zip(*CELLS.values(), strict=True)]
-    assert found.column("label").values == ("f", "m")
+    assert table.column("label").values == ("f", "m")
 
 
 def test_a_text_that_was_read_is_a_source(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_a_text_that_was_read_is_a_source(tmp_path: Path) -> None:
 def test_columns_have_several_names_and_may_be_missing(tmp_path: Path) -> None:
     path = _csv(tmp_path / "a.csv")
     columns = {"class": ("gender", "LABEL"), "number": ("n",), "stem": ("te*",), "group": ("g",)}
-    found = read(path, columns, optional=["group"])
-    assert found.cells == {"class": ["f", "m"], "number": ["1", "2"], "stem": CELLS["text"]}
+    table = read(path, columns, optional=["group"])
+    assert table.cells == {"class": ["f", "m"], "number": ["1", "2"], "stem": CELLS["text"]}
     with pytest.raises(WordbiasError, match="line 1: has no columns 'g', 'x' or 'y'; it has text,"):
         read(path, {"a": ("g",), "b": ("x", "y"), "n": ("n",)})
     path.write_text("a,b,a\n1,2,3\n")
@@ -108,9 +108,9 @@ def test_a_header_may_be_missing(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     for text in ("first\tsecond\na\tb\n", "a\tb\n", "second\tother\tfirst\nb\tx\ta\n"):
         path.write_text(text)
-        found = read(path, ["first", "second"], unnamed=["first", "second"])
-        assert found.cells == {"first": ["a"], "second": ["b"]}
-        assert found.where(0) == f"{path}: line {2 if 'first' in text else 1}"
+        table = read(path, ["first", "second"], unnamed=["first", "second"])
+        assert table.cells == {"first": ["a"], "second": ["b"]}
+        assert table.where(0) == f"{path}: line {2 if 'first' in text else 1}"
 
 
 def test_bad_rows_are_refused_or_dropped_with_their_place(tmp_path: Path) -> None:
@@ -120,10 +120,10 @@ def test_bad_rows_are_refused_or_dropped_with_their_place(tmp_path: Path) -> Non
         read(path, ["a", "b"], skip_bad=False)
     with pytest.raises(WordbiasError, match=r"line 4: has no 'b'; mend it$"):
         read(path, ["a", "b"])
-    found = read(path, ["a", "b"], skip_bad=True)
-    assert found.cells == {"a": ["1", "6"], "b": ["2", "7"]}
-    assert (found.dropped, found.problem) == (3, "line 4: has no 'b'")
-    assert [where for where, _ in found.rows()] == [f"{path}: line 2", f"{path}: line 7"]
+    table = read(path, ["a", "b"], skip_bad=True)
+    assert table.cells == {"a": ["1", "6"], "b": ["2", "7"]}
+    assert (table.dropped, table.problem) == (3, "line 4: has no 'b'")
+    assert [where for where, _ in table.rows()] == [f"{path}: line 2", f"{path}: line 7"]
     path.write_text("a,b\n,\n1,\n")
     assert read(path, ["a", "b"], blank=["b"]).cells == {"a": ["1"], "b": [""]}
     missing = {"a": ["x", None], "b": [1.5, float("nan")]}
@@ -150,9 +150,9 @@ def test_what_is_no_table_is_refused(source: Any, message: str) -> None:
 
 
 def test_splits_of_a_data_set_are_no_table() -> None:
-    one = _dataset(Path())
+    split = _dataset(Path())
     with pytest.raises(WordbiasError, match="expected one data set, got train, test; name one"):
-        read({"train": one, "test": one}, ["text"])
+        read({"train": split, "test": split}, ["text"])
 
 
 def test_the_column_of_texts_is_chosen_by_name_number_or_custom() -> None:

@@ -106,19 +106,21 @@ def test_how_far_the_correlation_of_midb_and_error_can_be_trusted(table_6: Compa
     """Fisher's interval is .26 to .87; without one of the 16 embeddings r is .54; ρ is .465."""
     (pair,) = correlations(table_6.only(["MIDB", "E"])).pairs
     columns = table_6.column("MIDB"), table_6.column("E")
-    found = correlation_row(pair, columns, table_6.subjects, "pearson").details
-    assert found["low"] == pytest.approx(0.26, abs=0.005)
-    assert found["high"] == pytest.approx(0.87, abs=0.005)
-    assert found["spearman"] == pytest.approx(0.465, abs=0.0005)
-    assert found["spearman_p"] == pytest.approx(0.07, abs=0.005)
-    assert found["driver"] == "GN-GloVe"
-    assert found["without_driver"] == pytest.approx(0.541, abs=0.0005)
-    kept = [name != "GN-GloVe" for name in table_6.subjects]
-    assert found["without_driver"] == pytest.approx(stats.pearsonr(*np.array(columns)[:, kept])[0])
-    assert found["without_low"] == found["without_driver"]
-    assert found["without_high"] > (pair.r or 0)
-    assert found["bootstrap_low"] < found["low"]
-    assert found["high"] < found["bootstrap_high"] < 1
+    details = correlation_row(pair, columns, table_6.subjects, "pearson").details
+    assert details["low"] == pytest.approx(0.26, abs=0.005)
+    assert details["high"] == pytest.approx(0.87, abs=0.005)
+    assert details["spearman"] == pytest.approx(0.465, abs=0.0005)
+    assert details["spearman_p"] == pytest.approx(0.07, abs=0.005)
+    assert details["driver"] == "GN-GloVe"
+    assert details["without_driver"] == pytest.approx(0.541, abs=0.0005)
+    others = [name != "GN-GloVe" for name in table_6.subjects]
+    assert details["without_driver"] == pytest.approx(
+        stats.pearsonr(*np.array(columns)[:, others])[0]
+    )
+    assert details["without_low"] == details["without_driver"]
+    assert details["without_high"] > (pair.r or 0)
+    assert details["bootstrap_low"] < details["low"]
+    assert details["high"] < details["bootstrap_high"] < 1
 
 
 def test_the_documented_correlations_are_those_of_the_table(table_6: Comparison) -> None:
@@ -130,13 +132,13 @@ def test_the_documented_correlations_are_those_of_the_table(table_6: Comparison)
         columns = table_6.column(name), table_6.column("E")
         pair = correlation((name, columns[0]), ("E", columns[1]), "pearson")
         row = correlation_row(pair, columns, table_6.subjects, "pearson")
-        found = row.details
+        details = row.details
         ranges = [
-            f"{short(found[f'{which}low'])} … {short(found[f'{which}high'])}"
+            f"{short(details[f'{which}low'])} … {short(details[f'{which}high'])}"
             for which in ("", "bootstrap_", "without_")
         ]
-        cells = [name, short(row.value or 0), *ranges[:2], short(found["spearman"]), ranges[2]]
-        line = " | ".join([*cells, found["driver"], short(found["without_driver"])])
+        cells = [name, short(row.value or 0), *ranges[:2], short(details["spearman"]), ranges[2]]
+        line = " | ".join([*cells, details["driver"], short(details["without_driver"])])
         assert f"| {line} |" in text
 
 
@@ -144,8 +146,8 @@ def test_the_driver_is_named_among_the_embeddings_that_have_both() -> None:
     x = np.array([np.nan, 0, 1, 0, 1, 9])
     y = np.array([5.0, 0, 0, 1, 1, 9])
     pair = correlation(("a", x), ("b", y), "pearson")
-    found = correlation_row(pair, (x, y), list("uvwxyz"), "pearson")
-    assert found.details["driver"] == "z"
+    row = correlation_row(pair, (x, y), list("uvwxyz"), "pearson")
+    assert row.details["driver"] == "z"
     few = correlation(("a", x[:4]), ("b", y[:4]), "spearman")
     assert few.n == 3
     about = correlation_row(few, (x[:4], y[:4]), list("uvwx"), "spearman").details
@@ -158,9 +160,9 @@ def test_the_driver_is_named_among_the_embeddings_that_have_both() -> None:
 def test_without_its_driver_a_correlation_may_be_undefined() -> None:
     x, y = np.array([0.0, 0, 0, 0, 1]), np.arange(5.0)
     pair = correlation(("a", x), ("b", y), "pearson")
-    found = correlation_row(pair, (x, y), list("vwxyz"), "pearson").details
-    assert (found["driver"], found["without_driver"]) == ("z", None)
-    assert found["without_low"] <= found["without_high"] < 1
+    details = correlation_row(pair, (x, y), list("vwxyz"), "pearson").details
+    assert (details["driver"], details["without_driver"]) == ("z", None)
+    assert details["without_low"] <= details["without_high"] < 1
 
 
 def test_na_leaves_out_an_embedding_from_its_pairs_only(table_6: Comparison) -> None:
@@ -203,18 +205,18 @@ def test_spearman_is_scipys_and_pearson_of_ranks(seed: int) -> None:
 )
 def test_invariances(seed: int, method: str, scale: float, shift: float) -> None:
     table = _random(seed, missing=0.1)
-    found = correlations(table, method).matrix()
-    np.testing.assert_array_equal(found, found.T)
-    defined = np.isfinite(found)
-    assert (np.abs(found[defined]) <= 1).all()
-    np.testing.assert_array_equal(np.diag(found), 1)
+    matrix = correlations(table, method).matrix()
+    np.testing.assert_array_equal(matrix, matrix.T)
+    defined = np.isfinite(matrix)
+    assert (np.abs(matrix[defined]) <= 1).all()
+    np.testing.assert_array_equal(np.diag(matrix), 1)
     order = np.random.default_rng(seed).permutation(len(table.subjects))
     for other, sign in (
         (table.values[order], 1),
         (table.values * scale + shift, 1),
         (np.hstack([-scale * table.values[:, :1], table.values[:, 1:]]), -1),
     ):
-        want = found.copy()
+        want = matrix.copy()
         want[0, 1:] *= sign
         want[1:, 0] *= sign
         got = correlations(_made(other), method).matrix()
@@ -299,12 +301,12 @@ def test_unknown_method() -> None:
 
 
 def test_strongest(table_6: Comparison) -> None:
-    found = correlations(table_6)
-    top = found.strongest()
+    coefficients = correlations(table_6)
+    top = coefficients.strongest()
     assert (top.x, top.y) == ("DB", "Rec_LR")
-    assert found.strongest("E")[:2] == ("MIDB", "E")
-    assert found.strongest("E", "DB")[:2] == ("DB", "E")
-    assert abs(top.r or 0) == max(abs(pair.r or 0) for pair in found.pairs)
+    assert coefficients.strongest("E")[:2] == ("MIDB", "E")
+    assert coefficients.strongest("E", "DB")[:2] == ("DB", "E")
+    assert abs(top.r or 0) == max(abs(pair.r or 0) for pair in coefficients.pairs)
     undefined = np.array([[1, 2, 1], [2, 3, 5], [4, 3, np.nan], [3, 1, np.nan]], float)
     with pytest.raises(WordbiasError, match="m2: correlation undefined: 2 embeddings"):
         correlations(_made(undefined)).strongest("m2")

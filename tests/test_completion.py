@@ -33,7 +33,7 @@ def tab(tmp_path: Path) -> Tab:
             "import sys\nfrom wordbias.cli import main\n"
             "try:\n    main()\nfinally:\n    assert 'numpy' not in sys.modules"
         )
-        asked = {
+        variables = {
             "_WORDBIAS_COMPLETE": "bash_complete",
             "COMP_WORDS": line,
             "COMP_CWORD": str(len(words) - 1),
@@ -41,7 +41,7 @@ def tab(tmp_path: Path) -> Tab:
         }
         done = subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, **asked},
+            env={**os.environ, **variables},
             capture_output=True,
             text=True,
             check=False,
@@ -79,12 +79,12 @@ def test_what_can_be_fetched_and_what_was(
     tab: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert tab("wordbias fetch ") == [f"plain,{name}" for name in catalogue()]
-    one: Resource = catalogue()["men"]
-    home = tmp_path / one.name
+    resource: Resource = catalogue()["men"]
+    home = tmp_path / resource.name
     home.mkdir()
-    (home / one.files[0]).write_text("x")
-    record = {"url": one.urls[0], "origin": "o", "sha256": ["0"], "fetched": "2020-01-01"}
-    record["files"] = {one.files[0]: 1}  # type: ignore[assignment]
+    (home / resource.files[0]).write_text("x")
+    record = {"url": resource.urls[0], "origin": "o", "sha256": ["0"], "fetched": "2020-01-01"}
+    record["files"] = {resource.files[0]: 1}  # type: ignore[assignment]
     (home / ".fetched.json").write_text(json.dumps(record))
     for line in ("wordbias quality --benchmarks ", "wordbias misp "):
         assert tab(line) == ["file,", "plain,men"]
@@ -97,16 +97,18 @@ def test_parameters_are_those_of_the_commands() -> None:
         real: Any = cli.get_command(click.Context(cli), name)
         known = completion.command(name)
         used = [
-            one
-            for one in real.params
-            if not getattr(one, "hidden", False)
-            or {*one.opts, *one.secondary_opts} & {*real.common}
+            param
+            for param in real.params
+            if not getattr(param, "hidden", False)
+            or {*param.opts, *param.secondary_opts} & {*real.common}
         ]
-        assert [one.opts for one in known.params] == [one.opts for one in used]
-        assert [one.secondary_opts for one in known.params] == [one.secondary_opts for one in used]
+        assert [param.opts for param in known.params] == [param.opts for param in used]
+        assert [param.secondary_opts for param in known.params] == [
+            param.secondary_opts for param in used
+        ]
         for ours, theirs in zip(known.params, used, strict=True):
             assert (ours.name, ours.nargs) == (theirs.name, theirs.nargs)
             assert getattr(ours, "is_flag", None) == getattr(theirs, "is_flag", None)
             assert ours.multiple == theirs.multiple
-        names |= {one.name for one in real.params}
+        names |= {param.name for param in real.params}
     assert {*completion.FETCHED, "names", "groups", "methods"} <= names

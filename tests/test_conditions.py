@@ -99,10 +99,10 @@ def test_what_is_no_condition_is_refused_with_its_place(text: str, says: str) ->
 @given(st.text(max_size=30) | st.text("tpr-gap[]=,><.1 '\"lowchange", max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        found = parse(text)
+        condition = parse(text)
     except UsageError:
         return
-    assert parse(str(found)) == found
+    assert parse(str(condition)) == condition
 
 
 # judging
@@ -120,14 +120,14 @@ def _rows(values: Sequence[float | None]) -> list[wb.Row]:
 def test_one_row_is_enough_to_fail(values: list[float], sign: str, limit: float) -> None:
     rows = _rows(values)
     met = [COMPARE[sign](value, limit) for value in values]
-    found = judge(f"x {sign} {limit}", rows)
-    assert found.status == ("failed" if any(met) else "passed")
+    outcome = judge(f"x {sign} {limit}", rows)
+    assert outcome.status == ("failed" if any(met) else "passed")
     furthest = max if sign in (">", ">=") else min
-    assert found.value == furthest(values)
+    assert outcome.value == furthest(values)
     opposite = judge(f"x {OPPOSITE[sign]} {limit}", rows, holds=True)
-    assert (opposite.status, opposite.value) == (found.status, found.value)
+    assert (opposite.status, opposite.value) == (outcome.status, outcome.value)
     if sum(met) > 1:
-        assert found.said.endswith(f"and {sum(met) - 1} more of {len(values)} rows")
+        assert outcome.said.endswith(f"and {sum(met) - 1} more of {len(values)} rows")
 
 
 @given(
@@ -138,17 +138,17 @@ def test_one_row_is_enough_to_fail(values: list[float], sign: str, limit: float)
 def test_what_is_undefined_fails(values: list[float | None], sign: str, holds: bool) -> None:
     undefined = any(value is None or np.isnan(value) for value in values)
     limit = 9 if (sign in (">", ">=")) != holds else -9  # no defined value fails
-    found = judge(f"x {sign} {limit}", _rows(values), holds=holds)
-    assert found.status == ("failed" if undefined else "passed")
-    assert ("undefined, which counts as failed" in found.said) == undefined
+    outcome = judge(f"x {sign} {limit}", _rows(values), holds=holds)
+    assert outcome.status == ("failed" if undefined else "passed")
+    assert ("undefined, which counts as failed" in outcome.said) == undefined
 
 
 def test_a_reason_is_said_and_a_missing_interval_fails() -> None:
     rows = [wb.Row("a", "x", None, {"reason": "no pairs"}), wb.Row("a", "y", 1.0)]
     assert "undefined (no pairs), which counts as failed" in judge("x > 1", rows).said
-    found = judge("y low > 5", rows)
-    assert found.status == "failed"
-    assert "1.0000 has no interval, so that low counts as failed" in found.said
+    outcome = judge("y low > 5", rows)
+    assert outcome.status == "failed"
+    assert "1.0000 has no interval, so that low counts as failed" in outcome.said
 
 
 ROWS = [
@@ -171,8 +171,8 @@ ROWS = [
     ],
 )
 def test_keys_narrow_the_rows(text: str, status: str, value: float) -> None:
-    found = judge(text, ROWS)
-    assert (found.status, found.value) == (status, value)
+    outcome = judge(text, ROWS)
+    assert (outcome.status, outcome.value) == (status, value)
 
 
 def test_the_line_has_the_value_the_interval_and_what_tells_the_row_apart() -> None:
@@ -195,9 +195,9 @@ def test_what_is_in_no_row_is_never_passed(text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         judge(text, ROWS)
     assert says in str(caught.value)
-    found = outcome_of(text, ROWS)
-    assert (found.status, found.row) == ("error", None)
-    assert says in found.said
+    outcome = outcome_of(text, ROWS)
+    assert (outcome.status, outcome.row) == ("error", None)
+    assert says in outcome.said
 
 
 def test_a_correlation_that_has_the_name_of_the_gaps_is_asked_for_by_its_key() -> None:
@@ -228,12 +228,12 @@ def _measured(seed: int, shift: float, items: str = "words") -> wb.Report:
 def test_a_change_is_that_of_changes(items: str) -> None:
     old, new = _measured(0, 0.0), _measured(0, 0.5, items)
     wanted = wb.changes(old, new)["x"][0].details
-    found = judge("change x > .4", new.rows, old.rows)
-    assert (found.value, found.low, found.high) == tuple(
+    outcome = judge("change x > .4", new.rows, old.rows)
+    assert (outcome.value, outcome.low, outcome.high) == tuple(
         wanted[key] for key in ("change", "change_low", "change_high")
     )
-    assert found.status == "failed"
-    assert (", not paired" in found.said) == (items == "others")
+    assert outcome.status == "failed"
+    assert (", not paired" in outcome.said) == (items == "others")
     # the paired interval is narrow, that of two independent values is not
     paired = items == "words"
     assert judge("change x low > .4", new.rows, old.rows).status == (
@@ -276,11 +276,11 @@ def test_a_result_without_a_row_of_the_baseline_is_an_error() -> None:
 
 def test_seeds_are_compared_by_their_mean_unless_one_is_named() -> None:
     old = [wb.Row("a", "x", 1.0 + 0.1 * seed, {"seed": seed}) for seed in range(3)]
-    new = [wb.Row("a", "x", one + 0.1 * i, {"seed": i}) for i, one in enumerate((1.5, 1.0, 1.1))]
-    found = judge("change x > .4", new, old)  # changes of .5, 0 and .1
-    assert found.status == "passed"
-    assert found.value == pytest.approx(0.2)
-    assert found.low is not None
+    new = [wb.Row("a", "x", base + 0.1 * i, {"seed": i}) for i, base in enumerate((1.5, 1.0, 1.1))]
+    outcome = judge("change x > .4", new, old)  # changes of .5, 0 and .1
+    assert outcome.status == "passed"
+    assert outcome.value == pytest.approx(0.2)
+    assert outcome.low is not None
     assert judge("change x[seed=0] > .4", new, old).status == "failed"
     assert judge("change x > .4", new[1:], old).value == pytest.approx(0.05)  # of two seeds
 
@@ -289,8 +289,8 @@ def test_seeds_are_compared_by_their_mean_unless_one_is_named() -> None:
 def test_no_seed_and_no_stage_that_is_undefined_is_left_out(side: int) -> None:
     rows = [[wb.Row("a", "x", 1.0, {"seed": seed}) for seed in range(3)] for _ in range(2)]
     rows[side][2] = wb.Row("a", "x", None, {"seed": 2})
-    found = judge("change x > .4", rows[1], rows[0])
-    assert (found.status, found.value) == ("failed", None)
+    outcome = judge("change x > .4", rows[1], rows[0])
+    assert (outcome.status, outcome.value) == ("failed", None)
     inside = [wb.Row("a", "x", 1.0, {"change": 0.1}), wb.Row("a", "x", None, {"stage": "misp"})]
     assert judge("change x > .4", inside[:1]).status == "passed"
     assert judge("change x > .4", inside).status == "failed"

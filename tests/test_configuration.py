@@ -35,8 +35,8 @@ def of_worker(item: int) -> Config:
 
 def test_a_setting_stays_and_leaves_the_others() -> None:
     wb.config(threads=1)
-    found = wb.config(progress=False, device="cpu").settings
-    assert (found.threads, found.progress, found.device) == (1, False, "cpu")
+    current = wb.config(progress=False, device="cpu").settings
+    assert (current.threads, current.progress, current.device) == (1, False, "cpu")
     assert devices.threads() == 1
     with progress.progress("work", 3) as bar:
         assert type(bar).__module__ == "wordbias.progress"  # tqdm's is not made
@@ -69,21 +69,21 @@ def test_a_block_ends_so_after_an_error_too() -> None:
 def test_threads_see_the_settings_of_their_caller() -> None:
     with wb.config(device="cpu"), ThreadPoolExecutor(1) as pool:
         assert pool.submit(device).result() == "cpu"
-    found: list[str | None] = []
+    device_names: list[str | None] = []
 
     def in_thread() -> None:
         with wb.config(device="mps"):
             context = copy_context()
-            copied = threading.Thread(target=lambda: found.append(context.run(device)))
+            copied = threading.Thread(target=lambda: device_names.append(context.run(device)))
             copied.start()
             copied.join()
-            found.append(device())
+            device_names.append(device())
 
     with wb.config(device="cpu"):
         thread = threading.Thread(target=in_thread)
         thread.start()
         thread.join()
-        assert found == ["mps", "mps"]
+        assert device_names == ["mps", "mps"]
         assert device() == "cpu"
 
 
@@ -106,10 +106,10 @@ def test_worker_processes_get_the_settings_of_their_caller(backend: str) -> None
     if backend == "dask":
         pytest.importorskip("distributed")
     with wb.config(device="cpu", skip_bad=True, jobs=2, longest_line=5000):
-        (found, other) = Workers(2, backend).results(of_worker, [0, 1], "here")
-    assert found == other
-    assert (found.device, found.skip_bad, found.longest_line) == ("cpu", True, 5000)
-    assert found.jobs is None  # a worker starts no further processes
+        (settings, other) = Workers(2, backend).results(of_worker, [0, 1], "here")
+    assert settings == other
+    assert (settings.device, settings.skip_bad, settings.longest_line) == ("cpu", True, 5000)
+    assert settings.jobs is None  # a worker starts no further processes
 
 
 def test_a_report_records_what_differs() -> None:
@@ -171,8 +171,8 @@ def test_the_shell_refuses_what_a_command_does_not_use(cli) -> None:  # type: ig
 
 
 def test_the_help_of_common_options(cli) -> None:  # type: ignore[no-untyped-def]
-    said = cli("help", "options").out
-    assert all(f"--{word}" in said for word in ("device", "jobs", "no-cache", "longest-line"))
+    help_text = cli("help", "options").out
+    assert all(f"--{word}" in help_text for word in ("device", "jobs", "no-cache", "longest-line"))
     assert "wordbias help options" in cli("help", "weat").out
     assert cli("help", "weat").out == cli("weat", "--help").out == cli("weat", "-h").out
     assert cli("help").out == cli("--help").out

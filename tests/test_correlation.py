@@ -56,9 +56,9 @@ def _normal_pairs(rng: np.random.Generator, rho: float, n: int) -> tuple[np.ndar
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(4, 40), rho=st.floats(-0.99, 0.99))
 @settings(max_examples=examples(50), deadline=None)
 def test_fishers_interval_is_scipys(seed: int, n: int, rho: float) -> None:
-    found = stats.pearsonr(*_normal_pairs(_rng(seed), rho, n))
-    want = found.confidence_interval()
-    got = fisher_interval(float(found.statistic), n)
+    pearson = stats.pearsonr(*_normal_pairs(_rng(seed), rho, n))
+    want = pearson.confidence_interval()
+    got = fisher_interval(float(pearson.statistic), n)
     assert got == pytest.approx((want.low, want.high), abs=1e-9)
 
 
@@ -102,12 +102,12 @@ def test_pairs_that_occur_several_times_are_repeated_rows(seed: int, n: int) -> 
     rng = _rng(seed)
     x, y = rng.uniform(-1, 1, (2, n))
     times = rng.multinomial(n, np.ones(n) / n, 5)
-    for row, found in zip(times, weighted_pearson(x, y, times.astype(float)), strict=True):
+    for row, coefficient in zip(times, weighted_pearson(x, y, times.astype(float)), strict=True):
         if np.count_nonzero(row) < 2:
-            assert np.isnan(found)
+            assert np.isnan(coefficient)
         else:
             repeated = np.corrcoef(np.repeat(x, row), np.repeat(y, row))[0, 1]
-            assert found == pytest.approx(repeated, abs=1e-9)
+            assert coefficient == pytest.approx(repeated, abs=1e-9)
 
 
 def test_rounding_makes_no_correlation() -> None:
@@ -125,10 +125,10 @@ def test_each_pair_is_left_out_once(method: str, seed: int) -> None:
     x, y = _normal_pairs(_rng(seed), 0.5, 9)
     peer = stats.pearsonr if method == "pearson" else stats.spearmanr
     want = [peer(np.delete(x, i), np.delete(y, i)).statistic for i in range(9)]
-    found = robustness(x, y, method)
-    assert found is not None
-    np.testing.assert_allclose(found.without, want, rtol=0, atol=1e-12)
-    assert found.driver == np.abs(np.array(want) - peer(x, y).statistic).argmax()
+    robust = robustness(x, y, method)
+    assert robust is not None
+    np.testing.assert_allclose(robust.without, want, rtol=0, atol=1e-12)
+    assert robust.driver == np.abs(np.array(want) - peer(x, y).statistic).argmax()
 
 
 @pytest.mark.parametrize("seed", first_quick(range(8)))
@@ -137,11 +137,11 @@ def test_the_bootstrap_over_embeddings_is_scipys_with_every_seed(
     method: str, seed: int, scipys: dict[str, np.ndarray]
 ) -> None:
     """With 1,000 samples the lower end of MIDB and E lay between .12 and .33."""
-    found = robustness(*TABLE_6, method, seed)
-    assert found is not None
-    assert found.bootstrap is not None
+    robust = robustness(*TABLE_6, method, seed)
+    assert robust is not None
+    assert robust.bootstrap is not None
     want = scipys[method]
-    for got, q in zip(found.bootstrap, (0.025, 0.975), strict=True):
+    for got, q in zip(robust.bootstrap, (0.025, 0.975), strict=True):
         error = 4 * math.sqrt(q * (1 - q) * (1 / 40_000 + 1 / len(want)))  # of a share of draws
         below, up_to = (np.searchsorted(want, got, side) / len(want) for side in ("left", "right"))
         assert below - error < q < up_to + error
@@ -170,18 +170,18 @@ def scipys() -> dict[str, np.ndarray]:
 def test_one_far_point_drives_the_correlation() -> None:
     x = np.array([0.0, 1, 0, 1, 9])
     y = np.array([0.0, 0, 1, 1, 9])
-    found = robustness(x, y, "pearson")
-    assert found is not None
-    assert found.driver == 4
-    assert found.without[4] == pytest.approx(0, abs=1e-12)
+    robust = robustness(x, y, "pearson")
+    assert robust is not None
+    assert robust.driver == 4
+    assert robust.without[4] == pytest.approx(0, abs=1e-12)
 
 
 def test_a_point_without_which_nothing_differs_drives_it() -> None:
-    found = robustness(np.array([0.0, 0, 0, 0, 1]), np.arange(5.0), "pearson")
-    assert found is not None
-    assert found.driver == 4
-    assert np.isnan(found.without[4])
-    assert not np.isnan(found.without[:4]).any()
+    robust = robustness(np.array([0.0, 0, 0, 0, 1]), np.arange(5.0), "pearson")
+    assert robust is not None
+    assert robust.driver == 4
+    assert np.isnan(robust.without[4])
+    assert not np.isnan(robust.without[:4]).any()
 
 
 def test_three_pairs_leave_two_which_always_agree() -> None:
@@ -193,25 +193,27 @@ def test_three_pairs_leave_two_which_always_agree() -> None:
 @settings(max_examples=20, deadline=None)
 def test_units_change_nothing(seed: int, scale: float) -> None:
     x, y = _normal_pairs(_rng(seed), 0.3, 8)
-    found, other = robustness(x, y, "pearson"), robustness(scale * x, -y, "pearson")
-    assert found is not None
+    robust, other = robustness(x, y, "pearson"), robustness(scale * x, -y, "pearson")
+    assert robust is not None
     assert other is not None
-    np.testing.assert_allclose(other.without, -found.without, rtol=0, atol=1e-9)
-    assert found.bootstrap is not None
-    assert other.bootstrap == pytest.approx((-found.bootstrap.high, -found.bootstrap.low), abs=1e-9)
+    np.testing.assert_allclose(other.without, -robust.without, rtol=0, atol=1e-9)
+    assert robust.bootstrap is not None
+    assert other.bootstrap == pytest.approx(
+        (-robust.bootstrap.high, -robust.bootstrap.low), abs=1e-9
+    )
 
 
 def test_the_seed_and_only_the_seed_decides_the_draws() -> None:
     x, y = _normal_pairs(_rng(0), 0.3, 12)
-    found = [robustness(x, y, "spearman", seed) for seed in (0, 0, 1)]
-    ends = [None if one is None else one.bootstrap for one in found]
+    by_seed = [robustness(x, y, "spearman", seed) for seed in (0, 0, 1)]
+    ends = [None if robust is None else robust.bootstrap for robust in by_seed]
     assert ends[0] == ends[1] != ends[2]
 
 
 def test_large_numbers_do_not_overflow() -> None:
     x = np.array([1.0, 2, 3, 5]) * 1e300
-    found = correlation(("a", x), ("b", -x), "pearson")
-    assert found.r == pytest.approx(-1)
+    pair = correlation(("a", x), ("b", -x), "pearson")
+    assert pair.r == pytest.approx(-1)
     more = robustness(x, -x, "pearson")
     assert more is not None
     np.testing.assert_allclose(more.without, -1)

@@ -38,10 +38,10 @@ def test_models_and_misp_read_what_they_read_of_the_whole_file(tmp_path: Path) -
     assert {"senator", "reads"} <= {*cut.words} < {*whole.words}
     test = build("explicit", Templates.load(lists))
     read = load_pairs(pairs)
-    sentences = [*read.premises, *read.hypotheses, *(tuple(one.premise.split()) for one in test)]
-    tables = [Lexicon.of(sentences).table(one) for one in (whole, cut)]
+    sentences = [*read.premises, *read.hypotheses, *(tuple(pair.premise.split()) for pair in test)]
+    tables = [Lexicon.of(sentences).table(embedding) for embedding in (whole, cut)]
     assert tables[0].lower
     assert tables[1].lower
     assert np.array_equal(tables[0].vectors, tables[1].vectors)
-    fitted = [misp.fit(one).subspace for one in (whole, cut)]
+    fitted = [misp.fit(embedding).subspace for embedding in (whole, cut)]
     assert np.array_equal(fitted[0].weights, fitted[1].weights)

@@ -93,7 +93,7 @@ print(*sorted(found), file=sys.stderr)
 @pytest.mark.parametrize("given", [["--threads", "1"], ["--threads=2"]])
 def test_threads_bound_blas_in_the_shell(given: list[str]) -> None:
     measured = ["measure", "--only", "clustering", "--no-chance", "-q", *given]
-    bare = {key: one for key, one in os.environ.items() if not key.endswith("NUM_THREADS")}
+    bare = {key: value for key, value in os.environ.items() if not key.endswith("NUM_THREADS")}
     done = subprocess.run(
         [sys.executable, "-c", _ENDS_WITH_BLAS, *measured],
         capture_output=True,
@@ -101,16 +101,16 @@ def test_threads_bound_blas_in_the_shell(given: list[str]) -> None:
         check=True,
         env=bare,
     )
-    found = list(map(int, done.stderr.split()))
-    assert found
-    assert max(found) == min(int(given[-1][-1]), os.cpu_count() or 1)
+    thread_counts = list(map(int, done.stderr.split()))
+    assert thread_counts
+    assert max(thread_counts) == min(int(given[-1][-1]), os.cpu_count() or 1)
 
 
 def test_threads_bound_blas_that_is_loaded() -> None:
     info = pytest.importorskip("threadpoolctl").threadpool_info
 
     def blas() -> set[int]:
-        return {one["num_threads"] for one in info() if one["user_api"] == "blas"}
+        return {library["num_threads"] for library in info() if library["user_api"] == "blas"}
 
     with devices.blas_threads(1):
         assert blas() == {1}
@@ -152,10 +152,10 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch, name: Any) 
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda mps=mps: mps)
         with pytest.raises(WordbiasError) as raised:
             find_device(name)
-        said = str(raised.value)
-        assert said.startswith(f"device {name!r}: torch cannot compute there (")
-        assert said.endswith(f"); use {here}")
-        assert "\n" not in said
+        message = str(raised.value)
+        assert message.startswith(f"device {name!r}: torch cannot compute there (")
+        assert message.endswith(f"); use {here}")
+        assert "\n" not in message
 
 
 # results as they arrive
@@ -169,13 +169,13 @@ def test_results_arrive_with_their_items_whatever_the_order() -> None:
             assert release.wait(60)
         return item**2
 
-    found = []
-    for one in as_they_arrive(function, range(10), 3):
-        found.append(one)
-        if len(found) == 9:
+    arrivals = []
+    for arrival in as_they_arrive(function, range(10), 3):
+        arrivals.append(arrival)
+        if len(arrivals) == 9:
             release.set()
-    assert found[-1] == (0, 0)
-    assert sorted(found) == [(i, i**2) for i in range(10)]
+    assert arrivals[-1] == (0, 0)
+    assert sorted(arrivals) == [(i, i**2) for i in range(10)]
     assert list(as_they_arrive(function, [], 3)) == []
 
 
@@ -190,10 +190,10 @@ def test_what_is_on_its_way_comes_before_the_error_and_nothing_is_begun_after_it
         assert stop.wait(60)  # until the error is known
         return item
 
-    found = []
+    arrivals = []
     with pytest.raises(ValueError, match="no"):
-        found.extend(as_they_arrive(function, range(10), 3))
-    assert sorted(found) == [(0, 0), (2, 2)]
+        arrivals.extend(as_they_arrive(function, range(10), 3))
+    assert sorted(arrivals) == [(0, 0), (2, 2)]
     assert sorted(begun) == [0, 1, 2]
 
 

@@ -50,30 +50,30 @@ def row(value: float | None, samples: Any = None, unit: str = "words", items: st
 @given(st.lists(FLOATS, min_size=2, max_size=50))
 def test_the_interval_of_draws_is_their_middle_and_says_what_was_drawn(values: list[float]) -> None:
     low, high = np.percentile(values, [2.5, 97.5])
-    found = by_bootstrap(np.array([*values, np.nan]), "premises")
-    assert found == {"low": low, "high": high, "interval": "bootstrap", "unit": "premises"}
+    interval = by_bootstrap(np.array([*values, np.nan]), "premises")
+    assert interval == {"low": low, "high": high, "interval": "bootstrap", "unit": "premises"}
 
 
 @given(st.integers(1, 500), st.data())
 def test_wilsons_interval_is_scipys(n: int, data: st.DataObject) -> None:
     right = data.draw(st.integers(0, n))
-    found = by_wilson(right / n, n, "rows")
+    interval = by_wilson(right / n, n, "rows")
     ends = stats.binomtest(right, n).proportion_ci(method="wilson")
-    assert (found["low"], found["high"]) == pytest.approx(tuple(ends), abs=1e-9)
-    assert (found["interval"], found["unit"]) == ("Wilson", "rows")
+    assert (interval["low"], interval["high"]) == pytest.approx(tuple(ends), abs=1e-9)
+    assert (interval["interval"], interval["unit"]) == ("Wilson", "rows")
 
 
 @given(st.lists(FLOATS, min_size=2, max_size=20).filter(lambda x: np.ptp(x) > 1e-6))
 def test_the_interval_over_seeds_is_scipys(values: list[float]) -> None:
-    found = by_student(values, "seeds")
+    interval = by_student(values, "seeds")
     ends = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
-    assert (found["low"], found["high"]) == pytest.approx(ends, rel=1e-9, abs=1e-9)
-    assert seed_keys(values) | found == seed_keys(values)
+    assert (interval["low"], interval["high"]) == pytest.approx(ends, rel=1e-9, abs=1e-9)
+    assert seed_keys(values) | interval == seed_keys(values)
 
 
 def test_an_interval_is_cut_to_the_values_that_there_are() -> None:
-    found = by_normal(0.99, 0.1, "rows", within=(0, 1))
-    assert (found["low"], found["high"]) == (pytest.approx(0.99 - 0.1959964), 1)
+    interval = by_normal(0.99, 0.1, "rows", within=(0, 1))
+    assert (interval["low"], interval["high"]) == (pytest.approx(0.99 - 0.1959964), 1)
 
 
 def test_units_that_are_all_alike_have_wilsons_interval() -> None:
@@ -90,9 +90,9 @@ def test_one_seed_says_nothing() -> None:
 
 @given(st.lists(FLOATS, min_size=1, max_size=20), FLOATS)
 def test_beyond_chance_is_outside_the_range(draws: list[float], value: float) -> None:
-    found = chance_keys(value, [*draws, np.nan], "neutral")
-    assert found["chance_draws"] == len(draws)
-    assert found["beyond_chance"] == (not min(draws) <= value <= max(draws))
+    chance = chance_keys(value, [*draws, np.nan], "neutral")
+    assert chance["chance_draws"] == len(draws)
+    assert chance["beyond_chance"] == (not min(draws) <= value <= max(draws))
     assert chance_keys(value, draws, "lower")["beyond_chance"] == (value > max(draws))
     assert "beyond_chance" not in chance_keys(None, draws, "lower")
 
@@ -101,11 +101,11 @@ def test_beyond_chance_is_outside_the_range(draws: list[float], value: float) ->
 def test_the_p_of_a_change_counts_random_changes_of_its_size(
     draws: list[float], change: float
 ) -> None:
-    found = null_keys("null", 0.0, change, np.array(draws))
+    null = null_keys("null", 0.0, change, np.array(draws))
     least = abs(change) * (1 - 1e-12)
-    larger = sum(abs(one) >= least for one in draws)
-    assert found["null_p"] == (1 + larger) / (1 + len(draws))
-    assert found["null_less"] == len(draws) - larger
+    larger = sum(abs(draw) >= least for draw in draws)
+    assert null["null_p"] == (1 + larger) / (1 + len(draws))
+    assert null["null_less"] == len(draws) - larger
 
 
 # changes
@@ -114,9 +114,9 @@ def test_the_p_of_a_change_counts_random_changes_of_its_size(
 @given(st.lists(st.tuples(FLOATS, FLOATS), min_size=2, max_size=50))
 def test_a_change_is_paired_draw_by_draw(pairs: list[tuple[float, float]]) -> None:
     before, after = np.array(pairs).T
-    found = change_keys(row(1.0, before, items="x"), row(3.0, after, items="x"))
+    change = change_keys(row(1.0, before, items="x"), row(3.0, after, items="x"))
     low, high = np.percentile(after - before, [2.5, 97.5])
-    assert found == {"change": 2.0, "change_low": low, "change_high": high}
+    assert change == {"change": 2.0, "change_low": low, "change_high": high}
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_items_are_known_by_their_words_order_and_seed() -> None:
 
 @given(st.lists(st.lists(FLOATS, min_size=1, max_size=9), min_size=1, max_size=4))
 def test_draws_come_back_from_json_in_single_precision(values: list[list[float]]) -> None:
-    rows = [row(0.5, one, "pairs", "x") for one in values]
-    found = json.loads(json.dumps(stored_draws(rows)))
-    again = with_draws([Row.from_dict(one.to_dict()) for one in rows], found)
-    for one, other in zip(rows, again, strict=True):
-        assert one == other
-        draws, known = one.draws["sample"], other.draws["sample"]
+    rows = [row(0.5, sample, "pairs", "x") for sample in values]
+    stored = json.loads(json.dumps(stored_draws(rows)))
+    restored = with_draws([Row.from_dict(measured.to_dict()) for measured in rows], stored)
+    for original, other in zip(rows, restored, strict=True):
+        assert original == other
+        draws, known = original.draws["sample"], other.draws["sample"]
         assert (draws.unit, draws.items) == (known.unit, known.items)
         np.testing.assert_array_equal(known.values, np.float32(draws.values))
 
@@ -170,9 +170,9 @@ def test_damaged_draws_are_left_out(found: Any) -> None:
 
 def test_old_keys_have_the_names_of_today() -> None:
     old = {"value": 1.0, "spread": 0.1, "lists": 5, "lists_low": 0.2, "resampled": "pairs"}
-    found = renamed({**old, "difference": 0.3})
-    assert found["change"] == 0.3
-    assert (found["sd"], found["lists_draws"], found["unit"]) == (0.1, 5, "pairs")
+    details = renamed({**old, "difference": 0.3})
+    assert details["change"] == 0.3
+    assert (details["sd"], details["lists_draws"], details["unit"]) == (0.1, 5, "pairs")
     assert renamed({"difference": "F − M"}) == {"difference": "F − M"}
 
 
@@ -184,17 +184,19 @@ def _golden_rows() -> Iterator[dict[str, Any]]:
         if isinstance(value, dict) and {"subject", "measure", "value"} <= value.keys():
             yield value
         elif isinstance(value, (dict, list)):
-            for one in value.values() if isinstance(value, dict) else value:
-                yield from within(one)
+            for child in value.values() if isinstance(value, dict) else value:
+                yield from within(child)
 
     for path in sorted(GOLDEN.glob("*.json")):
         yield from within(json.loads(path.read_text("utf-8")))
 
 
 def test_every_interval_says_its_kind_and_its_unit() -> None:
-    found = [one for one in _golden_rows() if one.get("low") is not None]
-    assert len(found) > 500
-    assert [one["measure"] for one in found if not ("interval" in one and "unit" in one)] == []
+    records = [record for record in _golden_rows() if record.get("low") is not None]
+    assert len(records) > 500
+    assert [
+        record["measure"] for record in records if not ("interval" in record and "unit" in record)
+    ] == []
 
 
 def test_every_key_of_a_row_is_described() -> None:
@@ -216,7 +218,7 @@ def test_every_key_of_a_row_is_described() -> None:
         "directions",
     )
     known |= {f"{kind}_{end}" for kind in ROW_KEYS["kinds"] for end in ends}
-    assert {key for one in _golden_rows() for key in one} <= known
+    assert {key for record in _golden_rows() for key in record} <= known
 
 
 # wordbias changes
@@ -227,25 +229,27 @@ def reports() -> list[wb.Report]:
     sample = wb.Embedding.sample()
     few = sample.subset([*sample.words[:3000], *sorted(listed_words(wb.Attribute.load()))])
     clean = wb.debias(few, "misp")
-    return [wb.measure(one, only=["midb", "same"], chance=False) for one in (few, clean)]
+    return [
+        wb.measure(embedding, only=["midb", "same"], chance=False) for embedding in (few, clean)
+    ]
 
 
 def test_changes_of_reports_and_of_their_files(reports: list[wb.Report], tmp_path: Path) -> None:
     paths = [tmp_path / "old.json", tmp_path / "new.json"]
     for report, path in zip(reports, paths, strict=True):
         report.save(path)
-    found = wb.changes(*reports)
-    assert len(found.rows) == len(reports[0].rows)
-    for one, before, after in zip(found, *reports, strict=True):
-        assert one.details["change"] == (after.value or 0) - (before.value or 0)
+    changes = wb.changes(*reports)
+    assert len(changes.rows) == len(reports[0].rows)
+    for change, before, after in zip(changes, *reports, strict=True):
+        assert change.details["change"] == (after.value or 0) - (before.value or 0)
         draws = [of.draws["sample"].values for of in (before, after)]
         ends = np.percentile(draws[1] - draws[0], [2.5, 97.5])
-        assert (one.details["change_low"], one.details["change_high"]) == pytest.approx(ends)
-        assert one.details["paired"] == "words"
-    again = wb.changes(*paths)
-    for one, other in zip(found, again, strict=True):
-        assert other.details["change_low"] == pytest.approx(one.details["change_low"], abs=1e-6)
-    assert not again.notes
+        assert (change.details["change_low"], change.details["change_high"]) == pytest.approx(ends)
+        assert change.details["paired"] == "words"
+    from_files = wb.changes(*paths)
+    for change, other in zip(changes, from_files, strict=True):
+        assert other.details["change_low"] == pytest.approx(change.details["change_low"], abs=1e-6)
+    assert not from_files.notes
 
 
 @pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "html"])
@@ -253,14 +257,18 @@ def test_a_row_survives_files(reports: list[wb.Report], tmp_path: Path, suffix: 
     """Numbers, texts and truths come back from each; mappings and lists not from CSV."""
     path = tmp_path / f"r.{suffix}"
     reports[0].save(path)
-    found = wb.report(path).rows if suffix == "html" else read_rows(path)
-    assert len(found) == len(reports[0].rows)
-    for one, other in zip(reports[0], found, strict=True):
-        plain = [key for key, value in one.details.items() if not isinstance(value, (dict, list))]
-        assert other.details | {key: one.details[key] for key in plain} == other.details
-        assert (one.subject, one.measure, one.value) == (other.subject, other.measure, other.value)
+    rows = wb.report(path).rows if suffix == "html" else read_rows(path)
+    assert len(rows) == len(reports[0].rows)
+    for saved, other in zip(reports[0], rows, strict=True):
+        plain = [key for key, value in saved.details.items() if not isinstance(value, (dict, list))]
+        assert other.details | {key: saved.details[key] for key in plain} == other.details
+        assert (saved.subject, saved.measure, saved.value) == (
+            other.subject,
+            other.measure,
+            other.value,
+        )
         if suffix != "csv":
-            assert one == other
+            assert saved == other
 
 
 def test_without_draws_changes_are_independent_and_say_so(
@@ -268,15 +276,15 @@ def test_without_draws_changes_are_independent_and_say_so(
 ) -> None:
     path = tmp_path / "new.csv"
     reports[1].save(path)
-    assert [one.value for one in read_rows(path)] == pytest.approx(
-        [one.value for one in reports[1]]
+    assert [loaded.value for loaded in read_rows(path)] == pytest.approx(
+        [saved.value for saved in reports[1]]
     )
-    found = wb.changes(reports[0], path)
-    assert {one.details["paired"] for one in found} == {"independent"}
-    assert "do not" in found.notes[0]
+    independent = wb.changes(reports[0], path)
+    assert {change.details["paired"] for change in independent} == {"independent"}
+    assert "do not" in independent.notes[0]
     paired = wb.changes(*reports)
-    for one, other in zip(paired, found, strict=True):
-        width = [of.details["change_high"] - of.details["change_low"] for of in (one, other)]
+    for paired_row, other in zip(paired, independent, strict=True):
+        width = [of.details["change_high"] - of.details["change_low"] for of in (paired_row, other)]
         assert width[0] < width[1]
 
 

@@ -131,13 +131,19 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
 def test_parameters_are_the_settings_of_the_method(cls: Any) -> None:
     signature = inspect.signature(cls).parameters
-    assert all(one.kind is one.KEYWORD_ONLY for one in signature.values())
-    given = {name: one.default for name, one in signature.items()}
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in signature.values())
+    given = {name: parameter.default for name, parameter in signature.items()}
     assert given.pop("groups") is None
-    assert given == {name: one.default for name, one in settings_of(METHODS[ALL[cls]]).items()}
+    assert given == {
+        name: setting.default for name, setting in settings_of(METHODS[ALL[cls]]).items()
+    }
     fit = import_module(f"wordbias.methods.{ALL[cls].replace('-', '_')}").fit
     takes = inspect.signature(fit).parameters.items()
-    of_fit = {key: one.default for key, one in takes if one.kind is one.KEYWORD_ONLY}
+    of_fit = {
+        key: parameter.default
+        for key, parameter in takes
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
     if cls is MISP:
         assert of_fit.pop("hard") is False  # MHD is a class of its own
     assert defaults_of(ALL[cls]) == of_fit
@@ -146,7 +152,7 @@ def test_parameters_are_the_settings_of_the_method(cls: Any) -> None:
 
 def test_there_is_a_class_for_every_method_and_each_is_public() -> None:
     assert set(ALL.values()) == set(METHODS)
-    rows_alone = {name for name, one in EVERY.items() if not one._is_of_words}
+    rows_alone = {name for name, method in EVERY.items() if not method._is_of_words}
     others = {cls.__name__ for cls in estimators.Method.__subclasses__() if cls._name in rows_alone}
     assert set(estimators.__all__) == {cls.__name__ for cls in ALL} | others
     assert len(others) == len(rows_alone)
@@ -155,26 +161,26 @@ def test_there_is_a_class_for_every_method_and_each_is_public() -> None:
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
 def test_parameters_are_kept_untouched_and_cloned(cls: Any) -> None:
     groups = {"a": ["she", "her"], "b": ["he", "him"]}
-    made = cls(groups=groups)
-    assert made.get_params()["groups"] is groups
-    copied = clone(made)
-    assert copied is not made
-    assert copied.get_params() == made.get_params()
-    assert made.set_params(groups="gender") is made
-    assert made.groups == "gender"
-    assert repr(made) == f"{cls.__name__}(groups='gender')"
-    assert cls.__name__ in made._repr_html_()
+    method = cls(groups=groups)
+    assert method.get_params()["groups"] is groups
+    copied = clone(method)
+    assert copied is not method
+    assert copied.get_params() == method.get_params()
+    assert method.set_params(groups="gender") is method
+    assert method.groups == "gender"
+    assert repr(method) == f"{cls.__name__}(groups='gender')"
+    assert cls.__name__ in method._repr_html_()
     with pytest.raises(NotFittedError):
-        made.transform(few())
+        method.transform(few())
     with pytest.raises(NotFittedError):
-        made.save("nowhere.safetensors")
+        method.save("nowhere.safetensors")
 
 
 @pytest.mark.slow
 def test_doctests() -> None:
     with np.errstate(all="warn"):
-        found = doctest.testmod(estimators)
-    assert (found.failed, found.attempted > 40) == (0, True)
+        outcome = doctest.testmod(estimators)
+    assert (outcome.failed, outcome.attempted > 40) == (0, True)
 
 
 # embeddings
@@ -189,19 +195,19 @@ def test_an_embedding_is_debiased_as_the_command_line_does(
     before, out, saved = (tmp_path / f"{name}.safetensors" for name in ("few", "out", "fitted"))
     few().save(before)
     named = Configured(ALL[cls], QUICK.get(cls, {})).text
-    made = method.transform(few())
-    assert isinstance(made, Embedding)
+    cleaned = method.transform(few())
+    assert isinstance(cleaned, Embedding)
     done = cli("debias", named, before, "-o", out, "--save-transform", saved, "-q")
     assert (done.code, done.err) == (0, "")
-    np.testing.assert_array_equal(made.vectors, wb.load(out).vectors)
+    np.testing.assert_array_equal(cleaned.vectors, wb.load(out).vectors)
     loaded = wb.load(saved)
     assert type(loaded) is cls
-    np.testing.assert_array_equal(loaded.transform(few()).vectors, made.vectors)
+    np.testing.assert_array_equal(loaded.transform(few()).vectors, cleaned.vectors)
     method.save(tmp_path / "own.safetensors")
-    again = tmp_path / "again.safetensors"
-    done = cli("apply", tmp_path / "own.safetensors", before, "-o", again, "-q")
+    applied = tmp_path / "again.safetensors"
+    done = cli("apply", tmp_path / "own.safetensors", before, "-o", applied, "-q")
     assert (done.code, done.err) == (0, "")
-    np.testing.assert_array_equal(made.vectors, wb.load(again).vectors)
+    np.testing.assert_array_equal(cleaned.vectors, wb.load(applied).vectors)
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
@@ -230,8 +236,8 @@ def test_a_saved_estimator_is_loaded_whole(cls: Any, tmp_path: Path) -> None:
 def test_a_report_has_removal_and_cost(cls: Any) -> None:
     report = fitted(cls).report
     assert report is fitted(cls).report
-    found = list(fitted(cls).fitted_.found)
-    assert list(report)[: len(found)] == found
+    measures = list(fitted(cls).fitted_.found)
+    assert list(report)[: len(measures)] == measures
     (changed,) = report["words-changed"]
     assert 0 < changed.value <= len(few())
     for measure in ("displacement", "neighbours-preserved"):
@@ -304,17 +310,17 @@ def test_all_containers_of_words_are_accepted(tmp_path: Path) -> None:
         held.append(pandas.DataFrame(few().vectors, index=list(few().words)))
     if find_spec("gensim") is not None:
         held.append(few().to_gensim())
-    for one in held:
-        made = MHD().fit_transform(one)
-        assert isinstance(made, Embedding)
-        np.testing.assert_array_equal(made.vectors, expected)
+    for container in held:
+        cleaned = MHD().fit_transform(container)
+        assert isinstance(cleaned, Embedding)
+        np.testing.assert_array_equal(cleaned.vectors, expected)
 
 
 def test_a_pipeline_is_a_chain(tmp_path: Path, cli: Run) -> None:
     pipeline = make_pipeline(Hard(), MISP())
-    made = pipeline.fit_transform(few())
+    cleaned = pipeline.fit_transform(few())
     expected = fit_chain("hard,misp", few())[1]
-    np.testing.assert_array_equal(made.vectors, expected.vectors)
+    np.testing.assert_array_equal(cleaned.vectors, expected.vectors)
     np.testing.assert_array_equal(pipeline.transform(few()).vectors, expected.vectors)
     few().save(tmp_path / "few.safetensors")
     saved = tmp_path / "chain.safetensors"
@@ -407,8 +413,8 @@ def test_leace_is_that_of_concept_erasure(method: str, k: int) -> None:
     x, y = rows(n=2000, d=30, k=k)
     z = torch.nn.functional.one_hot(torch.tensor(np.unique(y, return_inverse=True)[1])).double()
     expected = LeaceEraser.fit(torch.tensor(x), z, method=method, constrain_cov_trace=False)
-    found = LEACE(method=method).fit_transform(x, y)
-    np.testing.assert_allclose(found, expected(torch.tensor(x)).numpy(), rtol=0, atol=1e-7)
+    erased = LEACE(method=method).fit_transform(x, y)
+    np.testing.assert_allclose(erased, expected(torch.tensor(x)).numpy(), rtol=0, atol=1e-7)
 
 
 def test_of_all_affine_erasures_leace_moves_rows_least() -> None:
@@ -434,7 +440,7 @@ def test_misp_and_mhd_on_rows_are_their_subspaces() -> None:
         hard = MHD(**given).fit_transform(x, y)
         np.testing.assert_allclose(hard, subspace.remove(x, hard=True), **CLOSE)
     x, y = rows(k=3)
-    means = Subspace.from_means([x[y == one] for one in "abc"])
+    means = Subspace.from_means([x[y == group] for group in "abc"])
     np.testing.assert_allclose(MHD().fit_transform(x, y), means.remove(x, hard=True), **CLOSE)
     halves = MISP(weights="0.5,0.25").fit(x, y).fitted_.steps[0].subspace
     assert halves.weights.tolist() == [0.5, 0.25]
@@ -461,17 +467,17 @@ def test_inlp_ends_at_chance_and_depends_on_its_seed() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 4000)
     x = rng.normal(size=(4000, 10)) + 3 * np.eye(2, 10)[y]
-    one, again, other = (
+    first, from_state, other = (
         INLP(random_state=seed).fit(x, y) for seed in (0, np.random.RandomState(0), 1)
     )
-    assert 1 <= one.fitted_.steps[0].subspace.dims <= 4
+    assert 1 <= first.fitted_.steps[0].subspace.dims <= 4
     for cls in (LogisticRegression, LinearSVC):
         assert cls(max_iter=10_000).fit(x, y).score(x, y) > 0.95
-        learned = cls(max_iter=10_000).fit(one.transform(x), y)
-        assert learned.score(one.transform(x), y) < 0.55
+        learned = cls(max_iter=10_000).fit(first.transform(x), y)
+        assert learned.score(first.transform(x), y) < 0.55
     same = INLP().fit(x, y).fitted_.steps[0].subspace.basis
-    np.testing.assert_array_equal(one.fitted_.steps[0].subspace.basis, same)
-    assert again.fitted_.settings["seed"] != 0
+    np.testing.assert_array_equal(first.fitted_.steps[0].subspace.basis, same)
+    assert from_state.fitted_.settings["seed"] != 0
     assert not np.array_equal(other.fitted_.steps[0].subspace.basis, same)
 
 
@@ -508,8 +514,8 @@ def test_inlp_warns_where_there_is_nothing_to_remove() -> None:
 
 def test_hard_takes_the_means_of_rows_only() -> None:
     x, y = rows()
-    one, other = (Hard(direction=name).fit_transform(x, y) for name in ("pca", "means"))
-    np.testing.assert_array_equal(one, other)
+    by_pca, other = (Hard(direction=name).fit_transform(x, y) for name in ("pca", "means"))
+    np.testing.assert_array_equal(by_pca, other)
     with pytest.raises(WordbiasError, match="the direction 'axis' is for words"):
         Hard(direction="axis").fit(x, y)
 
@@ -637,8 +643,8 @@ def test_a_loaded_method_is_kept_in_pipelines_and_cross_validation(tmp_path: Pat
     ):
         with pytest.raises(WordbiasError, match=r"frozen.*wb\.LEACE\(…\)\.fit"):
             call()
-    again = pickle.loads(pickle.dumps(loaded))
-    np.testing.assert_array_equal(again.fit(x, y).transform(x), expected)
+    unpickled = pickle.loads(pickle.dumps(loaded))
+    np.testing.assert_array_equal(unpickled.fit(x, y).transform(x), expected)
     assert not hasattr(clone(LEACE().fit(x, z)), "fitted_")
 
 
@@ -649,11 +655,11 @@ def test_cross_validation_gives_each_fold_its_part_of_the_concept(cls: Any) -> N
     name = f"{cls.__name__.lower()}__concept"
     scores = cross_val_score(pipeline, x, y, params={name: z})
     assert np.isfinite(scores).all()
-    found = cross_validate(
+    validated = cross_validate(
         pipeline, x, y, params={name: z}, return_estimator=True, error_score="raise"
     )
-    np.testing.assert_array_equal(found["test_score"], scores)
-    assert all(one[0].classes_.tolist() == [False, True] for one in found["estimator"])
+    np.testing.assert_array_equal(validated["test_score"], scores)
+    assert all(trained[0].classes_.tolist() == [False, True] for trained in validated["estimator"])
     if cls is not LEACE:
         return
     grid = {"leace__method": ["leace", "orth"]}
@@ -665,16 +671,16 @@ def test_the_concept_is_routed_as_metadata() -> None:
     x, y, z = task()
     with config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(LEACE().set_fit_request(concept=True), LogisticRegression())
-        found = cross_validate(
+        validated = cross_validate(
             pipeline, x, y, params={"concept": z}, return_estimator=True, error_score="raise"
         )
         search = GridSearchCV(pipeline, {"leace__method": ["leace", "orth"]}, error_score="raise")
         search.fit(x, y, concept=z)
-    assert all(one[0].classes_.tolist() == [False, True] for one in found["estimator"])
+    assert all(trained[0].classes_.tolist() == [False, True] for trained in validated["estimator"])
     plain = cross_val_score(
         make_pipeline(LEACE(), LogisticRegression()), x, y, params={"leace__concept": z}
     )
-    np.testing.assert_array_equal(found["test_score"], plain)
+    np.testing.assert_array_equal(validated["test_score"], plain)
 
 
 def test_frames_are_rows_where_labels_are_given() -> None:
@@ -696,8 +702,8 @@ def test_frames_are_rows_where_labels_are_given() -> None:
 def test_an_embedding_stays_an_embedding_under_set_output() -> None:
     pytest.importorskip("pandas")
     with config_context(transform_output="pandas"):
-        made = MHD().fit_transform(few())
-        assert isinstance(made, Embedding)
+        cleaned = MHD().fit_transform(few())
+        assert isinstance(cleaned, Embedding)
         dropped = GNGloVe(drop_last=True, check=False).fit(few())
         assert isinstance(dropped.transform(few()), Embedding)
         assert dropped.transform(few().vectors).shape == (len(few()), 99)
@@ -716,20 +722,20 @@ def _loaded(code: str) -> str:
 def test_neither_the_package_nor_misp_loads_scikit_learn() -> None:
     assert _loaded("import wordbias") == "[]"
     for command in ("['misp', '-q']", "['debias', 'hard,leace', '--help']"):
-        found = _loaded(f"from wordbias.cli import run\nrun({command})")
-        assert found in ("['numpy']", "[]")
+        modules = _loaded(f"from wordbias.cli import run\nrun({command})")
+        assert modules in ("['numpy']", "[]")
     code = "from wordbias import Embedding; from wordbias.methods import misp"
     assert _loaded(f"{code}\nmisp.fit(Embedding.sample())") == "['numpy']"
 
 
 def test_no_other_module_imports_scikit_learn_when_it_is_imported() -> None:
-    found = [
+    importers = [
         path.relative_to(ROOT).as_posix()
         for path in sorted((ROOT / "wordbias").rglob("*.py"))
         for line in path.read_text().splitlines()
         if line.startswith(("import sklearn", "from sklearn"))
     ]
-    assert set(found) == {"wordbias/estimators.py"}
+    assert set(importers) == {"wordbias/estimators.py"}
     assert "sklearn.base" not in "".join(
         path.read_text()
         for path in (ROOT / "wordbias").rglob("*.py")

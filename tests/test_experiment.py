@@ -53,14 +53,14 @@ def test_arms_are_what_their_texts_say() -> None:
         "sample@null:2": drawn_arm("null", seeds, 2),
         "sample@lists:2": drawn_arm("lists", seeds, 2),
     }
-    found = {(row.subject, row.details["seed"]): row.value for row in report["lean"] if
+    measured = {(row.subject, row.details["seed"]): row.value for row in report["lean"] if
              "seed" in row.details}  # fmt: skip
-    assert found == {
-        (name, seed): pytest.approx(lean(one, seed)["lean"], rel=1e-6)
+    assert measured == {
+        (name, seed): pytest.approx(lean(embedding, seed)["lean"], rel=1e-6)
         for name, arm in expected.items()
-        for seed, one in arm.items()
+        for seed, embedding in arm.items()
     }
-    assert len({round(value or 0, 6) for value in found.values()}) == len(found)
+    assert len({round(value or 0, 6) for value in measured.values()}) == len(measured)
     assert len(redraws(Attribute.load(), 2)) == 2
 
 
@@ -95,9 +95,9 @@ def test_rows_of_a_measure_keep_their_sets() -> None:
         return [Row("x", "midb", float(seed + i), {"set": str(i), "n": 3}) for i in range(2)]
 
     report = Experiment([Embedding.sample(), "@misp"], measured, seeds=(1, 3)).run()
-    found = [(row.subject, row.details["set"], row.value) for row in report["midb"] if
+    seed_means = [(row.subject, row.details["set"], row.value) for row in report["midb"] if
              "seeds" in row.details]  # fmt: skip
-    assert found == [("sample", "0", 2), ("sample@misp", "0", 2),
+    assert seed_means == [("sample", "0", 2), ("sample@misp", "0", 2),
                      ("sample", "1", 3), ("sample@misp", "1", 3)]  # fmt: skip
 
 
@@ -174,8 +174,8 @@ def test_an_arm_has_a_file_for_each_seed(tmp_path: Path, monkeypatch: pytest.Mon
         assert values[:2] == pytest.approx(wanted, rel=1e-6)
     assert list(report.inputs) == ["glove0", "glove1"]
     of_seeds = {"glove": {0: wb.load("glove0.safetensors"), 1: wb.load("glove1.safetensors")}}
-    again = Experiment(of_seeds, lean, seeds=(0, 1)).run()
-    assert [row.value for row in again["lean"]] == [
+    from_mapping = Experiment(of_seeds, lean, seeds=(0, 1)).run()
+    assert [row.value for row in from_mapping["lean"]] == [
         row.value for row in report["lean"] if row.subject == "glove"
     ]
 
@@ -183,10 +183,10 @@ def test_an_arm_has_a_file_for_each_seed(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.slow
 def test_several_processes_change_nothing(tmp_path: Path) -> None:
     arms = {"a": Embedding.sample(), "b": "@misp"}
-    one = Experiment(arms, lean, seeds=range(2)).run()
+    sequential = Experiment(arms, lean, seeds=range(2)).run()
     with wb.config(jobs=2):
         two = Experiment(arms, lean, seeds=range(2)).run()
-    assert [row.to_dict() for row in one.rows] == [row.to_dict() for row in two.rows]
+    assert [row.to_dict() for row in sequential.rows] == [row.to_dict() for row in two.rows]
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ def test_vectors(folder: Path) -> None:
     hard = wb.INLP(random_state=0).fit_transform(glove)
     soft.save("soft.txt")
     misp.save("misp.safetensors")
-    again = wb.load("misp.safetensors").transform(glove)
-    assert (again.vectors == soft.vectors).all()
+    repeated = wb.load("misp.safetensors").transform(glove)
+    assert (repeated.vectors == soft.vectors).all()
 
     # a projection is the same done twice; MISP shrinks its components, and lengthens no vector
     twice = wb.INLP(random_state=0).fit(glove).transform(hard)
@@ -89,8 +89,8 @@ def test_vectors(folder: Path) -> None:
     )
     assert {row.subject for row in beside} == {"glove", "misp", "inlp"}
     assert beside["midb"][0].value == midb["midb"][0].value
-    again = wb.measure({"misp": soft, "inlp": hard}, original=glove, only="midb,clustering")
-    assert {row.subject for row in again} == {"misp", "inlp"}
+    repeated = wb.measure({"misp": soft, "inlp": hard}, original=glove, only="midb,clustering")
+    assert {row.subject for row in repeated} == {"misp", "inlp"}
 
 
 def effect(embedding: wb.Embedding) -> float:
@@ -156,9 +156,9 @@ def test_an_encoder(folder: Path) -> None:
         plain = model(**inputs).logits
         with adapter.on(model):
             projected = model(**inputs).logits
-        again = model(**inputs).logits
+        restored = model(**inputs).logits
     assert not torch.allclose(plain, projected)
-    assert torch.equal(plain, again)
+    assert torch.equal(plain, restored)
     adapter.fold(model).save_pretrained("clean")
     folded = AutoModelForSequenceClassification.from_pretrained("clean")
     with torch.no_grad():

@@ -74,6 +74,6 @@ def test_a_folder_with_other_settings_is_refused(tmp_path: Path) -> None:
 def test_two_processors_make_the_same_vectors(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     stand_ins.corpus(tmp_path / "enwik8.txt")
-    made = _made(tmp_path, "default", "Prescott")
-    assert made == _made(tmp_path, "avx2", "Sandybridge")
-    assert len({*made.values()}) == len(NAMES)
+    contents = _made(tmp_path, "default", "Prescott")
+    assert contents == _made(tmp_path, "avx2", "Sandybridge")
+    assert len({*contents.values()}) == len(NAMES)

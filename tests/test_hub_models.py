@@ -49,9 +49,9 @@ def test_an_encoder_by_address_by_name_and_by_folder_gives_the_same_vectors(
     hub.put_folder("me/bert", path)
     expected = wb.encode(path, TEXTS)
     for name in ("hf://me/bert", "hf://me/bert@main", "me/bert"):
-        found = wb.encode(name, TEXTS)
-        assert same_vectors(found, expected)
-        assert found.about["model"] == name
+        encoded = wb.encode(name, TEXTS)
+        assert same_vectors(encoded, expected)
+        assert encoded.about["model"] == name
 
 
 @pytest.mark.slow
@@ -85,8 +85,8 @@ def test_stereoset_by_address_is_that_of_the_folder(
     hub.put("me/data", {"gsss.csv": folder("gsss_dev.csv").read_bytes()}, "dataset")
     data = tmp_path / "gsss_dev.csv"
     expected = wb.likelihood(path, data=data)
-    found = wb.likelihood("hf://me/nsp", data="hf://datasets/me/data")
-    assert [row.value for row in found] == [row.value for row in expected]
+    report = wb.likelihood("hf://me/nsp", data="hf://datasets/me/data")
+    assert [row.value for row in report] == [row.value for row in expected]
 
 
 @pytest.mark.slow
@@ -104,8 +104,8 @@ def test_an_adapter_goes_from_a_fit_over_the_hub_to_a_measurement(
     wb.apply("hf://me/nsp-adapter", "hf://me/nsp", output=tmp_path / "folded")
     assert (tmp_path / "folded" / "wordbias.json").exists()
     for name in ("hf://me/nsp-adapter", "me/nsp-adapter"):
-        found = wb.likelihood("hf://me/nsp", data=data, adapter=name)
-        assert [row.value for row in found] == [row.value for row in expected]
+        report = wb.likelihood("hf://me/nsp", data=data, adapter=name)
+        assert [row.value for row in report] == [row.value for row in expected]
     done = cli("likelihood", "hf://me/nsp", "--data", data, "--adapter", "hf://me/none")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "there is no such model" in done.err
@@ -143,9 +143,9 @@ def test_offline_a_model_that_was_fetched_is_loaded(
     hub.put_folder("me/bert", folder("bert-base-cased"))
     expected = wb.encode("hf://me/bert", TEXTS)
     monkeypatch.setattr(sys.modules["huggingface_hub.constants"], "HF_HUB_OFFLINE", True)
-    asked = len(hub.requests)
+    request_count = len(hub.requests)
     assert same_vectors(wb.encode("hf://me/bert", TEXTS), expected)
-    assert len(hub.requests) == asked
+    assert len(hub.requests) == request_count
 
 
 @pytest.mark.parametrize(
@@ -198,10 +198,10 @@ def test_rows_and_labels_of_a_data_set_are_cleaned_by_address(
     assert there.read_bytes() == here.read_bytes()
     card = hub.repositories["model", "me/leace"].files["README.md"].decode()
     assert "| linear-probe" in card
-    again = tmp_path / "again.npy"
-    done = cli("apply", "hf://me/leace", f"{place}/rows.npy", "-o", again)
+    applied = tmp_path / "again.npy"
+    done = cli("apply", "hf://me/leace", f"{place}/rows.npy", "-o", applied)
     assert (done.code, done.err) == (0, "")
-    assert again.read_bytes() == here.read_bytes()
+    assert applied.read_bytes() == here.read_bytes()
 
 
 @pytest.mark.slow
@@ -213,9 +213,9 @@ def test_texts_are_encoded_with_an_adapter_by_address(
     file = tmp_path / "adapter.safetensors"
     wb.push(wb.project(path, setting="tokens@2", sites="tokens@2", output=file), "me/adapter")
     expected = wb.encode(path, TEXTS, adapter=file)
-    found = wb.encode("hf://me/bert", TEXTS, adapter="hf://me/adapter")
-    assert same_vectors(found, expected)
-    assert not same_vectors(found, wb.encode(path, TEXTS))
+    encoded = wb.encode("hf://me/bert", TEXTS, adapter="hf://me/adapter")
+    assert same_vectors(encoded, expected)
+    assert not same_vectors(encoded, wb.encode(path, TEXTS))
 
 
 @pytest.mark.slow
@@ -227,10 +227,10 @@ def test_a_static_model_is_vectors_and_an_encoder_by_address(hub: Hub, tmp_path:
 
     path = static_folders.model2vec_folder(tmp_path / "potion")
     wb.push(path, "me/potion")
-    found, expected = wb.load("hf://me/potion"), wb.load(path)
-    assert found.words == expected.words
-    assert np.array_equal(found.vectors, expected.vectors)
-    assert found.name == "potion"
+    loaded, expected = wb.load("hf://me/potion"), wb.load(path)
+    assert loaded.words == expected.words
+    assert np.array_equal(loaded.vectors, expected.vectors)
+    assert loaded.name == "potion"
     assert model_among("hf://me/potion") is None
     texts = [text for text in static_folders.TEXTS if text != "zqzqzq"]  # of no known token
     assert same_vectors(wb.encode("hf://me/potion", texts), wb.encode(path, texts))

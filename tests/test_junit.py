@@ -41,14 +41,14 @@ def check_schema(text: str) -> ElementTree.Element:
     """Check the elements and attributes of a file, and that its counts are true."""
     root = ElementTree.fromstring(text)
     assert root.tag == "testsuites"
-    for one in root.iter():
-        needed, known, inside = SCHEMA[one.tag]
-        assert needed <= set(one.attrib) <= known
-        assert {child.tag for child in one} <= inside
-        if one.tag in ("testsuites", "testsuite"):
+    for element in root.iter():
+        needed, known, inside = SCHEMA[element.tag]
+        assert needed <= set(element.attrib) <= known
+        assert {child.tag for child in element} <= inside
+        if element.tag in ("testsuites", "testsuite"):
             counts = {"tests": "testcase", "failures": "failure", "errors": "error"}
             for attribute, tag in counts.items():
-                assert int(one.attrib[attribute]) == len([*one.iter(tag)])
+                assert int(element.attrib[attribute]) == len([*element.iter(tag)])
     return root
 
 
@@ -60,13 +60,13 @@ OUTCOMES = st.builds(Outcome, TEXT, st.sampled_from(["passed", "failed", "error"
 def test_every_text_is_escaped_and_read_back(calls: dict[str, list[Outcome]]) -> None:
     text = as_junit(calls)
     root = check_schema(text.encode("utf-8").decode())
-    assert [one.attrib["name"] for one in root] == [*map(printable, calls)]
-    cases = [one for suite in root for one in suite]
-    outcomes = [one for some in calls.values() for one in some]
-    for case, one in zip(cases, outcomes, strict=True):
-        assert case.attrib["name"] == f"fails if {printable(one.condition)}"
+    assert [suite.attrib["name"] for suite in root] == [*map(printable, calls)]
+    cases = [test for suite in root for test in suite]
+    outcomes = [verdict for call in calls.values() for verdict in call]
+    for case, outcome in zip(cases, outcomes, strict=True):
+        assert case.attrib["name"] == f"fails if {printable(outcome.condition)}"
         (child,) = case
-        wanted = {"passed": "system-out", "failed": "failure", "error": "error"}[one.status]
+        wanted = {"passed": "system-out", "failed": "failure", "error": "error"}[outcome.status]
         assert child.tag == wanted
-        if one.status != "passed":
-            assert child.attrib["message"] == printable(one.said)
+        if outcome.status != "passed":
+            assert child.attrib["message"] == printable(outcome.said)

@@ -40,12 +40,12 @@ def test_classes_of_text_are_sorted_and_those_of_numbers_by_size() -> None:
 def test_a_row_that_lacks_one_of_several_labels_has_none() -> None:
     gaps = ["", None, float("nan"), *Y[3:]]
     lost = [*Z[:-1], " "]
-    found = Labelled.of(X).with_labels({"y": Column.of(gaps), "z": Column.of(lost)}, "drop")
-    assert np.flatnonzero(~found.there).tolist() == [0, 1, 2, N - 1]
-    for label in found.labels.values():
+    labelled = Labelled.of(X).with_labels({"y": Column.of(gaps), "z": Column.of(lost)}, "drop")
+    assert np.flatnonzero(~labelled.there).tolist() == [0, 1, 2, N - 1]
+    for label in labelled.labels.values():
         assert np.flatnonzero(label.codes < 0).tolist() == [0, 1, 2, N - 1]
-    assert found.labels["y"].cells(np.arange(3, N - 1)).tolist() == Y[3:-1].tolist()
-    assert found.split(0.2, 0)[[0, 1, 2, N - 1]].tolist() == [0] * 4
+    assert labelled.labels["y"].cells(np.arange(3, N - 1)).tolist() == Y[3:-1].tolist()
+    assert labelled.split(0.2, 0)[[0, 1, 2, N - 1]].tolist() == [0] * 4
     with pytest.raises(WordbiasError, match="v: 3 of 300 rows have no y, the first is row 1; mend"):
         Labelled.of(X, name="v").with_labels({"y": gaps}, remedy="mend it")
     texts = Labelled(None, N, name="t.tsv", kind="text", lines=range(2, N + 2))
@@ -61,7 +61,7 @@ def test_an_option_names_columns_files_and_values(tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text("\n".join(Y))
 
     def names(given: Any) -> dict[str, list[str]]:
-        return {name: one.cells() for name, one in rows.several("--labels", given).items()}
+        return {name: column.cells() for name, column in rows.several("--labels", given).items()}
 
     both = {"gender": Y.tolist(), "job": Z.tolist()}
     assert names("gender,job") == names(["gender", "job"]) == both
@@ -80,8 +80,8 @@ def test_an_option_names_columns_files_and_values(tmp_path: Path) -> None:
 
 def test_parts_are_named_in_many_ways() -> None:
     cells = ["Train", "dev", "test", "", "validation", "held-out", "training"]
-    found = parts_of("--split", Column.of(cells)).tolist()
-    assert found == [TRAIN, DEV, TEST, 0, DEV, TEST, TRAIN]
+    parts = parts_of("--split", Column.of(cells)).tolist()
+    assert parts == [TRAIN, DEV, TEST, 0, DEV, TEST, TRAIN]
     with pytest.raises(WordbiasError, match="--split: 'rest' is not train, dev or test"):
         parts_of("--split", Column.of([*cells, "rest"]))
 
@@ -113,7 +113,7 @@ def test_combinations_of_labels_have_their_share_each() -> None:
 def test_units_are_on_one_side(seed: int, count: int) -> None:
     units = Column.of(f"{i % count}" for i in range(N))
     part = Labelled.of(X, Y).split(0.2, seed, units=units)
-    assert all(len({*part[units.codes == one].tolist()}) == 1 for one in range(count))
+    assert all(len({*part[units.codes == code].tolist()}) == 1 for code in range(count))
     assert {*part.tolist()} == {TRAIN, TEST}
 
 
@@ -132,10 +132,10 @@ def test_moments_are_the_same_streamed_in_memory_and_of_shards(
     expected = wb.Moments.of(X[among], Y[among], unit=unit)
     for source in (X, open_rows(X), open_rows(tmp_path)):
         labelled = Labelled.of(source, {"y": Y, "z": Z})
-        found, by_z = labelled.moments(unit=unit, among=among)
-        assert (found.classes, by_z.n) == (expected.classes, expected.n)
-        for one in ("counts", "means", "within"):
-            values, wanted = getattr(found, one), getattr(expected, one)
+        by_y, by_z = labelled.moments(unit=unit, among=among)
+        assert (by_y.classes, by_z.n) == (expected.classes, expected.n)
+        for attribute in ("counts", "means", "within"):
+            values, wanted = getattr(by_y, attribute), getattr(expected, attribute)
             np.testing.assert_allclose(
                 values, wanted, rtol=1e-12, atol=1e-12 * np.abs(wanted).max()
             )

@@ -58,7 +58,7 @@ def few() -> Embedding:
     ],
 )
 def test_settings_follow_a_name(text: str, settings: dict[str, dict[str, object]]) -> None:
-    assert {one.name: dict(one.settings) for one in read_chain(text, METHODS)} == settings
+    assert {method.name: dict(method.settings) for method in read_chain(text, METHODS)} == settings
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,17 @@ def test_a_seed_of_a_method_goes_before_that_of_the_call(few: Embedding) -> None
 def test_what_is_typed_is_written_and_read_as_the_same(data: st.DataObject) -> None:
     """A value of each kind, for some settings of some methods."""
     name = data.draw(st.sampled_from(sorted(EVERY)))
-    takes = [one for one in settings_of(EVERY[name]).values() if "Callable" not in one.annotation]
-    chosen = [
-        one for one in takes if one.name in ("labels", "sensitive") or data.draw(st.booleans())
+    takes = [
+        setting
+        for setting in settings_of(EVERY[name]).values()
+        if "Callable" not in setting.annotation
     ]
-    chain = [Configured(name, {one.name: data.draw(_values(one)) for one in chosen})]
+    chosen = [
+        setting
+        for setting in takes
+        if setting.name in ("labels", "sensitive") or data.draw(st.booleans())
+    ]
+    chain = [Configured(name, {setting.name: data.draw(_values(setting)) for setting in chosen})]
     assert read_chain(text_of(chain), EVERY) == chain
 
 
@@ -124,10 +130,10 @@ def _values(one: Setting) -> st.SearchStrategy[object]:
 
 def test_chains_are_separated_by_spaces_or_lists_and_called_as_typed() -> None:
     texts = ["misp  HARD,misp", "inlp:Rounds=010 misp:as_published"]
-    found = parse_columns(texts)
-    assert list(found) == ["misp", "hard,misp", "inlp:rounds=10", "misp:as-published"]
+    chains = parse_columns(texts)
+    assert list(chains) == ["misp", "hard,misp", "inlp:rounds=10", "misp:as-published"]
     assert read_chains(["misp", [wb.Hard(), "misp"], "inlp:rounds=10", wb.MISP(as_published=True)],
-                       METHODS) == found  # fmt: skip
+                       METHODS) == chains  # fmt: skip
     with pytest.raises(UsageError, match=r"^methods: misp is named twice; name it once$"):
         parse_columns("misp hard MISP")
     assert parse_columns("none") == parse_columns([]) == parse_columns(["NONE"]) == {}
@@ -209,10 +215,10 @@ def test_every_setting_has_its_type_its_sentence_and_its_place_in_the_help(name:
     text = method_help(name.upper().replace("-", "_"), EVERY)
     assert text.startswith(f"{name}: ")
     assert 20 < len(summary_of(EVERY[name])) < 90
-    for one in settings_of(EVERY[name]).values():
-        assert one.sentence.endswith(".")
-        assert one.kind
-        assert f"\n  {one.typed}  ({one.expected})" in text
+    for setting in settings_of(EVERY[name]).values():
+        assert setting.sentence.endswith(".")
+        assert setting.kind
+        assert f"\n  {setting.typed}  ({setting.expected})" in text
     assert set(inspect.signature(EVERY[name]).parameters) - {"groups"} == {
         *settings_of(EVERY[name])
     }

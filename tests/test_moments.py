@@ -64,15 +64,15 @@ def _all(moments: Moments) -> Floats:
 def test_moments_are_what_numpy_computes() -> None:
     for k in (1, 2, 3, 5):
         x, y = labelled(k=k)
-        found = Moments.of(x, y)
-        groups = [x[y == name] for name in found.classes]
-        assert found.counts.tolist() == [len(one) for one in groups]
-        np.testing.assert_allclose(found.means, [one.mean(0) for one in groups], rtol=1e-12)
-        covariances = np.array([len(one) * np.cov(one.T, bias=True) for one in groups])
+        moments = Moments.of(x, y)
+        groups = [x[y == name] for name in moments.classes]
+        assert moments.counts.tolist() == [len(group) for group in groups]
+        np.testing.assert_allclose(moments.means, [group.mean(0) for group in groups], rtol=1e-12)
+        covariances = np.array([len(group) * np.cov(group.T, bias=True) for group in groups])
         expected = covariances if k <= 2 else covariances.sum(0)
-        np.testing.assert_allclose(found.within, expected, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(found.mean, x.mean(0), rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(found.covariance(), np.cov(x.T, bias=True), atol=1e-12)
+        np.testing.assert_allclose(moments.within, expected, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(moments.mean, x.mean(0), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(moments.covariance(), np.cov(x.T, bias=True), atol=1e-12)
 
 
 @settings(deadline=None, max_examples=examples(60))
@@ -84,7 +84,7 @@ def test_any_division_into_shards_adds_up_to_the_whole(data: st.DataObject) -> N
     x, y = labelled(n, d, k, seed=data.draw(st.integers(0, 5)), mean=mean)
     order = np.array(data.draw(st.permutations(range(n))))
     cuts = sorted(data.draw(st.lists(st.integers(1, max(1, n - 1)), max_size=6, unique=True)))
-    parts = [one for one in np.split(order, cuts) if len(one)]
+    parts = [part for part in np.split(order, cuts) if len(part)]
     merged = sum(Moments.of(x[part], y[part]) for part in parts)
     assert isinstance(merged, Moments)
     assert_same(merged, Moments.of(x, y), 1e-9)
@@ -93,10 +93,10 @@ def test_any_division_into_shards_adds_up_to_the_whole(data: st.DataObject) -> N
 def test_digits_are_kept_where_sums_of_squares_lose_them() -> None:
     x, y = labelled(k=2)
     far = x + 1e8
-    found = sum(Moments.of(far[i : i + 30], y[i : i + 30]) for i in range(0, 300, 30))
-    assert isinstance(found, Moments)
+    moments = sum(Moments.of(far[i : i + 30], y[i : i + 30]) for i in range(0, 300, 30))
+    assert isinstance(moments, Moments)
     expected = np.cov(far.T, bias=True)
-    np.testing.assert_allclose(found.covariance(), expected, rtol=0, atol=1e-6 * expected.max())
+    np.testing.assert_allclose(moments.covariance(), expected, rtol=0, atol=1e-6 * expected.max())
     squares = far.T @ far / len(far) - np.outer(far.mean(0), far.mean(0))
     assert np.abs(squares - expected).max() > 1e-2 * expected.max()
 
@@ -111,12 +111,12 @@ def test_blocks_within_one_call_are_added_too(monkeypatch: pytest.MonkeyPatch) -
 def test_they_are_pickled_and_the_rows_stay_as_they_are() -> None:
     x, y = labelled()
     before = x.copy()
-    found = Moments.of(x, y)
+    moments = Moments.of(x, y)
     np.testing.assert_array_equal(x, before)
-    for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
-        assert_same(again, found, 0)
-        assert again.noise == found.noise
-    assert not found.means.flags.writeable
+    for copied in (pickle.loads(pickle.dumps(moments)), copy.deepcopy(moments)):
+        assert_same(copied, moments, 0)
+        assert copied.noise == moments.noise
+    assert not moments.means.flags.writeable
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -142,12 +142,12 @@ def test_misp_from_moments_is_that_of_all_pairwise_differences(centre: bool) -> 
     pairs = pairs - pairs.mean(0) if centre else np.concatenate([pairs, -pairs])
     values, vectors = np.linalg.eigh(pairs.T @ pairs / len(pairs))
     (step,) = fit_moments("misp", Moments.of(x, y), {"dims": 3, "centre": centre}).steps
-    found = step.subspace  # type: ignore[attr-defined]
-    np.testing.assert_allclose(found.weights, values[::-1][:3] / values.sum(), rtol=1e-10)
-    cosines = np.abs(np.einsum("kd,dk->k", found.basis, vectors[:, ::-1][:, :3]))
+    subspace = step.subspace  # type: ignore[attr-defined]
+    np.testing.assert_allclose(subspace.weights, values[::-1][:3] / values.sum(), rtol=1e-10)
+    cosines = np.abs(np.einsum("kd,dk->k", subspace.basis, vectors[:, ::-1][:, :3]))
     np.testing.assert_allclose(cosines, 1, rtol=0, atol=1e-10)
     expected = fit_vectors([first, second], 3, centre=centre)
-    np.testing.assert_allclose(found.basis, expected.basis, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(subspace.basis, expected.basis, rtol=0, atol=1e-10)
 
 
 def test_hard_is_fitted_to_rows_of_length_one() -> None:
@@ -173,7 +173,7 @@ def two_labels(n: int = 600, d: int = 10) -> tuple[Floats, NDArray[np.str_], NDA
 
 
 def gap(x: Floats, y: NDArray[Any]) -> float:
-    means = np.stack([x[y == one].mean(0) for one in np.unique(y)])
+    means = np.stack([x[y == label].mean(0) for label in np.unique(y)])
     return float(np.ptp(means, axis=0).max())
 
 
@@ -199,11 +199,11 @@ def test_leace_of_two_labels_is_that_of_their_one_hot_columns() -> None:
     x, first, second = two_labels()
     z = np.concatenate([(y[:, None] == np.unique(y)).astype(float) for y in (first, second)], 1)
     expected = LeaceEraser.fit(torch.tensor(x), torch.tensor(z), constrain_cov_trace=False)
-    found = fit_both("leace")(x)
+    erased = fit_both("leace")(x)
     np.testing.assert_allclose(
-        found, expected(torch.tensor(x)).numpy(), rtol=0, atol=1e-7 * np.abs(x).max()
+        erased, expected(torch.tensor(x)).numpy(), rtol=0, atol=1e-7 * np.abs(x).max()
     )
-    cross = (found - found.mean(0)).T @ (z - z.mean(0)) / len(x)
+    cross = (erased - erased.mean(0)).T @ (z - z.mean(0)) / len(x)
     assert np.abs(cross).max() < 1e-10 * np.abs(x).max()
 
 
@@ -221,19 +221,19 @@ def test_the_means_are_equal_by_both_labels_afterwards(name: str) -> None:
 def test_mhd_of_two_labels_is_one_after_the_other() -> None:
     x, first, second = two_labels()
     fitted = fit_both("mhd", dims=1)
-    one = fit_moments("mhd", Moments.of(x, first), {"dims": 1})
-    both = fit_moments("mhd", Moments.of(one(x), second), {"dims": 1})
-    np.testing.assert_allclose(fitted(x), both(one(x)), rtol=0, atol=1e-9 * np.abs(x).max())
+    of_first = fit_moments("mhd", Moments.of(x, first), {"dims": 1})
+    both = fit_moments("mhd", Moments.of(of_first(x), second), {"dims": 1})
+    np.testing.assert_allclose(fitted(x), both(of_first(x)), rtol=0, atol=1e-9 * np.abs(x).max())
     bases = [step.subspace.basis[0] for step in fitted.steps]
     assert abs(bases[0] @ bases[1]) < 1e-10
 
 
 def test_misp_of_two_labels_fits_the_second_to_what_the_first_left() -> None:
     x, first, second = two_labels()
-    one = fit_moments("misp", Moments.of(x, first))
-    both = fit_moments("misp", Moments.of(one(x), second))
+    of_first = fit_moments("misp", Moments.of(x, first))
+    both = fit_moments("misp", Moments.of(of_first(x), second))
     np.testing.assert_allclose(
-        fit_both("misp")(x), both(one(x)), rtol=0, atol=1e-9 * np.abs(x).max()
+        fit_both("misp")(x), both(of_first(x)), rtol=0, atol=1e-9 * np.abs(x).max()
     )
 
 
@@ -272,17 +272,19 @@ def test_mhd_of_labels_that_take_all_dimensions_is_refused() -> None:
 def test_estimators_take_moments_in_place_of_rows(cls: Any) -> None:
     x, y = labelled(k=3)
     moments = Moments.of(x, y, unit=cls is wb.Hard)
-    found, expected = cls().fit(moments), cls().fit(x, y)
+    from_moments, expected = cls().fit(moments), cls().fit(x, y)
     np.testing.assert_allclose(
-        found.transform(x), expected.transform(x), rtol=0, atol=1e-10 * np.abs(x).max()
+        from_moments.transform(x), expected.transform(x), rtol=0, atol=1e-10 * np.abs(x).max()
     )
-    assert found.classes_.tolist() == expected.classes_.tolist()
-    assert (found.n_features_in_, found.origin_.size) == (8, 300)
+    assert from_moments.classes_.tolist() == expected.classes_.tolist()
+    assert (from_moments.n_features_in_, from_moments.origin_.size) == (8, 300)
     twice = cls().fit([moments, moments])
     assert not hasattr(twice, "classes_")
     if cls is not wb.MISP:  # the others leave nothing that the same label could remove
         scale = np.abs(x).max()
-        np.testing.assert_allclose(twice.transform(x), found.transform(x), atol=1e-10 * scale)
+        np.testing.assert_allclose(
+            twice.transform(x), from_moments.transform(x), atol=1e-10 * scale
+        )
     with pytest.raises(WordbiasError, match="moments have their labels already"):
         cls().fit(moments, y)
 
@@ -478,8 +480,8 @@ def test_coordinates_of_rounding_tell_nothing_after_leace() -> None:
     x = x.astype(np.float32)
     z = wb.LEACE().fit(x, y).transform(x)
     assert (z[:, [2, 7]] == 0).all()
-    kept = np.delete(np.arange(12), [2, 7])
-    without = wb.LEACE().fit(x[:, kept], y)
-    np.testing.assert_allclose(z[:, kept], without.transform(x[:, kept]), atol=1e-2)
+    coordinates = np.delete(np.arange(12), [2, 7])
+    without = wb.LEACE().fit(x[:, coordinates], y)
+    np.testing.assert_allclose(z[:, coordinates], without.transform(x[:, coordinates]), atol=1e-2)
     for method in (wb.MHD, wb.MISP):
         assert (method().fit(x, y).transform(x)[:, [2, 7]] == x[:, [2, 7]]).all()

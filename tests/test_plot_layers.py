@@ -38,8 +38,8 @@ def probed(path: Path) -> Path:
     x = rng.normal(size=(3, N, 4)).astype(np.float32)
     x[2, :, 0] += 5 * (y == "f")
     noise = rng.normal(size=x.shape).astype(np.float32)
-    found = {"trained": x, "untrained": noise}
-    report = wb.probe(found, y, fractions=(0.2, 1.0), seed=(0, 1), epochs=3, lr=0.1)
+    encoders = {"trained": x, "untrained": noise}
+    report = wb.probe(encoders, y, fractions=(0.2, 1.0), seed=(0, 1), epochs=3, lr=0.1)
     report.save(path)
     return path
 
@@ -70,9 +70,9 @@ def test_a_panel_for_each_file_and_a_curve_for_each_input_and_test(tmp_path: Pat
     for name in ("Gender of people", "trained", "untrained", ">c<", "weat6", "weat7", "layer"):
         assert name in text
     assert "words: weat" not in text
-    again = tmp_path / "again.svg"
-    draw(again, *files)
-    assert again.read_text() == text
+    redrawn = tmp_path / "again.svg"
+    draw(redrawn, *files)
+    assert redrawn.read_text() == text
 
 
 def test_several_files_share_a_panel_and_name_its_curves(tmp_path: Path) -> None:

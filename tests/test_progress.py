@@ -51,16 +51,16 @@ class _Kernel:
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Collect what the bars of notebooks are made with; there is no screen."""
-    made: list[dict[str, Any]] = []
+    options: list[dict[str, Any]] = []
 
     def tqdm(**given: Any) -> nullcontext[None]:
-        made.append(given)
+        options.append(given)
         return nullcontext()
 
     monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=tqdm))
     for name in ("JPY_SESSION_NAME", "VSCODE_PID", "COLAB_RELEASE_TAG"):
         monkeypatch.delenv(name, raising=False)
-    return made
+    return options
 
 
 @pytest.mark.parametrize("screen", ["JPY_SESSION_NAME", "VSCODE_PID", "COLAB_RELEASE_TAG"])
@@ -116,5 +116,5 @@ def test_a_real_kernel(tmp_path: Path) -> None:
         # the default of 60 seconds is too short on a busy machine
         client = nbclient.NotebookClient(notebook, startup_timeout=3600)
         client.execute(env=env)
-        said = str(notebook.cells[0].outputs)
-        assert ("work" in said) == bool(screen)
+        printed = str(notebook.cells[0].outputs)
+        assert ("work" in printed) == bool(screen)

@@ -81,9 +81,9 @@ def _found(package: str, *, where: Path | None = None) -> Any:
 
 @pytest.mark.slow
 def test_importing_every_module_replaces_no_public_name() -> None:
-    found = _found("wordbias")
-    assert {"wordbias.methods.misp", "wordbias.commands.misp"} <= set(found["modules"])
-    assert (found["replaced"], found["uncallable"]) == ([], [])
+    facts = _found("wordbias")
+    assert {"wordbias.methods.misp", "wordbias.commands.misp"} <= set(facts["modules"])
+    assert (facts["replaced"], facts["uncallable"]) == ([], [])
 
 
 def test_the_check_sees_a_function_that_a_package_replaces(tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_the_check_sees_a_function_that_a_package_replaces(tmp_path: Path) -> No
         "    from made_up.turning import turn\n"
         "    return turn\n"
     )
-    found = _found("made_up", where=tmp_path)
-    assert (found["replaced"], found["uncallable"]) == (["made_up.turn"], ["turn"])
+    facts = _found("made_up", where=tmp_path)
+    assert (facts["replaced"], facts["uncallable"]) == (["made_up.turn"], ["turn"])
 
 
 def test_no_module_of_the_package_has_the_name_of_a_command() -> None:
@@ -150,7 +150,7 @@ def offered(thing: object) -> set[str]:
 
 # what functions and commands have in common
 
-OF_THE_SHELL = {*(one.name for one in fields(Config)), "quiet", "debug", "to", "plot"}
+OF_THE_SHELL = {*(field.name for field in fields(Config)), "quiet", "debug", "to", "plot"}
 OF_THE_SHELL |= {"fail_if", "baseline"}
 """Options of the command line that no function has: in Python they are `wordbias.config`,
 `Report.plot` and `Report.check`.
@@ -188,7 +188,7 @@ def _default(parameter: inspect.Parameter) -> object:
 @pytest.mark.parametrize(("command", "name"), COMMANDS.items())
 def test_a_command_has_the_options_and_defaults_of_its_function(command: str, name: str) -> None:
     module = importlib.import_module(f"wordbias.commands.{name}")
-    options = {one.name: one for one in module.command.params}
+    options = {param.name: param for param in module.command.params}
     parameters = inspect.signature(getattr(wb, name)).parameters
     assert module.command.name == command
     assert set(options) - set(parameters) <= OF_THE_SHELL
@@ -228,12 +228,12 @@ def sections(thing: object) -> dict[str, str]:
 
 def documented(thing: object) -> dict[str, str]:
     """Return the types of the parameters in a docstring by name; empty where there is none."""
-    found = {}
+    types = {}
     for line in sections(thing).get("Parameters", "").splitlines():
         if line and not line.startswith(" "):
             named, _, kind = line.partition(" : ")
-            found.update({name.strip(" *"): kind for name in named.split(",")})
-    return found
+            types.update({name.strip(" *"): kind for name in named.split(",")})
+    return types
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -246,9 +246,9 @@ def test_a_docstring_says_every_parameter_with_its_type_and_has_an_example(name:
         wanted |= {"See Also"}
     assert wanted <= set(sections(thing)), name
     if name != "WordbiasError":
-        found = documented(thing)
-        assert set(found) == set(inspect.signature(thing).parameters)
-        assert [key for key, kind in found.items() if not kind] == []
+        types = documented(thing)
+        assert set(types) == set(inspect.signature(thing).parameters)
+        assert [key for key, kind in types.items() if not kind] == []
 
 
 NOT_RUN = {
@@ -279,15 +279,17 @@ NOT_RUN = {
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_are_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (found,) = doctest.DocTestFinder(recurse=False).find(
+    (doc_test,) = doctest.DocTestFinder(recurse=False).find(
         getattr(wb, name), name, module=False, globs={}
     )
-    assert found.examples
-    skipped = any(one.options.get(doctest.SKIP) for one in found.examples)
+    assert doc_test.examples
+    skipped = any(example.options.get(doctest.SKIP) for example in doc_test.examples)
     assert skipped == (name in NOT_RUN)
-    said: list[str] = []
-    doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(found, out=said.append)
-    assert "".join(said) == ""
+    failures: list[str] = []
+    doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(
+        doc_test, out=failures.append
+    )
+    assert "".join(failures) == ""
 
 
 # what they do
@@ -538,23 +540,23 @@ def test_a_call_gives_what_the_signature_says(
     for package in NEEDS.get(name, ()):
         pytest.importorskip(package)
     stand_ins.few_premises(monkeypatch)
-    made = CALLS[name](file)
+    returned = CALLS[name](file)
     if name in CLASSES:
-        assert isinstance(made, getattr(wb, name))
+        assert isinstance(returned, getattr(wb, name))
     elif name != "load":
-        said = str(inspect.signature(getattr(wb, name)).return_annotation)
-        assert type(made).__name__ in re.findall(r"\w+", said)
-    report = made if isinstance(made, wb.Report) else getattr(made, "report", None)
+        annotation = str(inspect.signature(getattr(wb, name)).return_annotation)
+        assert type(returned).__name__ in re.findall(r"\w+", annotation)
+    report = returned if isinstance(returned, wb.Report) else getattr(returned, "report", None)
     if name in COMMANDS.values():
         assert isinstance(report, wb.Report)
         assert report.command.replace("-", "_") == name
         takes = "--fail-if" in importlib.import_module(f"wordbias.commands.{name}").command.common
         assert takes == (len(report) > 0 and name != "run") or name in NO_VALUES
         for measure, subject in {(row.measure, row.subject) for row in report}:
-            asked = str(Condition(measure, {"subject": subject}, "", ">", 0.0, False))
-            assert outcome_of(asked, report.rows).status != "error"
+            condition = str(Condition(measure, {"subject": subject}, "", ">", 0.0, False))
+            assert outcome_of(condition, report.rows).status != "error"
     if name != "WordbiasError":
-        check_shown(name, made)
+        check_shown(name, returned)
 
 
 def check_shown(name: str, made: Any) -> None:

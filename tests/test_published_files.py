@@ -32,9 +32,9 @@ def documented() -> list[str]:
 
 @pytest.mark.slow
 def test_the_files_at_hand_are_as_documented(tool: Any, shared_data: Path) -> None:
-    found = tool.table([shared_data]).split("\n")
-    assert len(found) == 2 + 20
-    assert [line for line in documented() if line in found] == found
+    lines = tool.table([shared_data]).split("\n")
+    assert len(lines) == 2 + 20
+    assert [line for line in documented() if line in lines] == lines
 
 
 @pytest.mark.skipif(

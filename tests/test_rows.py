@@ -89,9 +89,9 @@ def test_formats_are_recognised_by_content(write: Write) -> None:
 
 
 def test_one_embedding_in_several_files_is_one_row(write: Write) -> None:
-    one = write(_rows(_row("midb", 1), _row("midb", 2, "b")), "one.json")
+    first = write(_rows(_row("midb", 1), _row("midb", 2, "b")), "one.json")
     two = write("emb,E,midb\nb,.5,2\na,.25,\n", "two.csv")
-    table, sources = read([one, two, one])
+    table, sources = read([first, two, first])
     assert (table.subjects, table.measures) == (["a", "b"], ["midb", "E"])
     assert table.values.tolist() == [[1, 0.25], [2, 0.5]]
     assert len(sources) == 3
@@ -99,8 +99,8 @@ def test_one_embedding_in_several_files_is_one_row(write: Write) -> None:
 
 
 def test_a_number_replaces_an_undefined_value_in_any_order(write: Write) -> None:
-    one, two = write(",m\na,NA\n", "1.csv"), write(",m\na,3\n", "2.csv")
-    assert _read(one, two).values.tolist() == _read(two, one).values.tolist() == [[3]]
+    first, two = write(",m\na,NA\n", "1.csv"), write(",m\na,3\n", "2.csv")
+    assert _read(first, two).values.tolist() == _read(two, first).values.tolist() == [[3]]
 
 
 def test_an_undefined_row_without_the_setting_of_others_is_no_column(write: Write) -> None:
@@ -111,9 +111,9 @@ def test_an_undefined_row_without_the_setting_of_others_is_no_column(write: Writ
 
 
 def test_a_conflict_names_both_files(write: Write) -> None:
-    one, two = write(",m\na,1\n", "1.csv"), write(",m\na,2\n", "2.csv")
+    first, two = write(",m\na,1\n", "1.csv"), write(",m\na,2\n", "2.csv")
     with pytest.raises(WordbiasError, match=r"a: m is 1\.0 in .*1\.csv but 2\.0 in .*2\.csv"):
-        read([one, two])
+        read([first, two])
     with pytest.raises(WordbiasError, match=r"a: m is both 1\.0 and 2\.0 in .*3\.csv; rows of"):
         read([write(",m\na,1\na,2\n", "3.csv")])
 
@@ -198,13 +198,13 @@ def test_unreadable(write: Write) -> None:
 
 
 def test_the_centred_subspace_and_the_other_are_two_measures(write: Write) -> None:
-    one = write(_rows(_row("midb", 0.1, centred=True)), "a.json")
+    centred = write(_rows(_row("midb", 0.1, centred=True)), "a.json")
     other = write(_rows(_row("midb", 0.2, "b", centred=False)), "b.json")
     csv = write("subject,measure,value,centred\nc,midb,0.3,False\n", "c.csv")
-    assert _read(one).values.tolist() == [[0.1]]
+    assert _read(centred).values.tolist() == [[0.1]]
     assert _read(other, csv).values.tolist() == [[0.2], [0.3]]
-    for paths in ((one, other), (csv, one)):
+    for paths in ((centred, other), (csv, centred)):
         with pytest.raises(WordbiasError, match="midb is along the centred subspace"):
             _read(*paths)
     published = write("emb,MIDB\nx,0.5\ny,0.6\n")  # a printed table does not say
-    assert _read(published, one).subjects == ["x", "y", "a"]
+    assert _read(published, centred).subjects == ["x", "y", "a"]

@@ -31,8 +31,8 @@ NOT_IN_GLOVE = {
 
 @pytest.fixture(scope="module")
 def facts() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(sample_path().with_suffix(".json").read_text("utf-8"))
-    return found
+    about: dict[str, Any] = json.loads(sample_path().with_suffix(".json").read_text("utf-8"))
+    return about
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +141,8 @@ def test_the_published_test_words_are_there(
         lists = [v for test in tests.values() for v in test.values() if isinstance(v, list)]
         words = {word.lower() for each in lists for word in each}
     else:
-        found = (WORD.findall(path.read_text(encoding="utf-8")) for path in files)
-        words = {word.lower() for each in found for word in each}
+        word_lists = (WORD.findall(path.read_text(encoding="utf-8")) for path in files)
+        words = {word.lower() for each in word_lists for word in each}
     assert len(words) > 100
     assert words - set(sample.words) <= NOT_IN_GLOVE
 

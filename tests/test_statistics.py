@@ -80,9 +80,9 @@ def test_quantities_of_a_word_are_drawn_together() -> None:
 
 def test_the_seed_and_only_the_seed_decides() -> None:
     x = _rng().normal(size=(30, 2))
-    one, again, other = (resampled_means(x, _rng(seed)) for seed in (5, 5, 6))
-    np.testing.assert_array_equal(one, again)
-    assert (one != other).any()
+    first, repeat, other = (resampled_means(x, _rng(seed)) for seed in (5, 5, 6))
+    np.testing.assert_array_equal(first, repeat)
+    assert (first != other).any()
 
 
 @pytest.mark.parametrize("at_once", [1, 7 * 13, 999 * 13])
@@ -103,18 +103,18 @@ def test_a_constant_has_no_spread() -> None:
 def test_rows_drawn_in_blocks_are_those_drawn_sample_by_sample(
     monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
-    one, other = _rng(2), _rng(2)
+    generator, other = _rng(2), _rng(2)
     # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr(statistics, "_AT_ONCE", 7 * n)
-    found = np.concatenate(list(resamples(n, one, 30)))
-    np.testing.assert_array_equal(found, [other.integers(n, size=n) for _ in range(30)])
-    assert one.random() == other.random()
+    samples = np.concatenate(list(resamples(n, generator, 30)))
+    np.testing.assert_array_equal(samples, [other.integers(n, size=n) for _ in range(30)])
+    assert generator.random() == other.random()
 
 
 def test_the_bootstrap_of_a_mean_is_that_of_the_means() -> None:
     x = _rng().normal(size=50)
-    found = bootstrap(lambda rows: x[rows].mean(axis=1), 50, _rng(1))
-    np.testing.assert_allclose(found, resampled_means(x[:, None], _rng(1))[:, 0], atol=1e-14)
+    means = bootstrap(lambda rows: x[rows].mean(axis=1), 50, _rng(1))
+    np.testing.assert_allclose(means, resampled_means(x[:, None], _rng(1))[:, 0], atol=1e-14)
 
 
 def test_cells_are_multinomial() -> None:
@@ -243,9 +243,9 @@ def test_the_permutation_test_counts_all_partitions(n: int, m: int, width: int) 
         return np.linalg.norm(sums / n - (total - sums) / m, axis=-1)
 
     observed = float(distance(rows[:n].sum(axis=0)))
-    found = permutation_test(rows, n, distance, observed, _rng(), samples=500)
+    outcome = permutation_test(rows, n, distance, observed, _rng(), samples=500)
     every = [distance(rows[list(chosen)].sum(axis=0)) for chosen in combinations(range(n + m), n)]
-    assert found == (np.mean(np.array(every) >= observed - 1e-12), len(every), True)
+    assert outcome == (np.mean(np.array(every) >= observed - 1e-12), len(every), True)
     if width == 1 and min(n, m) > 1:  # which scipy needs
         peer = stats.permutation_test(
             (rows[:n, 0], rows[n:, 0]),
@@ -253,7 +253,7 @@ def test_the_permutation_test_counts_all_partitions(n: int, m: int, width: int) 
             n_resamples=np.inf,
             alternative="greater",
         )
-        assert found.p == pytest.approx(peer.pvalue, abs=1e-15)
+        assert outcome.p == pytest.approx(peer.pvalue, abs=1e-15)
 
 
 def test_a_drawn_p_counts_the_observed_value_and_an_exact_one_has_it() -> None:
@@ -265,16 +265,16 @@ def test_a_drawn_p_counts_the_observed_value_and_an_exact_one_has_it() -> None:
 
 def test_every_sampled_partition_has_each_word_once() -> None:
     s = 2.0 ** np.arange(12)  # a sum of distinct powers of two names its words
-    found: list[int] = []
+    totals: list[int] = []
 
     def collect(sums: Any) -> Any:
-        found.extend(sums.astype(int).tolist())
+        totals.extend(sums.astype(int).tolist())
         return sums
 
     permutation_test(s, 5, collect, 0.0, _rng(), samples=5000, max_exact=0)
-    assert len(found) == 5000
-    assert {total.bit_count() for total in found} == {5}
-    assert len(set(found)) > 780  # of 792
+    assert len(totals) == 5000
+    assert {total.bit_count() for total in totals} == {5}
+    assert len(set(totals)) > 780  # of 792
 
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (4, 2), (6, 6), (7, 1), (9, 4)])
@@ -295,7 +295,7 @@ def test_p_is_the_share_of_signs_with_as_large_a_sum(differences: list[int]) -> 
         abs(sum(s * d for s, d in zip(signs, differences, strict=True)))
         for signs in product((1, -1), repeat=len(differences))
     ]
-    expected = sum(one >= abs(sum(differences)) for one in sums) / len(sums)
+    expected = sum(total >= abs(sum(differences)) for total in sums) / len(sums)
     assert sign_flip_p(differences) == expected
 
 
@@ -311,14 +311,14 @@ def test_p_is_that_of_scipy() -> None:
     rng = np.random.default_rng(4)
     for n in (6, 10, 13):
         x, y = rng.normal(0.4, 1, n), rng.normal(0, 1, n)
-        found = stats.permutation_test(
+        peer = stats.permutation_test(
             (x, y),
             lambda a, b, axis: (a - b).mean(axis=axis),
             permutation_type="samples",
             vectorized=True,
             n_resamples=np.inf,
         )
-        assert sign_flip_p(x - y) == found.pvalue
+        assert sign_flip_p(x - y) == peer.pvalue
 
 
 @pytest.mark.parametrize("n", range(1, 21))
@@ -431,11 +431,11 @@ def test_pairs_drawn_several_times_are_ranked_again(
 def test_spearmans_rho_of_pairs_drawn_again_lies_in_its_bounds(
     sample: tuple[np.ndarray, np.ndarray], seed: int
 ) -> None:
-    found = resampled_spearman(*sample, np.random.default_rng(seed), 50)
-    if np.isnan(found).all():
+    rhos = resampled_spearman(*sample, np.random.default_rng(seed), 50)
+    if np.isnan(rhos).all():
         assert np.isnan(spearman(*sample))
     else:
-        assert -1 <= np.nanmin(found) <= np.nanmax(found) <= 1
+        assert -1 <= np.nanmin(rhos) <= np.nanmax(rhos) <= 1
 
 
 def test_spearmans_bootstrap_is_that_of_scipys() -> None:
@@ -454,8 +454,8 @@ def test_spearmans_bootstrap_of_many_pairs_is_drawn_in_parts(
     x, y = np.random.default_rng(0).normal(size=(2, 40))
     whole = resampled_spearman(x, y, np.random.default_rng(3))
     monkeypatch.setattr("wordbias.statistics._AT_ONCE", 300)
-    found = resampled_spearman(x, y, np.random.default_rng(3))
-    np.testing.assert_array_equal(found, whole)
+    in_parts = resampled_spearman(x, y, np.random.default_rng(3))
+    np.testing.assert_array_equal(in_parts, whole)
 
 
 @pytest.mark.parametrize("drawn", [[], [1.0], [np.nan, 1.0], [np.nan]])
@@ -466,12 +466,12 @@ def test_a_single_draw_has_no_interval(drawn: list[float]) -> None:
     two = np.append(x, [1.0, 3.0])
     known = two[~np.isnan(two)]
     low, high = np.percentile(known, [2.5, 97.5])
-    found = spread_keys("lists", two)
-    assert found == {"lists_draws": len(known), "lists_low": low, "lists_high": high}
+    spread = spread_keys("lists", two)
+    assert spread == {"lists_draws": len(known), "lists_low": low, "lists_high": high}
 
 
 def change_ends_of(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, float]:
-    rows = [Row("x", "m", 1.0, {}, drawn(one, "words")) for one in (before, after)]
+    rows = [Row("x", "m", 1.0, {}, drawn(draws, "words")) for draws in (before, after)]
     return {key: value for key, value in change_keys(*rows).items() if key != "change"}
 
 
@@ -503,8 +503,8 @@ def test_power_is_the_noncentral_t_beyond_both_critical_values(
 ) -> None:
     critical = stats.t.ppf(1 - level / 2, df)
     want = stats.nct.sf(critical, df, shift) + stats.nct.cdf(-critical, df, shift)
-    found = t_power(shift, df, level)
-    assert found == t_power(-shift, df, level) == pytest.approx(want, abs=1e-7)
+    power = t_power(shift, df, level)
+    assert power == t_power(-shift, df, level) == pytest.approx(want, abs=1e-7)
 
 
 def test_without_an_effect_power_is_the_level_and_with_a_large_one_it_is_full() -> None:
@@ -516,10 +516,10 @@ def test_without_an_effect_power_is_the_level_and_with_a_large_one_it_is_full() 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 40])
 def test_the_detectable_effect_has_power_four_fifths(n: int) -> None:
-    found = detectable_effect(0.3, n)
-    assert found is not None
-    assert t_power(found * np.sqrt(n) / 0.3, n - 1) == pytest.approx(0.8)
-    assert pairs_needed(1.0001 * found, 0.3) == n
+    effect = detectable_effect(0.3, n)
+    assert effect is not None
+    assert t_power(effect * np.sqrt(n) / 0.3, n - 1) == pytest.approx(0.8)
+    assert pairs_needed(1.0001 * effect, 0.3) == n
     assert detectable_effect(0.0, n) == 0
 
 

@@ -39,29 +39,29 @@ def plain(store: Store) -> Any:
                     row.to_dict(),
                     {k: (x.values.tolist(), x.unit, x.items) for k, x in row.draws.items()},
                 )
-                for row in found.rows
+                for row in entry.rows
             ],
-            {name: (x.dtype, x.tolist()) for name, x in found.arrays.items()},
-            found.facts,
+            {name: (x.dtype, x.tolist()) for name, x in entry.arrays.items()},
+            entry.facts,
         )
-        for key, found in store.entries.items()
+        for key, entry in store.entries.items()
     ]
 
 
 def test_what_was_put_is_there_again(tmp_path: Path) -> None:
     path = tmp_path / "a.part"
     store = filled(path)
-    again = Store(path, ABOUT, ("part", "seed"))
-    assert plain(store) == plain(again)
-    found = again.get("p", 1)
-    assert found is not None
-    assert found.rows == [ROW]
-    (draws,) = found.rows[0].draws.values()
+    reopened = Store(path, ABOUT, ("part", "seed"))
+    assert plain(store) == plain(reopened)
+    stored = reopened.get("p", 1)
+    assert stored is not None
+    assert stored.rows == [ROW]
+    (draws,) = stored.rows[0].draws.values()
     assert (draws.values.tolist(), draws.unit, draws.items) == ([0.1, np.pi], "words", "abc")
-    assert (found.arrays["x"].dtype, found.arrays["x"].shape) == (np.float32, (2, 2))
-    assert found.facts == {"seconds": 1.5}
-    assert again.get("p", 3) is None
-    again.put("p", 1, seconds=9)
+    assert (stored.arrays["x"].dtype, stored.arrays["x"].shape) == (np.float32, (2, 2))
+    assert stored.facts == {"seconds": 1.5}
+    assert reopened.get("p", 3) is None
+    reopened.put("p", 1, seconds=9)
     assert len(path.read_bytes().splitlines()) == 3
     entry = Store(path, ABOUT, ("part", "seed")).get("p", 1)
     assert entry is not None
@@ -138,12 +138,12 @@ def test_other_settings_are_refused_and_the_difference_named(
     path = tmp_path / "a.part"
     filled(path)
     content = path.read_bytes()
-    for about, said in (
+    for about, message in (
         ({**ABOUT, "rate": 0.2}, r"its rate is 0\.1, not 0\.2; remove it"),
         ({**ABOUT, "model": {"weights": "f" * 64}}, r"its model\.weights is '012345678901…', not"),
         ({**ABOUT, "more": 1}, "its more is None, not 1"),
     ):
-        with pytest.raises(WordbiasError, match=f"line 1: is of another sweep: {said}"):
+        with pytest.raises(WordbiasError, match=f"line 1: is of another sweep: {message}"):
             Store(path, about, ("part", "seed"), what="sweep")
     monkeypatch.setattr("wordbias.store.__version__", "9.9")
     with pytest.raises(WordbiasError, match=r"another run: its wordbias is '.*', not '9\.9'"):
@@ -231,10 +231,10 @@ def test_a_difference_is_found_where_there_is_one(one: Any, other: Any) -> None:
 
 
 def test_a_difference_is_named() -> None:
-    one = {"model": [{"recipe": {"rate": 0.1}}, {"recipe": {"rate": 0.2}}]}
+    first = {"model": [{"recipe": {"rate": 0.1}}, {"recipe": {"rate": 0.2}}]}
     other = {"model": [{"recipe": {"rate": 0.1}}, {"recipe": {"rate": 0.3}}]}
-    assert difference(one, other) == "model.2.recipe.rate is 0.2, not 0.3"
-    assert difference(one, {"model": []}) == "model has 2 entries, not 0"
+    assert difference(first, other) == "model.2.recipe.rate is 0.2, not 0.3"
+    assert difference(first, {"model": []}) == "model has 2 entries, not 0"
     assert difference({"seed": 1}, other) == "model is another"
     hashes = {"data": "0123456789" * 5}, {"data": "f" * 64}
     assert difference(*hashes) == "data is '012345678901…', not 'ffffffffffff…'"

@@ -412,11 +412,11 @@ def test_groups_of_different_dimensions_are_refused() -> None:
 
 def test_a_saved_subspace_comes_back_bit_for_bit(tmp_path: Path) -> None:
     f, m, _, _ = _two(0, 5, 6, 7)
-    made = Subspace.from_groups(f, m, 3)
-    made.save(tmp_path / "s.safetensors")
+    subspace = Subspace.from_groups(f, m, 3)
+    subspace.save(tmp_path / "s.safetensors")
     loaded = read_subspace(tmp_path / "s.safetensors")
-    assert (loaded.basis == made.basis).all()
-    assert (loaded.weights == made.weights).all()
+    assert (loaded.basis == subspace.basis).all()
+    assert (loaded.weights == subspace.weights).all()
 
 
 def test_what_is_no_subspace_is_not_loaded(tmp_path: Path) -> None:

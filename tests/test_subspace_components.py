@@ -40,9 +40,9 @@ def test_the_subspace_is_made_of_them(fit: str) -> None:
     of, made_from = FITS[fit]
     x = _vectors()
     basis, shares = of(x)
-    made = made_from(x)
-    assert (made.basis == basis).all()
-    assert (made.weights == shares).all()
+    subspace = made_from(x)
+    assert (subspace.basis == basis).all()
+    assert (subspace.weights == shares).all()
 
 
 @some

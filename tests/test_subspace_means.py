@@ -88,8 +88,8 @@ def test_means_on_a_line_span_one_dimension() -> None:
     groups = [x, x + v, x + 3 * v]
     with pytest.raises(WordbiasError, match="the means of 3 groups span 1 of 5 dimensions"):
         Subspace.from_means(groups)
-    one = Subspace.from_means(groups, 1)
-    np.testing.assert_allclose(np.abs(one.basis[0]), v / np.sqrt(5), atol=1e3 * EPS)
+    subspace = Subspace.from_means(groups, 1)
+    np.testing.assert_allclose(np.abs(subspace.basis[0]), v / np.sqrt(5), atol=1e3 * EPS)
 
 
 @pytest.mark.parametrize(
@@ -119,5 +119,5 @@ def test_five_religions_of_real_vectors() -> None:
     g = Subspace.from_means(groups)
     assert g.dims == 4
     x = [group.astype(float) for group in groups]
-    after = np.stack([g.remove(one, hard=True).mean(0) for one in x])
-    assert _spread(after) < 1e-6 * _spread(np.stack([one.mean(0) for one in x]))
+    after = np.stack([g.remove(group, hard=True).mean(0) for group in x])
+    assert _spread(after) < 1e-6 * _spread(np.stack([group.mean(0) for group in x]))

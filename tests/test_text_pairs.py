@@ -31,12 +31,12 @@ def test_a_data_set_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         load_pairs(path)
     monkeypatch.setattr("wordbias.text_pairs.LAYOUTS", [*LAYOUTS, fever])
     for source in (path, table):
-        found = load_labelled("nli", source)
-        assert found.pairs == [("It is red.", "It has a colour."), ("A.", "B.")]
-        assert [found.names[i] for i in found.labels] == ["entailment", "neutral"]
+        labelled = load_labelled("nli", source)
+        assert labelled.pairs == [("It is red.", "It has a colour."), ("A.", "B.")]
+        assert [labelled.names[i] for i in labelled.labels] == ["entailment", "neutral"]
         tokens = load_pairs(source)
         assert tokens.premises[0] == ("It", "is", "red", ".")
-        np.testing.assert_array_equal(tokens.labels, found.labels)
+        np.testing.assert_array_equal(tokens.labels, labelled.labels)
     path.write_text(path.read_text().replace("SUPPORTS", "PERHAPS"))
     with pytest.raises(WordbiasError, match="unknown label 'PERHAPS'; expected one of entailment"):
         load_pairs(path)
@@ -52,10 +52,10 @@ def test_a_data_set_of_ratings_is_one_entry(
         load_text_pairs(path)
     entry = Layout(RATED, ("left",), ("right",), ("gold",))
     monkeypatch.setattr("wordbias.text_pairs.LAYOUTS", [*LAYOUTS, entry])
-    found = load_text_pairs(path)
-    assert found.first[:2] == ("A 0.", "A 1.")
-    assert found.ratings is not None
-    assert found.ratings.tolist() == [0, 1, 2] * 3
+    pairs = load_text_pairs(path)
+    assert pairs.first[:2] == ("A 0.", "A 1.")
+    assert pairs.ratings is not None
+    assert pairs.ratings.tolist() == [0, 1, 2] * 3
 
 
 def test_anli_and_data_sets_of_hugging_face(tmp_path: Path) -> None:
@@ -68,6 +68,6 @@ def test_anli_and_data_sets_of_hugging_face(tmp_path: Path) -> None:
     text = datasets.Value("string")
     features = datasets.Features({"premise": text, "hypothesis": text, "label": names})
     columns = {"premise": ["A.", "C."], "hypothesis": ["B.", "D."], "label": [1, -1]}
-    found = load_labelled("nli", datasets.Dataset.from_dict(columns, features=features))
-    assert found.pairs == [("A.", "B.")]
-    assert (found.labels.tolist(), found.dropped) == ([0], 1)
+    labelled = load_labelled("nli", datasets.Dataset.from_dict(columns, features=features))
+    assert labelled.pairs == [("A.", "B.")]
+    assert (labelled.labels.tolist(), labelled.dropped) == ([0], 1)

@@ -82,8 +82,8 @@ def _train(
     model = Stack(seeds)
     task = Walk(model, seeds, scores)
     task.interrupt = interrupt
-    made = OPTIMIZERS[optimizer](model)
-    return train(model, made, task, epochs=epochs or len(scores), **options), task
+    fresh_optimizer = OPTIMIZERS[optimizer](model)
+    return train(model, fresh_optimizer, task, epochs=epochs or len(scores), **options), task
 
 
 def _column(*values: float) -> list[list[float]]:
@@ -120,10 +120,10 @@ def test_the_first_of_equal_epochs_is_kept() -> None:
 
 def test_training_that_goes_on_does_not_change_the_best() -> None:
     state, task = _train(_column(0.9, 0.1))
-    kept = state.best["place"].clone()
+    best = state.best["place"].clone()
     with torch.no_grad():
         task.model.place.zero_()
-    assert torch.equal(state.best["place"], kept)
+    assert torch.equal(state.best["place"], best)
 
 
 def test_patience_counts_epochs_without_a_better_one() -> None:
@@ -170,12 +170,12 @@ def test_an_interrupted_training_ends_as_one_that_was_not(
     files = {"checkpoint": tmp_path / "c", "logs": [tmp_path / "a", tmp_path / "b"]}
     with pytest.raises(KeyboardInterrupt):
         _train(scores, seeds, optimizer, interrupt, **files)
-    again, rest = _train(scores, seeds, optimizer, **files)
-    _assert_equal(again, whole)
+    resumed, rest = _train(scores, seeds, optimizer, **files)
+    _assert_equal(resumed, whole)
     assert torch.equal(rest.model.place, task.model.place)
     assert rest.begun == list(range(interrupt[0], 5))  # the epoch it fell into, and the others
     for k, log in enumerate(files["logs"]):
-        assert log.read_text().splitlines() == again.lines(k)
+        assert log.read_text().splitlines() == resumed.lines(k)
 
 
 def test_an_interruption_between_log_and_checkpoint_leaves_no_line_twice(
@@ -203,9 +203,9 @@ def test_an_interruption_between_log_and_checkpoint_leaves_no_line_twice(
 def test_a_finished_training_is_not_begun_again(tmp_path: Path) -> None:
     first, _ = _train(_column(0.1, 0.3, 0.2), checkpoint=tmp_path / "c")
     assert (tmp_path / "c").exists()  # until its result is stored
-    again, task = _train(_column(0.1, 0.3, 0.2), checkpoint=tmp_path / "c")
+    repeated, task = _train(_column(0.1, 0.3, 0.2), checkpoint=tmp_path / "c")
     assert task.begun == []
-    _assert_equal(again, first)
+    _assert_equal(repeated, first)
 
 
 def test_the_log_has_a_line_an_epoch(tmp_path: Path) -> None:
@@ -374,14 +374,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The epochs after which a checkpoint is written."""
-    write, found = training.write_checkpoint, []
+    write, epochs = training.write_checkpoint, []
 
     def noted(path: Path, parts: Any, known: Any) -> None:
         write(path, parts, known)
-        found.append(known["done"])
+        epochs.append(known["done"])
 
     monkeypatch.setattr(training, "write_checkpoint", noted)
-    return found
+    return epochs
 
 
 class Timed(Walk):
@@ -412,12 +412,12 @@ def test_an_interruption_writes_the_last_finished_epoch(
 ) -> None:
     scores = _column(0.1, 0.4, 0.2, 0.8, 0.3)
     whole, task = _train(scores, optimizer=optimizer)
-    kept: dict[str, Any] = {"checkpoint": tmp_path / "c", "seconds": 1000}
+    checkpoint_options: dict[str, Any] = {"checkpoint": tmp_path / "c", "seconds": 1000}
     with pytest.raises(KeyboardInterrupt):
-        _train(scores, optimizer=optimizer, interrupt=interrupt, **kept)
+        _train(scores, optimizer=optimizer, interrupt=interrupt, **checkpoint_options)
     assert written == [interrupt[0]]
-    again, rest = _train(scores, optimizer=optimizer, **kept)
-    _assert_equal(again, whole)
+    resumed, rest = _train(scores, optimizer=optimizer, **checkpoint_options)
+    _assert_equal(resumed, whole)
     assert torch.equal(rest.model.place, task.model.place)
     assert written == [interrupt[0], 5]
 
@@ -436,31 +436,36 @@ def test_trainings_in_a_row_share_a_checkpoint(tmp_path: Path, interrupted: int)
     def run(stop: int | None, **options: Any) -> tuple[list[TrainingState], list[list[int]]]:
         states: list[TrainingState] = []
         epochs = []
-        for i, one in enumerate(scores):
+        for i, column in enumerate(scores):
             at = (1, 2) if i == stop else None
-            state, task = _train(one, (i,), interrupt=at, earlier=states, **options)
+            state, task = _train(column, (i,), interrupt=at, earlier=states, **options)
             states.append(state)
             epochs.append(task.begun)
         return states, epochs
 
     whole, _ = run(None)
-    kept: dict[str, Any] = {"checkpoint": tmp_path / "c", "about": {"seed": 1}, "seconds": 1000}
+    checkpoint_options: dict[str, Any] = {
+        "checkpoint": tmp_path / "c",
+        "about": {"seed": 1},
+        "seconds": 1000,
+    }
     with pytest.raises(KeyboardInterrupt):
-        run(interrupted, **kept)
-    again, epochs = run(None, **kept)
-    for one, other in zip(again, whole, strict=True):
-        _assert_equal(one, other)
+        run(interrupted, **checkpoint_options)
+    resumed, epochs = run(None, **checkpoint_options)
+    for resumed_state, other in zip(resumed, whole, strict=True):
+        _assert_equal(resumed_state, other)
     assert [len(begun) for begun in epochs] == [
-        0 if i < interrupted else len(one) - (i == interrupted) for i, one in enumerate(scores)
+        0 if i < interrupted else len(column) - (i == interrupted)
+        for i, column in enumerate(scores)
     ]
     content = (tmp_path / "c").read_bytes()
-    assert run(None, **kept)[1] == [[], [], []]
+    assert run(None, **checkpoint_options)[1] == [[], [], []]
     assert (tmp_path / "c").read_bytes() == content
 
 
 def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "none" / "c", "does not exist"), (tmp_path, "is a folder")):
-        with pytest.raises(WordbiasError, match=said):
+    for path, message in ((tmp_path / "none" / "c", "does not exist"), (tmp_path, "is a folder")):
+        with pytest.raises(WordbiasError, match=message):
             _train(_column(0.5), interrupt=(0, 0), checkpoint=path)
 
 

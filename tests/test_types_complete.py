@@ -21,9 +21,9 @@ def _checker() -> str | None:
     """Return the first of the checkers that is beside this Python or on the path, and runs."""
     places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     for name in CHECKERS:
-        found = shutil.which(name, path=places)
-        if found and subprocess.run([found, "--version"], capture_output=True).returncode == 0:
-            return found
+        checker = shutil.which(name, path=places)
+        if checker and subprocess.run([checker, "--version"], capture_output=True).returncode == 0:
+            return checker
     return None
 
 
@@ -45,12 +45,12 @@ def test_every_public_name_has_a_type_and_every_function_a_docstring() -> None:
         capture_output=True,
         text=True,
     )
-    found = json.loads(done.stdout)["typeCompleteness"]
-    assert Path(found["packageRootDirectory"]) == ROOT / "wordbias"
-    said = [
-        f"{symbol['name']}: {one['message']}"
-        for symbol in found["symbols"]
-        for one in symbol["diagnostics"]
+    completeness = json.loads(done.stdout)["typeCompleteness"]
+    assert Path(completeness["packageRootDirectory"]) == ROOT / "wordbias"
+    problems = [
+        f"{symbol['name']}: {diagnostic['message']}"
+        for symbol in completeness["symbols"]
+        for diagnostic in symbol["diagnostics"]
     ]
-    assert said == []
-    assert found["completenessScore"] == 1
+    assert problems == []
+    assert completeness["completenessScore"] == 1

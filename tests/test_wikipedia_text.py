@@ -56,8 +56,8 @@ def test_words_of_articles_without_marks(tmp_path: Path, suffix: str) -> None:
     dump.write_bytes(gzip.compress(data) if suffix else data)
     done = taken(dump, text)
     assert done.returncode == 0, done.stderr
-    said = text.read_bytes()
-    assert (gzip.decompress(said) if suffix else said).decode() == TEXT
+    content = text.read_bytes()
+    assert (gzip.decompress(content) if suffix else content).decode() == TEXT
     tokens = [token for part in Corpus.open([text]).tokens("reading") for token in part]
     assert len(tokens) == len(TEXT.split()) + 5  # ends of lines, and of the file
 

@@ -77,8 +77,8 @@ def test_results_come_in_the_order_of_the_items(backend: str) -> None:
 
 @pytest.mark.slow
 def test_each_result_has_its_place(backend: str) -> None:
-    found = sorted(Workers(2, backend).unordered(_square, [5, 6, 7]))
-    assert found == [(0, 25), (1, 36), (2, 49)]
+    squares = sorted(Workers(2, backend).unordered(_square, [5, 6, 7]))
+    assert squares == [(0, 25), (1, 36), (2, 49)]
 
 
 def test_shared_arguments_are_read_once_and_their_arrays_are_mapped(tmp_path: Path) -> None:
@@ -89,10 +89,12 @@ def test_shared_arguments_are_read_once_and_their_arrays_are_mapped(tmp_path: Pa
     on_disk = np.memmap(tmp_path / "vectors", float, "r", shape=(600, 400))
     part = np.asarray(on_disk)[100:]
     shared = {"memory": in_memory, "disk": on_disk, "part": part, "small": part[:2], "odd": part.T}
-    found = Workers(2).results(_facts_of, [*range(8)], "shared", shared=(shared, "text"))
-    assert len({process for process, _, _ in found}) <= 2
-    assert len({(process, place) for process, place, _ in found}) == len({p for p, _, _ in found})
-    for _, _, facts in found:
+    answers = Workers(2).results(_facts_of, [*range(8)], "shared", shared=(shared, "text"))
+    assert len({process for process, _, _ in answers}) <= 2
+    assert len({(process, place) for process, place, _ in answers}) == len(
+        {p for p, _, _ in answers}
+    )
+    for _, _, facts in answers:
         assert {name: total for name, (total, _, _) in facts.items()} == {
             name: float(value.sum()) for name, value in shared.items()
         }
@@ -125,9 +127,9 @@ def test_one_job_is_done_here() -> None:
 @pytest.mark.slow
 def test_workers_share_the_threads(backend: str) -> None:
     with limited_threads(4):
-        found = Workers(2, backend).results(_about, [0, 1, 2], "threads")
-    assert {count for count, _ in found} == {2}
-    assert os.getpid() not in {process for _, process in found}
+        thread_counts = Workers(2, backend).results(_about, [0, 1, 2], "threads")
+    assert {count for count, _ in thread_counts} == {2}
+    assert os.getpid() not in {process for _, process in thread_counts}
 
 
 @pytest.mark.slow
@@ -169,8 +171,10 @@ def test_processes_of_this_machine_work_in_the_folder_of_each_call(
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
-        found = Workers(2).results(_folder, range(4), "folders")
-        assert {os.path.realpath(one) for one in found} == {os.path.realpath(tmp_path / name)}
+        folders = Workers(2).results(_folder, range(4), "folders")
+        assert {os.path.realpath(folder) for folder in folders} == {
+            os.path.realpath(tmp_path / name)
+        }
 
 
 def _leaves_interrupts(item: int) -> bool:
@@ -236,9 +240,9 @@ def test_no_more_workers_are_started_than_there_is_work_for(
 
     monkeypatch.setattr("joblib.Parallel", parallel)
     with limited_threads(6):
-        found = Workers(64).results(_about, [0, 1, 2], "threads")
+        thread_counts = Workers(64).results(_about, [0, 1, 2], "threads")
     assert started == [3]
-    assert {count for count, _ in found} == {2}
+    assert {count for count, _ in thread_counts} == {2}
 
 
 @pytest.mark.slow
@@ -246,8 +250,8 @@ def test_a_worker_heeds_omp_num_threads(monkeypatch: pytest.MonkeyPatch, backend
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(16), raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     set_threads(None)
-    found = Workers(2, backend).results(_about, [0, 1, 2], "threads")
-    assert {count for count, _ in found} == {3}
+    thread_counts = Workers(2, backend).results(_about, [0, 1, 2], "threads")
+    assert {count for count, _ in thread_counts} == {3}
 
 
 def test_a_single_job_is_done_here_however_many_may_be_started() -> None:

@@ -69,14 +69,16 @@ def word_tokenizer(*texts: str, bos: str = "<s>", front: bool = False, **options
     words = re.findall(r"\w+|[^\w\s]", " ".join(texts))
     special = ["[UNK]", *([bos] if bos else [])]
     vocabulary = {word: i for i, word in enumerate(dict.fromkeys([*special, *words]))}
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     if front:
-        made.post_processor = tokenizers.processors.TemplateProcessing(
+        tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
             single=f"{bos} $A", special_tokens=[(bos, vocabulary[bos])]
         )
     named = {"bos_token": bos} if bos else {}
-    return PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]", **{**named, **options})
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", **{**named, **options}
+    )
 
 
 def byte_tokenizer() -> Any:
@@ -86,10 +88,10 @@ def byte_tokenizer() -> Any:
 
     letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {letter: i for i, letter in enumerate(["<s>", *letters])}
-    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = tokenizers.decoders.ByteLevel()
-    return PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>")
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>")
 
 
 def save_decoder(folder: Any, **options: Any) -> None:

@@ -59,11 +59,11 @@ def model(family: str, purpose: str, seed: int = 0, **options: Any) -> Any:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        found = getattr(transformers, f"AutoModelFor{purpose}").from_config(config)
+        network = getattr(transformers, f"AutoModelFor{purpose}").from_config(config)
         with torch.no_grad():
-            for parameter in found.parameters():
+            for parameter in network.parameters():
                 parameter.add_(0.2 * torch.randn_like(parameter))
-    return found.eval()
+    return network.eval()
 
 
 def folder(path: Path, made: Any) -> str:

@@ -28,8 +28,8 @@ class Text(NamedTuple):
 
 def texts(n: int, seed: int, *, biased: float = 0.8) -> list[Text]:
     """Draw distinct texts; a share `biased` of each class has the group of its stereotype."""
-    rng, found = random.Random(seed), dict[str, Text]()
-    while len(found) < n:
+    rng, by_line = random.Random(seed), dict[str, Text]()
+    while len(by_line) < n:
         label = rng.choice(CLASSES)
         usual = "F" if label == "nurse" else "M"
         group = usual if rng.random() < biased else ("M" if usual == "F" else "F")
@@ -37,13 +37,13 @@ def texts(n: int, seed: int, *, biased: float = 0.8) -> list[Text]:
         words = [rng.choice(_OF_CLASS[hinted]), *(rng.choice(_OTHERS) for _ in range(3))]
         rng.shuffle(words)
         line = f"the {rng.choice(_OF_GROUP[group])} {' '.join(words)} ."
-        found[line] = Text(label, group, str(len(found) // 2), line)
-    return list(found.values())
+        by_line[line] = Text(label, group, str(len(by_line) // 2), line)
+    return list(by_line.values())
 
 
 def table(path: Path, rows: list[Text], **names: str) -> Path:
     """Write texts as a table; `names` are other names of columns."""
-    head = [names.get(one, one) for one in Text._fields]
+    head = [names.get(field, field) for field in Text._fields]
     lines = ["\t".join(head), *("\t".join(row) for row in rows)]
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -63,13 +63,13 @@ def classifier(seed: int = 0, family: str = "bert", **options: Any) -> Any:
         family, "SequenceClassification", seed, **{**_SHAPE, **named, **options}
     )
     rows = texts(800, 1000 + seed)
-    inputs = tiny_heads.tokenizer()([one.text for one in rows], padding=True, return_tensors="pt")
+    inputs = tiny_heads.tokenizer()([row.text for row in rows], padding=True, return_tensors="pt")
     if family == "distilbert":
         inputs.pop("token_type_ids")
     with torch.inference_mode(), recording(model, [Site("sentence")]) as values:
         model(**inputs)
         x = values[Site("sentence")].double().numpy()
-    labels = np.array([CLASSES.index(one.label) for one in rows])
+    labels = np.array([CLASSES.index(row.label) for row in rows])
     fitted = LogisticRegression(C=100, max_iter=5000).fit(x, labels)
     final = final_of(model)
     with torch.no_grad():

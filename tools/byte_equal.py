@@ -29,13 +29,13 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="calls, or patterns of them")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        kept = []
+        folders = []
         for i, commit in enumerate((given.first, given.second)):
-            kept.append(Path(folder) / f"kept{i}")
-            _run(commit, Path(folder) / f"tree{i}", kept[i], given.names or ["*"])
-        told = list(_differences(*kept))
-    print("\n".join(told) or "equal, byte for byte")
-    sys.exit(bool(told))
+            folders.append(Path(folder) / f"kept{i}")
+            _run(commit, Path(folder) / f"tree{i}", folders[i], given.names or ["*"])
+        differences = list(_differences(*folders))
+    print("\n".join(differences) or "equal, byte for byte")
+    sys.exit(bool(differences))
 
 
 def _run(commit: str, tree: Path, kept: Path, patterns: list[str]) -> None:
@@ -43,7 +43,9 @@ def _run(commit: str, tree: Path, kept: Path, patterns: list[str]) -> None:
     _git("worktree", "add", "--detach", "--quiet", str(tree), commit)
     try:
         known = sorted(path.stem for path in tree.glob("tests/golden/expected/*.json"))
-        names = [name for name in known if any(fnmatch.fnmatch(name, one) for one in patterns)]
+        names = [
+            name for name in known if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+        ]
         if not names:
             sys.exit(f"{commit} has no golden call {', '.join(patterns)}")
         environment = {"PYTHONPATH": str(tree), "WORDBIAS_KEEP_GOLDEN": str(kept)}

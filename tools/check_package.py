@@ -33,14 +33,14 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="wordbias-package-") as name:
         folder = Path(name)
-        tree, made = folder / "tree", folder / "made"
+        tree, dist = folder / "tree", folder / "made"
         files = copy_repository(tree)
-        run(sys.executable, "-m", "build", "--outdir", str(made), str(tree))
+        run(sys.executable, "-m", "build", "--outdir", str(dist), str(tree))
         run(sys.executable, "-m", "build", "--wheel", "--outdir", str(folder / "again"), str(tree))
-        (archive,), (wheel,) = made.glob("*.tar.gz"), made.glob("*.whl")
-        (again,) = (folder / "again").glob("*.whl")
+        (archive,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
+        (rebuilt,) = (folder / "again").glob("*.whl")
         compare_files("source archive", archive_files(archive, files["setup.cfg"]), files)
-        compare_files("wheel from the archive", wheel_files(wheel), wheel_files(again))
+        compare_files("wheel from the archive", wheel_files(wheel), wheel_files(rebuilt))
         run(sys.executable, "-m", "twine", "check", "--strict", str(archive), str(wheel))
         use_installed(wheel, folder / "empty")
         if options.output:
@@ -61,8 +61,8 @@ def copy_repository(target: Path) -> dict[str, str]:
     )  # fmt: skip
     names = listed.stdout.split("\0")[:-1] if (ROOT / ".git").exists() else None
     if names is None:
-        found = (path for path in ROOT.rglob("*") if path.is_file())
-        names = [path.relative_to(ROOT).as_posix() for path in found]
+        paths = (path for path in ROOT.rglob("*") if path.is_file())
+        names = [path.relative_to(ROOT).as_posix() for path in paths]
     hashes = {}
     for name in names:
         source = ROOT / name
@@ -84,14 +84,14 @@ def archive_files(archive: Path, written: str) -> dict[str, str]:
 
     setuptools writes setup.cfg again, without its comments; its hash is taken as `written`.
     """
-    found = {}
+    hashes = {}
     with tarfile.open(archive) as opened:
         for member in opened:
             name = member.name.partition("/")[2]
             content = opened.extractfile(member)
             if content and name != "PKG-INFO" and ".egg-info/" not in name:
-                found[name] = hashlib.sha256(content.read()).hexdigest()
-    return found | ({"setup.cfg": written} if "setup.cfg" in found else {})
+                hashes[name] = hashlib.sha256(content.read()).hexdigest()
+    return hashes | ({"setup.cfg": written} if "setup.cfg" in hashes else {})
 
 
 def wheel_files(wheel: Path) -> dict[str, str]:

@@ -71,14 +71,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     model = CausalModel.load((harness.model, harness.tokenizer))
     print(f"lm_eval {importlib.metadata.version('lm_eval')}, {given.model}")
     worst = 0.0
-    for one in compared(harness, model, given.data, given.perplexity, given.items):
-        difference = float(np.abs(one.ours - one.theirs).max())
+    for job in compared(harness, model, given.data, given.perplexity, given.items):
+        difference = float(np.abs(job.ours - job.theirs).max())
         worst = max(worst, difference)
         print(
-            f"{one.task}: {one.items} items, {len(one.ours)} log-likelihoods, largest difference "
+            f"{job.task}: {job.items} items, {len(job.ours)} log-likelihoods, largest difference "
             f"{difference:.1e}"
         )
-        for name, (ours, theirs) in one.measures.items():
+        for name, (ours, theirs) in job.measures.items():
             print(f"  {name}: wordbias {ours:.6f}, harness {theirs:.6f}")
     return int(worst > TOLERANCE)
 
@@ -112,24 +112,25 @@ def run(harness: Any, task: str, docs: Sequence[Mapping[str, Any]]) -> tuple[Any
         config = load_yaml(Path(lm_eval.__file__).parent / "tasks" / _TASKS[task])
         config |= {"dataset_path": "json", "test_split": "train", "dataset_name": None}
         config["dataset_kwargs"] = {"data_files": str(file), "cache_dir": folder}
-        found = lm_eval.simple_evaluate(
+        evaluation = lm_eval.simple_evaluate(
             model=harness, tasks=[config], log_samples=True, bootstrap_iters=0
         )
-    samples = sorted(found["samples"][task], key=lambda one: int(one["doc_id"]))
-    return samples, found["results"][task]
+    samples = sorted(evaluation["samples"][task], key=lambda sample: int(sample["doc_id"]))
+    return samples, evaluation["results"][task]
 
 
 def likelihoods(samples: Sequence[Any]) -> list[list[float]]:
     """Return the log-likelihoods of the choices of each sample."""
-    return [[float(choice[0]) for choice in one["filtered_resps"]] for one in samples]
+    return [[float(choice[0]) for choice in sample["filtered_resps"]] for sample in samples]
 
 
 def value(rows: Sequence[Row], measure: str, **about: object) -> float:
     """Return the value of the only row with these details."""
     (row,) = (
-        one
-        for one in rows
-        if one.measure == measure and all(one.details.get(k) == v for k, v in about.items())
+        candidate
+        for candidate in rows
+        if candidate.measure == measure
+        and all(candidate.details.get(k) == v for k, v in about.items())
     )
     return float("nan") if row.value is None else row.value
 
@@ -137,12 +138,12 @@ def value(rows: Sequence[Row], measure: str, **about: object) -> float:
 def sentences(harness: Any, model: CausalModel, data: CrowsPairs) -> Compared:
     """Compare both sentences of pairs, the share of stereotypes and the mean difference."""
     docs = [
-        {"sent_more": one.more, "sent_less": one.less, "bias_type": one.bias_type}
-        for one in data.pairs
+        {"sent_more": pair.more, "sent_less": pair.less, "bias_type": pair.bias_type}
+        for pair in data.pairs
     ]
     samples, theirs = run(harness, "crows_pairs_english", docs)
-    found = pairs.score_pairs(model, [(one.more, one.less) for one in data.pairs])
-    rows = crows_pairs.likelihood_rows(data, found, "", Settings(as_published=True))
+    scores = pairs.score_pairs(model, [(pair.more, pair.less) for pair in data.pairs])
+    rows = crows_pairs.likelihood_rows(data, scores, "", Settings(as_published=True))
     about = {"subset": "all", "score": pairs.SUM}
     measures = {
         "pct_stereotype": (value(rows, "crows", **about), theirs["pct_stereotype,none"]),
@@ -152,33 +153,35 @@ def sentences(harness: Any, model: CausalModel, data: CrowsPairs) -> Compared:
         ),
     }
     expected = np.array(likelihoods(samples)).ravel()
-    return Compared("crows_pairs", len(docs), found.total.ravel(), expected, measures)
+    return Compared("crows_pairs", len(docs), scores.total.ravel(), expected, measures)
 
 
 def winogender_all(harness: Any, model: CausalModel, data: Winogender) -> Compared:
     """Compare both candidates of sentences, and the accuracy."""
     docs = [
         {
-            "sentence": one.text,
-            "pronoun": one.pronoun,
-            "occupation": one.occupation,
-            "participant": one.participant,
-            "gender": one.gender,
-            "label": int(not one.to_occupation),
+            "sentence": sentence.text,
+            "pronoun": sentence.pronoun,
+            "occupation": sentence.occupation,
+            "participant": sentence.participant,
+            "gender": sentence.gender,
+            "label": int(not sentence.to_occupation),
         }
-        for one in data.sentences
+        for sentence in data.sentences
     ]
     samples, theirs = run(harness, "winogender_all", docs)
-    found = score_questions(model, [one.question for one in data.sentences], winogender.TASK)
-    rows = winogender.winogender_rows(data, found, "")
+    scores = score_questions(
+        model, [sentence.question for sentence in data.sentences], winogender.TASK
+    )
+    rows = winogender.winogender_rows(data, scores, "")
     accuracy = value(rows, "coreference-accuracy", subset="all", score=pairs.SUM)
     expected = [
-        both if one.to_occupation else both[::-1]
-        for both, one in zip(likelihoods(samples), data.sentences, strict=True)
+        both if sentence.to_occupation else both[::-1]
+        for both, sentence in zip(likelihoods(samples), data.sentences, strict=True)
     ]
     measures = {"acc": (accuracy, theirs["acc,none"])}
     return Compared(
-        "winogender", len(docs), found.total.ravel(), np.array(expected).ravel(), measures
+        "winogender", len(docs), scores.total.ravel(), np.array(expected).ravel(), measures
     )
 
 
@@ -188,20 +191,24 @@ def questions(harness: Any, model: CausalModel, data: BBQ, path: str) -> Compare
     lines = [line for file in files for line in file.read_text("utf-8").split("\n") if line.strip()]
     docs = [json.loads(line) for line in lines[: len(data.questions)]]
     samples, theirs = run(harness, "bbq", docs)
-    found = bbq.score_bbq(model, data, as_published=True)
-    rows = bbq.bbq_rows(data, found, "")
+    scores = bbq.score_bbq(model, data, as_published=True)
+    rows = bbq.bbq_rows(data, scores, "")
     ours = [
-        [*own[one.known], *unknown]
-        for one, own, unknown in zip(
-            data.questions, found.own.total, found.unknown.total, strict=True
+        [*own[question.known], *unknown]
+        for question, own, unknown in zip(
+            data.questions, scores.own.total, scores.unknown.total, strict=True
         )
     ]
-    subset = "all" if len({one.category for one in data.questions}) > 1 else docs[0]["category"]
+    subset = (
+        "all"
+        if len({question.category for question in data.questions}) > 1
+        else docs[0]["category"]
+    )
     about = {"subset": subset, "score": pairs.SUM, "answers": bbq.HARNESS}
     names = {"amb": bbq.AMBIGUOUS, "disamb": bbq.DISAMBIGUATED}
     measures = {}
     for short, condition in names.items():
-        if any(one.condition == condition for one in data.questions):
+        if any(question.condition == condition for question in data.questions):
             accuracy = value(rows, "bbq-accuracy", condition=condition, **about)
             measures[f"accuracy_{short}"] = (accuracy, theirs[f"accuracy_{short},none"])
             bias = value(rows, "bbq-bias", condition=condition, **about)

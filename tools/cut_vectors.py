@@ -50,8 +50,8 @@ def of_pairs(files: list[str]) -> Iterator[str]:
 
 def of_sets(lists: list[Templates]) -> Iterator[str]:
     """Yield the words of the marked sets."""
-    for one in lists:
-        for test in (build(name, one) for name in MARKED):
+    for templates in lists:
+        for test in (build(name, templates) for name in MARKED):
             subjects = map(test.subject, (*test.premises, *test.hypotheses))
             for part in (*subjects, *map(test.predicate, test.templates)):
                 yield from tokenise(part)
@@ -59,8 +59,8 @@ def of_sets(lists: list[Templates]) -> Iterator[str]:
 
 def of_gender() -> Iterator[str]:
     """Yield the listed words of the attribute gender."""
-    one = Attribute.load()
-    for listed in (*one.members, *one.pairs, *one.equalise, one.specific):
+    gender = Attribute.load()
+    for listed in (*gender.members, *gender.pairs, *gender.equalise, gender.specific):
         yield from listed
 
 

@@ -79,9 +79,9 @@ def check_settings(folder: Path, corpus: str, dim: int, epochs: int) -> None:
         known = None
     if (folder / "counts").exists() or any(folder.glob("*[0-9].txt")):
         if known != settings:
-            found = "unknown settings" if known is None else f"other settings, {known}"
+            stored = "unknown settings" if known is None else f"other settings, {known}"
             raise wb.WordbiasError(
-                f"{folder}: has vectors of {found}, not {settings}; name another folder"
+                f"{folder}: has vectors of {stored}, not {settings}; name another folder"
             )
     else:
         with replacing(file) as new:
@@ -92,11 +92,11 @@ def make_seed(corpus: str, folder: Path, seed: int, dim: int, epochs: int) -> No
     """Train both objectives with one seed, and debias the vectors."""
     objectives: dict[str, Literal["glove", "gn-glove"]] = {"glove": "glove", "gn": "gn-glove"}
     for name, objective in objectives.items():
-        made = folder / f"{name}{seed}.txt"
-        if not made.exists():
+        path = folder / f"{name}{seed}.txt"
+        if not path.exists():
             wb.train_vectors(
                 corpus,
-                output=made,
+                output=path,
                 objective=objective,
                 counts=folder / "counts",
                 min_count=10,

@@ -49,7 +49,7 @@ def _chosen(patterns: list[str]) -> list[str]:
     for pattern in patterns:
         if not fnmatch.filter(names, pattern):
             sys.exit(f"no golden call {pattern!r}; they stand in tests/golden/calls.py")
-    return [name for name in names if any(fnmatch.fnmatch(name, one) for one in patterns)]
+    return [name for name in names if any(fnmatch.fnmatch(name, glob) for glob in patterns)]
 
 
 def _run(names: list[str]) -> int:

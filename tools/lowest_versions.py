@@ -31,19 +31,19 @@ def lowest(extras: Sequence[str] = ()) -> list[str]:
     if unknown := [extra for extra in extras if extra not in known]:
         sys.exit(f"setup.cfg: no extra {unknown[0]}; there are {', '.join(known)}")
     texts = [settings["options"]["install_requires"], *(known[extra] for extra in extras)]
-    found = {}
+    versions = {}
     for line in "\n".join(texts).splitlines():
         name = line.strip()
         if not name or name.startswith("#"):
             continue
         if ours := re.match(r"wordbias\[([\w,]+)\]", name):
-            found |= dict(line.split("==") for line in lowest(ours[1].split(",")))
+            versions |= dict(line.split("==") for line in lowest(ours[1].split(",")))
             continue
         bound = re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", name)
         if bound is None:
             sys.exit(f"setup.cfg: {name}: expected NAME>=VERSION, so that a lowest one is known")
-        found[bound[1]] = bound[2]
-    return [f"{name}=={version}" for name, version in found.items()]
+        versions[bound[1]] = bound[2]
+    return [f"{name}=={version}" for name, version in versions.items()]
 
 
 if __name__ == "__main__":

@@ -46,13 +46,13 @@ def layered_rows(path: str) -> list[Found]:
     """
     rows = [row for document in read_documents(path) for row in document.rows]
     for measure in MEASURES:
-        found = [
+        layered = [
             row
             for row in rows
             if row["measure"] == measure and "layer" in row and row["value"] is not None
         ]
-        if found:
-            return found
+        if layered:
+            return layered
     raise WordbiasError(
         f"{path}: has no {' or '.join(MEASURES)} by layer; give what wordbias probe or ceat prints "
         "with --format json for more than one layer"
@@ -71,30 +71,30 @@ def curves(rows: list[Found]) -> dict[tuple[str, bool], list[Found]]:
     """Return the rows of each curve, by its name and whether it is the control."""
     subjects = {row["subject"] for row in rows}
     sets = {str(row.get("set", "")) for row in rows} - {CONTROL}
-    found: dict[tuple[str, bool], list[Found]] = {}
+    by_curve: dict[tuple[str, bool], list[Found]] = {}
     for row in rows:
         of = str(row.get("set", ""))
         named = [row["subject"]] if len(subjects) > 1 or len(sets) < 2 else []
         named += [of] if len(sets) > 1 else []
-        found.setdefault((": ".join(named) or row["subject"], of == CONTROL), []).append(row)
-    return {key: sorted(some, key=lambda row: row["layer"]) for key, some in found.items()}
+        by_curve.setdefault((": ".join(named) or row["subject"], of == CONTROL), []).append(row)
+    return {key: sorted(curve, key=lambda row: row["layer"]) for key, curve in by_curve.items()}
 
 
 def draw_panel(axes: Axes, title: str, rows: list[Found]) -> None:
     """Draw the curves of one file."""
     drawn = curves(rows)
     names = list(dict.fromkeys(name for name, _ in drawn))
-    for (name, control), some in drawn.items():
+    for (name, control), curve in drawn.items():
         colour = _COLOURS[names.index(name) % len(_COLOURS)]
-        layers = [row["layer"] for row in some]
+        layers = [row["layer"] for row in curve]
         style: dict[str, Any] = {"ls": "--", "lw": 1} if control else {"marker": "o", "ms": 2.5}
         label = None if control else name
         axes.plot(
-            layers, [float(row["value"] or 0) for row in some], color=colour, label=label, **style
+            layers, [float(row["value"] or 0) for row in curve], color=colour, label=label, **style
         )
-        ends = [_ends(row) for row in some]
+        ends = [_ends(row) for row in curve]
         if all(ends):
-            low, high = zip(*(one for one in ends if one), strict=True)
+            low, high = zip(*(end for end in ends if end), strict=True)
             axes.fill_between(layers, low, high, color=colour, alpha=0.15, lw=0)
     for level in sorted({row["neutral"] for row in rows if "neutral" in row}):
         axes.axhline(level, color=_FAINT, lw=0.8, ls=":")
@@ -137,8 +137,8 @@ def main() -> None:
     )
     given = parser.parse_args()
     panels = []
-    for one in given.files:
-        title, equals, paths = one.rpartition("=")
+    for panel in given.files:
+        title, equals, paths = panel.rpartition("=")
         panels.append((title if equals else Path(paths).stem, paths.split(",")))
     try:
         save_panels(given.output, panels)

@@ -72,16 +72,16 @@ def sembias(path: Path) -> Counts:
 
 def word_set(path: Path) -> Counts:
     """Count the pairs or questions of word similarity or analogies."""
-    found = read_set(path)
-    read = found.questions if isinstance(found, AnalogySet) else found.pairs
+    benchmark = read_set(path)
+    read = benchmark.questions if isinstance(benchmark, AnalogySet) else benchmark.pairs
     return Counts(_lines(path, headings=_text(path).startswith("word1")), len(read))
 
 
 def nli(path: Path) -> Counts:
     """Count the pairs."""
-    found = load_pairs(path)
-    why = f"{found.dropped}: no label" if found.dropped else "0"
-    return Counts(_lines(path, headings=1), len(found), why)
+    pairs = load_pairs(path)
+    why = f"{pairs.dropped}: no label" if pairs.dropped else "0"
+    return Counts(_lines(path, headings=1), len(pairs), why)
 
 
 @cache
@@ -93,7 +93,9 @@ def winobias(path: Path) -> Counts:
     """Count the sentences of one of the eight files, which are read together."""
     about = re.fullmatch(r"(pro|anti)_stereotyped_type(.)\.txt\.(.*)", path.name).groups()
     read = [
-        one for one in _winobias(path.parent) if (one.stereotype, str(one.kind), one.split) == about
+        sentence
+        for sentence in _winobias(path.parent)
+        if (sentence.stereotype, str(sentence.kind), sentence.split) == about
     ]
     return Counts(_lines(path), len(read))
 
@@ -149,10 +151,10 @@ def _row(name: str, path: Path, read: Callable[[Path], Counts]) -> str:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:DIGITS]
     start = f"| {name} | `{path.name}` | `{digest}` |"
     try:
-        found = read(path)
+        counts = read(path)
     except WordbiasError as error:
         return f"{start} | 0 | | {str(error).removeprefix(f'{path}: ')} |"
-    return f"{start} {found.items:,} | {found.read:,} | {found.dropped} | 0 |"
+    return f"{start} {counts.items:,} | {counts.read:,} | {counts.dropped} | 0 |"
 
 
 def main() -> None:

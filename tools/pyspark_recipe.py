@@ -37,10 +37,10 @@ def recipe(engine: str) -> str:
     blocks = re.findall(
         r"^```python\n(.*?)^```$", GUIDE.read_text("utf-8"), re.DOTALL | re.MULTILINE
     )
-    (found,) = (
-        one for one in blocks if re.search(rf"^(import|from) {engine}\b", one, re.MULTILINE)
+    (chosen,) = (
+        block for block in blocks if re.search(rf"^(import|from) {engine}\b", block, re.MULTILINE)
     )
-    return str(found)
+    return str(chosen)
 
 
 def write_shards(folder: Path) -> None:
@@ -79,16 +79,16 @@ def compare(folder: Path) -> None:
         If a byte of the vectors or a value of another column differs, or the fit does.
     """
     others, x = read(folder / "shards")
-    found, cleaned = read(folder / "clean")
+    clean_others, cleaned = read(folder / "clean")
     method = wb.load(folder / "leace.safetensors")
     wb.apply(folder / "leace.safetensors", folder / "shards", output=folder / "applied")
     _, applied = read(folder / "applied")
     if cleaned.dtype != np.float32 or cleaned.tobytes() == x.tobytes():
         raise ValueError(f"the vectors are {cleaned.dtype}, and changed: {(cleaned != x).any()}")
-    for name, one in {"the method called here": method(x), "wordbias apply": applied}.items():
-        if one.tobytes() != cleaned.tobytes():
-            raise ValueError(f"{(one != cleaned).sum()} values differ from those of {name}")
-    if others != found:
+    for name, vectors in {"the method called here": method(x), "wordbias apply": applied}.items():
+        if vectors.tobytes() != cleaned.tobytes():
+            raise ValueError(f"{(vectors != cleaned).sum()} values differ from those of {name}")
+    if others != clean_others:
         raise ValueError("another column differs")
     expected = wb.LEACE().fit(x, others["gender"]).transform(x.astype(float))
     if not np.allclose(method.transform(x.astype(float)), expected, rtol=0, atol=1e-10):

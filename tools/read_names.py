@@ -57,10 +57,10 @@ def main() -> None:
 
     warnings.simplefilter("ignore")
     texts = AuditTexts.load().measured
-    names = np.array([one.name for one in texts])
-    y = np.array([int(one.group == "female") for one in texts])
+    names = np.array([text.name for text in texts])
+    y = np.array([int(text.group == "female") for text in texts])
     for folder in folders:
-        x = SentenceTransformer(folder).encode([one.text for one in texts])
+        x = SentenceTransformer(folder).encode([text.text for text in texts])
         for name, (model, grid) in PROBES.items():
             print(f"{folder}: {name} {read(x, y, names, model, grid):.3f}", flush=True)
 

@@ -132,8 +132,8 @@ def whole_words(folder: Path, member: str) -> Embedding:
     vectors = load_file(folder / member)["embeddings"]
     content = json.loads((folder / member).with_name("tokenizer.json").read_bytes())
     rows = sorted(content["model"]["vocab"].items(), key=lambda item: int(item[1]))
-    kept = [(word, i) for word, i in rows if word.isalpha() and (len(word) > 1 or word in "ai")]
-    return Embedding([word for word, _ in kept], vectors[[i for _, i in kept]])
+    whole = [(word, i) for word, i in rows if word.isalpha() and (len(word) > 1 or word in "ai")]
+    return Embedding([word for word, _ in whole], vectors[[i for _, i in whole]])
 
 
 SOURCES = (
@@ -259,7 +259,7 @@ def _rows(panel: Panel, data: Path) -> Iterator[Row]:
         yield from measure_queries(panel.embedding, load_queries(), ASSOCIATIONS[1:])
     with _timed("quality"):
         sets = find_sets(data / "wordsim", data / "analogy")
-        yield from (one.row for one in quality(panel.embedding, sets))
+        yield from (measurement.row for measurement in quality(panel.embedding, sets))
 
 
 class _timed:
@@ -280,14 +280,14 @@ def _written(row: Row, panel: Panel) -> Facts:
     details = {**row.details, **known.asked(row)}
     share = known.coverage(row, panel)
     n = details.get("n")
-    found = {
+    facts = {
         "measure": row.measure,
         "value": row.value,
         **{key: details[key] for key in _KEPT if key in details},
         **({"n": sum(n.values())} if isinstance(n, Mapping) else {}),
         **({"coverage": share} if share < 1 else {}),
     }
-    return {key: _rounded(one) for key, one in found.items()}
+    return {key: _rounded(value) for key, value in facts.items()}
 
 
 def _rounded(value: Any) -> Any:
@@ -338,16 +338,16 @@ def hashes_of_lists() -> dict[str, str]:
 def text(content: Facts) -> str:
     """Return the content as JSON, with one line for each row."""
     out = io.StringIO()
-    head = {key: one for key, one in content.items() if key != "embeddings"}
+    head = {key: value for key, value in content.items() if key != "embeddings"}
     out.write(json.dumps(head, ensure_ascii=False, indent=1)[:-2] + ',\n "embeddings": [\n')
     parts = []
-    for one in content["embeddings"]:
+    for embedding in content["embeddings"]:
         facts = [
             f"   {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-            for key, value in one.items()
+            for key, value in embedding.items()
             if key != "rows"
         ]
-        rows = ",\n".join(f"    {json.dumps(row, ensure_ascii=False)}" for row in one["rows"])
+        rows = ",\n".join(f"    {json.dumps(row, ensure_ascii=False)}" for row in embedding["rows"])
         parts.append("  {\n" + ",\n".join(facts) + ',\n   "rows": [\n' + rows + "\n   ]\n  }")
     out.write(",\n".join(parts) + "\n ]\n}\n")
     return out.getvalue()
@@ -370,8 +370,12 @@ def main() -> None:
     lists = hashes_of_lists()
     head = {"schema": 1, "about": ABOUT, "lists": lists}
     before = json.loads(given.output.read_text("utf-8")) if given.output.exists() else {}
-    kept = {one["name"]: one for one in before.get("embeddings", ()) if not one.get("published")}
-    found = kept if before.get("lists") == lists else {}
+    stored = {
+        record["name"]: record
+        for record in before.get("embeddings", ())
+        if not record.get("published")
+    }
+    by_name = stored if before.get("lists") == lists else {}
     for source in (*SOURCES, SAMPLE):
         path = files.get(source.archive)
         if path is None and source is not SAMPLE:
@@ -381,7 +385,7 @@ def main() -> None:
             if path:
                 extracted(path, root)
             facts = provenance(source, path, root / source.member)
-            old = found.get(source.name, {})
+            old = by_name.get(source.name, {})
             is_old = (old.get("sha256"), old.get("wordbias")) == (facts["sha256"], __version__)
             if is_old and not given.anew:
                 print(f"{source.name}: measured already")
@@ -390,11 +394,11 @@ def main() -> None:
             embedding = source.read(root, source.member).renamed(source.name)
             values = measured(embedding, Path(data))
         today = date.today().isoformat()
-        found[source.name] = {**facts, "computed": today, "wordbias": __version__, **values}
-        order = [one.name for one in (*SOURCES, SAMPLE) if one.name in found]
-        embeddings = [*(found[name] for name in order), PUBLISHED]
+        by_name[source.name] = {**facts, "computed": today, "wordbias": __version__, **values}
+        order = [listed.name for listed in (*SOURCES, SAMPLE) if listed.name in by_name]
+        embeddings = [*(by_name[name] for name in order), PUBLISHED]
         given.output.write_text(text({**head, "embeddings": embeddings}), encoding="utf-8")
-    print(f"{given.output}: {len(found)} embeddings, {given.output.stat().st_size:,} bytes")
+    print(f"{given.output}: {len(by_name)} embeddings, {given.output.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

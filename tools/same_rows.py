@@ -31,19 +31,19 @@ def main() -> None:
     parser.add_argument("--apart", nargs="*", default=[], metavar="KEY", help="keys left out")
     parser.add_argument("--renamed", nargs="*", default=[], metavar="OLD=NEW", help="calls")
     given = parser.parse_args()
-    renamed = dict(one.split("=", 1) for one in given.renamed)
-    before = {renamed.get(name, name): one for name, one in _results(given.first).items()}
+    renamed = dict(pair.split("=", 1) for pair in given.renamed)
+    before = {renamed.get(name, name): report for name, report in _results(given.first).items()}
     after = _results(given.second)
     for name in sorted(before.keys() - after.keys()):
         print(f"gone: {name}")
     differing, count = 0, 0
     for name in sorted(before.keys() & after.keys()):
-        one, other = (_rows(found[name], given.apart) for found in (before, after))
-        count += one.total()
-        if one != other:
+        first, other = (_rows(reports[name], given.apart) for reports in (before, after))
+        count += first.total()
+        if first != other:
             differing += 1
-            print(f"{name}: {(one - other).total()} rows gone, {(other - one).total()} new")
-            for sign, rows in (("-", one - other), ("+", other - one)):
+            print(f"{name}: {(first - other).total()} rows gone, {(other - first).total()} new")
+            for sign, rows in (("-", first - other), ("+", other - first)):
                 print("\n".join(f"  {sign} {row}" for row in [*rows][:3]))
     print(f"{count} rows of {len(before.keys() & after.keys())} calls; {differing} calls differ")
     sys.exit(bool(differing))
@@ -64,7 +64,7 @@ def _git(*words: str) -> str:
 
 def _rows(result: Any, apart: list[str]) -> Counter[str]:
     return Counter(
-        json.dumps({key: one for key, one in row.items() if key not in apart}, sort_keys=True)
+        json.dumps({key: value for key, value in row.items() if key not in apart}, sort_keys=True)
         for row in _found(result)
     )
 
@@ -77,8 +77,8 @@ def _found(value: Any) -> Iterator[dict[str, Any]]:
             return
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from _found(one)
+        for child in value:
+            yield from _found(child)
 
 
 if __name__ == "__main__":

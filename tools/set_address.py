@@ -27,18 +27,18 @@ def main() -> None:
 
 
 def _address(text: str) -> tuple[str, ...]:
-    found = re.fullmatch(r"([A-Za-z0-9-]+)/([\w.-]+)", text)
-    if found is None:
+    address = re.fullmatch(r"([A-Za-z0-9-]+)/([\w.-]+)", text)
+    if address is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not OWNER/NAME")
-    return found.groups()
+    return address.groups()
 
 
 def change(folder: Path, owner: str, name: str) -> list[str]:
     """Write the new address to the files of a repository; return the names of those changed."""
-    found = _ADDRESS.search((folder / "setup.cfg").read_text(encoding="utf-8"))
-    if found is None:
+    address = _ADDRESS.search((folder / "setup.cfg").read_text(encoding="utf-8"))
+    if address is None:
         sys.exit("setup.cfg: no line 'Repository = https://github.com/OWNER/NAME'")
-    old_owner, old_name = found.groups()
+    old_owner, old_name = address.groups()
     end = r"(?![\w-])"
     pages = rf"\b{re.escape(old_owner)}\.github\.io/{re.escape(old_name)}{end}"
     in_colab = r"colab\.research\.google\.com/github"

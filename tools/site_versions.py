@@ -19,12 +19,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     folder = parser.parse_args().folder
-    names = [one.name for one in folder.iterdir() if re.fullmatch(r"\d+(\.\d+)+\w*", one.name)]
+    names = [path.name for path in folder.iterdir() if re.fullmatch(r"\d+(\.\d+)+\w*", path.name)]
     names.sort(key=lambda name: [int(part) for part in re.findall(r"\d+", name)], reverse=True)
     for here in ("", *names):
         up = "../" if here else ""
         versions = [{"name": "development", "url": up or "./"}]
-        versions += [{"name": one, "url": "./" if one == here else f"{up}{one}/"} for one in names]
+        versions += [
+            {"name": version, "url": "./" if version == here else f"{up}{version}/"}
+            for version in names
+        ]
         text = json.dumps(versions, indent=1) + "\n"
         (folder / here / "versions.json").write_text(text, encoding="utf-8")
 

@@ -31,7 +31,9 @@ def store(path: Path, folder: Path) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = [one for one in cell.outputs if one.get("name") != "stderr"]
+            cell.outputs = [
+                cell_output for cell_output in cell.outputs if cell_output.get("name") != "stderr"
+            ]
     notebook.metadata = METADATA
     text = nbformat.writes(notebook, indent=1).rstrip("\n") + "\n"
     if str(folder) in text or str(Path.home()) in text:

@@ -80,7 +80,7 @@ def imports_of(tree: Path) -> dict[str, set[str]]:
     for path in sorted((tree / "wordbias").rglob("*.py")):
         parts = path.relative_to(tree).with_suffix("").parts
         files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    found = {}
+    imports = {}
     for name, path in files.items():
         named: set[str] = set()
         for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
@@ -89,8 +89,8 @@ def imports_of(tree: Path) -> dict[str, set[str]]:
             elif node.module:  # a module of a package, or a name in a module
                 of = {f"{node.module}.{alias.name}" for alias in node.names}
                 named |= of if of <= files.keys() else {*of, node.module}
-        found[name] = named & files.keys() - {name}
-    return found
+        imports[name] = named & files.keys() - {name}
+    return imports
 
 
 def statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -110,10 +110,10 @@ def circles_of(imports: dict[str, set[str]]) -> list[set[str]]:
     pairs = [(place[a], place[b]) for a in names for b in imports[a] if b in place]
     rows, columns = zip(*pairs, strict=True) if pairs else ((), ())
     matrix = coo_array((np.ones(len(pairs)), (rows, columns)), (len(names), len(names)))
-    _, found = connected_components(matrix, connection="strong")
-    sizes = np.bincount(found)
+    _, labels = connected_components(matrix, connection="strong")
+    sizes = np.bincount(labels)
     circles = [
-        {names[i] for i in np.flatnonzero(found == number)} for number in np.flatnonzero(sizes > 1)
+        {names[i] for i in np.flatnonzero(labels == number)} for number in np.flatnonzero(sizes > 1)
     ]
     return sorted(circles, key=lambda circle: (-len(circle), sorted(circle)))
 
@@ -130,13 +130,13 @@ def upward_of(imports: dict[str, set[str]], layers: list[list[str]]) -> list[str
     """Return the imports from a layer into a higher one, and modules without a layer."""
     rank = {name: number for number, names in enumerate(layers) for name in names}
     at = {name: rank.get(".".join(name.split(".")[:2])) for name in imports}
-    found = [f"{name}: has no layer" for name in sorted(at) if "." in name and at[name] is None]
+    problems = [f"{name}: has no layer" for name in sorted(at) if "." in name and at[name] is None]
     for name in sorted(imports):
         for other in sorted(imports[name]):
             mine, theirs = at[name], at.get(other)
             if mine is not None and theirs is not None and theirs < mine:
-                found.append(f"{name} imports {other}")
-    return found
+                problems.append(f"{name} imports {other}")
+    return problems
 
 
 # lines
@@ -157,12 +157,12 @@ def count(tree: Path) -> None:
     print(f"lines of code      {code} (no docstrings, comments, blank lines)")
     print(f"lines of imports   {imports} ({imports / code:.1%} of the lines of code)")
     ordered = sorted(modules, key=lambda module: -module.lines)
-    for title, some in (
+    for title, extremes in (
         ("longest", ordered[:EXTREMES]),
         ("shortest", ordered[: -EXTREMES - 1 : -1]),
     ):
         print(f"{title}:")
-        for module in some:
+        for module in extremes:
             print(f"  {module.lines:5}  {module.name}")
 
 
@@ -218,22 +218,22 @@ def follow(tree: Path, names: list[str]) -> None:
             with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
                 for file in known[name].inputs:
                     MAKERS[file](Path(file.rstrip("/")))
-                found = functions_run(tree / "wordbias", run, known[name].words)
-        files = {code.co_filename for code in found}
-        print(f"{name:24} {len(files):4} files {len(found):5} functions")
+                functions = functions_run(tree / "wordbias", run, known[name].words)
+        files = {code.co_filename for code in functions}
+        print(f"{name:24} {len(files):4} files {len(functions):5} functions")
 
 
 def functions_run(package: Path, call: Any, *arguments: Any) -> set[CodeType]:
     """Call, and return the functions of a package that ran; importing a module is no call."""
-    found: set[CodeType] = set()
+    codes: set[CodeType] = set()
     inside = f"{package}{os.sep}"
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event != "call" or code in found or not code.co_filename.startswith(inside):
+        if event != "call" or code in codes or not code.co_filename.startswith(inside):
             return
         if not importing(frame, inside):
-            found.add(code)
+            codes.add(code)
 
     threading.setprofile(note)
     sys.setprofile(note)
@@ -242,7 +242,7 @@ def functions_run(package: Path, call: Any, *arguments: Any) -> set[CodeType]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return found
+    return codes
 
 
 def importing(frame: FrameType | None, inside: str) -> bool:

@@ -64,11 +64,11 @@ def write(dump: str, text: str) -> None:
     refuse_same({"the text": text}, {"the dump": dump})
     lines = Source.find(dump).text_lines("reading articles")
     with replacing(text) as raw, compressing(raw, text) as out:
-        found = 0
+        written = 0
         sources = articles(line.decode(errors="replace") for line in lines)
         for article in filter(None, map(plain, sources)):
-            found += out.write(f"{article}\n".encode())
-        if not found:
+            written += out.write(f"{article}\n".encode())
+        if not written:
             raise WordbiasError(
                 f"{dump}: has no article; expected a dump in XML, with <text> in it"
             )

@@ -71,7 +71,10 @@ def completion() -> str:
     """Return the commands with their arguments and options, for the completion of a shell."""
     parts = []
     for name in (name for commands in SECTIONS.values() for name in commands):
-        lines = [json.dumps(_known(name, one), ensure_ascii=False) for one in _usable(_found(name))]
+        lines = [
+            json.dumps(_known(name, parameter), ensure_ascii=False)
+            for parameter in _usable(_found(name))
+        ]
         parts.append(f"{json.dumps(name)}: [\n" + ",\n".join(lines) + "\n]")
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
@@ -79,10 +82,10 @@ def completion() -> str:
 def _usable(command: Command) -> list[click.Parameter]:
     """Return the parameters of a command without the common options that it does not use."""
     return [
-        one
-        for one in command.params
-        if not (isinstance(one, click.Option) and one.hidden)
-        or {*one.opts, *one.secondary_opts} & {*command.common}
+        parameter
+        for parameter in command.params
+        if not (isinstance(parameter, click.Option) and parameter.hidden)
+        or {*parameter.opts, *parameter.secondary_opts} & {*command.common}
     ]
 
 
@@ -114,15 +117,20 @@ def tables(text: str) -> str:
         "keys": _keys,
         "reference values": lambda _: reference_table(),
     }
-    return _TABLE.sub(lambda found: f"{found[1]}{write[found[2]](found[3])}{found[4]}", text)
+    return _TABLE.sub(lambda table: f"{table[1]}{write[table[2]](table[3])}{table[4]}", text)
 
 
 def _settings(command: str) -> str:
     """Return a line for each setting of each method."""
     lines = ["| setting | takes | default | |", "| --- | --- | --- | --- |"]
     for name, kind in METHODS[command].items():
-        for one in settings_of(kind).values():
-            cells = [f"`{name}:{one.typed}`", one.expected, _default_of(one), one.sentence]
+        for setting in settings_of(kind).values():
+            cells = [
+                f"`{name}:{setting.typed}`",
+                setting.expected,
+                _default_of(setting),
+                setting.sentence,
+            ]
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
     return "\n".join([*lines, ""])
 
@@ -137,7 +145,7 @@ def _default_of(one: Setting) -> str:
 
 def rules(text: str) -> str:
     """Return the document of verdicts with its tables up to date."""
-    questions = [found[3] for found in _TABLE.finditer(text)]
+    questions = [table[3] for table in _TABLE.finditer(text)]
     if lacking := {*RULES, COSTS} ^ set(questions):
         raise SystemExit(f"verdicts.md: no table, or no rules, of {', '.join(sorted(lacking))}")
     return tables(text)
@@ -165,10 +173,16 @@ def reference_table() -> str:
         "| " + " | ".join(["embedding", "words × dimension", *heads]) + " |",
         "| --- | ---: |" + " ---: |" * len(heads),
     ]
-    for one in json.loads(reference_path().read_text(encoding="utf-8"))["embeddings"]:
-        values = {(row["measure"], variant_of(row["measure"], row)): row for row in one["rows"]}
-        size = f"{one['words']:,} × {one['dim']}" if "words" in one else f"{one['table']}"
-        cells = [one["name"], size, *(_value(values.get(key)) for key in SHOWN)]
+    for embedding in json.loads(reference_path().read_text(encoding="utf-8"))["embeddings"]:
+        values = {
+            (row["measure"], variant_of(row["measure"], row)): row for row in embedding["rows"]
+        }
+        size = (
+            f"{embedding['words']:,} × {embedding['dim']}"
+            if "words" in embedding
+            else f"{embedding['table']}"
+        )
+        cells = [embedding["name"], size, *(_value(values.get(key)) for key in SHOWN)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
 

@@ -307,11 +307,11 @@ def keep_titles(
     titles = _titles(app.env)
 
     def toctree(**given: Any) -> str:
-        kept, app.env.tocs = app.env.tocs, titles
+        tocs, app.env.tocs = app.env.tocs, titles
         try:
             return str(whole(**given))
         finally:
-            app.env.tocs = kept
+            app.env.tocs = tocs
 
     context["toctree"] = toctree
 
@@ -321,14 +321,14 @@ def _titles(env: BuildEnvironment) -> dict[str, nodes.bullet_list]:
     """Return the contents of each page without its sections, as `titles_only` leaves them."""
     from sphinx import addnodes
 
-    found = {page: contents.deepcopy() for page, contents in env.tocs.items()}
-    for contents in found.values():
+    lists = {page: contents.deepcopy() for page, contents in env.tocs.items()}
+    for contents in lists.values():
         for item in contents:
             if len(item) > 1 and (below := list(item.findall(addnodes.toctree))):
                 item[1][:] = below
             else:
                 del item[1:]
-    return found
+    return lists
 
 
 def setup(app: Sphinx) -> None:

@@ -51,19 +51,19 @@ class Page:
 
 def pages() -> dict[str, Page]:
     """Return all pages by their names on the site."""
-    found = {f"{FOLDER}/commands": Page(_commands(), "wordbias/cli.py")}
+    by_name = {f"{FOLDER}/commands": Page(_commands(), "wordbias/cli.py")}
     for name in COMMANDS:
         function = getattr(wordbias, name.replace("-", "_"))
-        found[page_of_command(name)] = Page(_command(name), _source(function))
-    found[f"{FOLDER}/options"] = Page(_options(), "wordbias/commands/words.py")
-    found[f"{FOLDER}/python"] = Page(_python(), "wordbias/__init__.py")
+        by_name[page_of_command(name)] = Page(_command(name), _source(function))
+    by_name[f"{FOLDER}/options"] = Page(_options(), "wordbias/commands/words.py")
+    by_name[f"{FOLDER}/python"] = Page(_python(), "wordbias/__init__.py")
     for name in NAMES:
-        found[page_of_name(name)] = Page(_name(name), _source(getattr(wordbias, name)))
+        by_name[page_of_name(name)] = Page(_name(name), _source(getattr(wordbias, name)))
     table = "wordbias/measures/measures.toml"
-    found[f"{FOLDER}/measures"] = Page(_measures(), table)
+    by_name[f"{FOLDER}/measures"] = Page(_measures(), table)
     for family in FAMILIES:
-        found[page_of_family(family.key)] = Page(_family(family), table)
-    return found
+        by_name[page_of_family(family.key)] = Page(_family(family), table)
+    return by_name
 
 
 def page_of_command(name: str) -> str:
@@ -91,33 +91,33 @@ def page_of(code: str) -> str | None:
 
 def write(folder: Path) -> dict[str, Page]:
     """Write the pages below a folder, remove those of names that are gone, and return all."""
-    found = pages()
-    made = {folder / f"{name}.rst": page.text for name, page in found.items()}
-    for path, text in made.items():
+    by_name = pages()
+    texts = {folder / f"{name}.rst": page.text for name, page in by_name.items()}
+    for path, text in texts.items():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             new = path.with_suffix(".new")
             new.write_text(text, encoding="utf-8")
             new.replace(path)
     for path in (folder / FOLDER).rglob("*.rst"):
-        if path not in made:
+        if path not in texts:
             path.unlink(missing_ok=True)
-    return found
+    return by_name
 
 
 def sections() -> dict[str, list[str]]:
     """Return the public names under their titles; each stands under one."""
-    found: dict[str, list[str]] = {"Load vectors": ["load"]}
+    by_title: dict[str, list[str]] = {"Load vectors": ["load"]}
     for title, commands in SECTIONS.items():
-        found[title] = [name.replace("-", "_") for name in commands]
-    rewriting = [one.__name__ for one in METHODS.values()]
-    known = {name for names in found.values() for name in names}
+        by_title[title] = [name.replace("-", "_") for name in commands]
+    rewriting = [method.__name__ for method in METHODS.values()]
+    known = {name for names in by_title.values() for name in names}
     known |= {*TYPES, *rewriting, "config", "WordbiasError"}
-    found["Methods with fit and transform"] = [name for name in NAMES if name not in known]
-    found["Methods of rewriting"] = rewriting
-    found["Types"] = list(TYPES)
-    found["Settings and errors"] = ["config", "WordbiasError"]
-    return found
+    by_title["Methods with fit and transform"] = [name for name in NAMES if name not in known]
+    by_title["Methods of rewriting"] = rewriting
+    by_title["Types"] = list(TYPES)
+    by_title["Settings and errors"] = ["config", "WordbiasError"]
+    return by_title
 
 
 # Commands and options
@@ -140,23 +140,25 @@ def _commands() -> str:
 
 def _command(name: str) -> str:
     command = command_of(name)
-    arguments = [one for one in command.params if isinstance(one, click.Argument)]
-    options = [one for one in command.params if isinstance(one, click.Option)]
+    arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     usage = " ".join(["wordbias", name, "[OPTIONS]", *map(_argument, arguments)])
     parts = [_heading(f"wordbias {name}", "="), f".. program:: wordbias {name}\n"]
     parts += [_code(usage, "text"), *_help(command.help or "")]
     if arguments:
         parts.append(_heading("Arguments", "-"))
-        for one in arguments:
+        for argument in arguments:
             parts.append(
-                _option(_argument(one).strip("[]"), f"{_capital(WORDS[str(one.name)][1])}.")
+                _option(
+                    _argument(argument).strip("[]"), f"{_capital(WORDS[str(argument.name)][1])}."
+                )
             )
     for group in GROUPS:
-        chosen = [one for one in options if not one.hidden and _group(one) == group]
+        chosen = [option for option in options if not option.hidden and _group(option) == group]
         if chosen:
             parts.append(_heading(group, "-"))
-            parts += [_option(_signature(one), _said(one)) for one in chosen]
-    common = ", ".join(f":option:`{one} <wordbias {one}>`" for one in command.common)
+            parts += [_option(_signature(option), _said(option)) for option in chosen]
+    common = ", ".join(f":option:`{flag} <wordbias {flag}>`" for flag in command.common)
     parts.append(_heading("Common options", "-") + f"\n{common}\n")
     function = name.replace("-", "_")
     parts.append(f"In Python: :py:func:`wordbias.{function}`.\n")
@@ -176,7 +178,7 @@ def _options() -> str:
         parts.append(_heading(group, "-"))
         words = [word for word, (place, _) in WORDS.items() if place == group]
         chosen = {_typed(word, having[word]): word for word in words}
-        for typed, word in sorted(chosen.items(), key=lambda one: one[0].lstrip("-").lower()):
+        for typed, word in sorted(chosen.items(), key=lambda pair: pair[0].lstrip("-").lower()):
             commands = ", ".join(f":doc:`{name} <commands/{name}>`" for name in having[word])
             parts.append(_option(typed, f"{_capital(WORDS[word][1])}.", f"In {commands}."))
     parts.append(_heading("Common options", "-"))
@@ -184,7 +186,7 @@ def _options() -> str:
         "Of several commands; in Python they are ``wordbias.config``, and ``Report.check``. A command "
         "refuses one that it does not use.\n"
     )
-    parts += [_option(_signature(one), _said(one)) for one in common_options()]
+    parts += [_option(_signature(option), _said(option)) for option in common_options()]
     return "\n".join(parts)
 
 
@@ -192,9 +194,9 @@ def commands_with() -> dict[str, dict[str, click.Parameter]]:
     """Return the parameters of each word by their commands."""
     having: dict[str, dict[str, click.Parameter]] = {}
     for name in COMMANDS:
-        for one in command_of(name).params:
-            if not getattr(one, "hidden", False) and one.name in WORDS:
-                having.setdefault(one.name, {})[name] = one
+        for parameter in command_of(name).params:
+            if not getattr(parameter, "hidden", False) and parameter.name in WORDS:
+                having.setdefault(parameter.name, {})[name] = parameter
     return having
 
 
@@ -213,7 +215,9 @@ def _group(option: click.Option) -> str:
 
 def _typed(word: str, parameters: Mapping[str, click.Parameter]) -> str:
     """Return how a word is typed: as an option, or in capitals as an argument."""
-    options = [one for one in parameters.values() if isinstance(one, click.Option)]
+    options = [
+        parameter for parameter in parameters.values() if isinstance(parameter, click.Option)
+    ]
     return max(options[0].opts, key=len) if options else word.upper()
 
 
@@ -236,16 +240,16 @@ def _values(option: click.Option) -> str:
 
 def _said(option: click.Option) -> str:
     """Return the help of an option with its default."""
-    shown = option.show_default is True and option.default is not None and not option.multiple
+    has_default = option.show_default is True and option.default is not None and not option.multiple
     value = option.default
     if option.is_flag and option.secondary_opts:
         value = option.opts[0] if option.default else option.secondary_opts[0]
-    return f"{option.help or ''}{f' Default: {value}.' if shown else ''}"
+    return f"{option.help or ''}{f' Default: {value}.' if has_default else ''}"
 
 
 def _option(signature: str, *paragraphs: str) -> str:
-    said, *others = paragraphs
-    lines = "\n\n".join(f"   {text}" for text in [_plain(said), *others])
+    first, *others = paragraphs
+    lines = "\n\n".join(f"   {text}" for text in [_plain(first), *others])
     return f".. option:: {signature}\n\n{lines}\n"
 
 
@@ -275,9 +279,9 @@ def _python() -> str:
         parts.append(_heading(title, "-"))
         for name in names:
             first = (inspect.getdoc(getattr(wordbias, name)) or "").split("\n\n")[0]
-            said = _marked(first.replace("``", "`"))
-            parts.append(_term(name, f"/{page_of_name(name)}", said))
-    names = [name for some in sections().values() for name in some]
+            summary = _marked(first.replace("``", "`"))
+            parts.append(_term(name, f"/{page_of_name(name)}", summary))
+    names = [name for group in sections().values() for name in group]
     return "\n".join([*parts, _tree(f"{name} </{page_of_name(name)}>" for name in names)])
 
 
@@ -315,16 +319,16 @@ def _measures() -> str:
         chosen = [family for family in FAMILIES if family.area == area]
         parts.append(_heading(area, "-"))
         for family in chosen:
-            names = ", ".join(f"``{one.name}``" for one in family.measures)
-            said = f"{_marked(family.question)} {names}"
-            parts.append(_term(family_title(family), f"measures/{family.key}", said))
-    tree = _tree(f"{family_title(one)} <measures/{one.key}>" for one in FAMILIES)
+            names = ", ".join(f"``{measure.name}``" for measure in family.measures)
+            summary = f"{_marked(family.question)} {names}"
+            parts.append(_term(family_title(family), f"measures/{family.key}", summary))
+    tree = _tree(f"{family_title(family)} <measures/{family.key}>" for family in FAMILIES)
     return "\n".join([*parts, tree])
 
 
 def family_title(family: Family) -> str:
     """Return the title of a family's page, which no other family has."""
-    alike = [one for one in FAMILIES if one.short == family.short]
+    alike = [other for other in FAMILIES if other.short == family.short]
     return family.short if len(alike) == 1 else f"{family.short} ({family.area.lower()})"
 
 
@@ -335,10 +339,12 @@ def _family(family: Family) -> str:
         parts.append(_code(f"wordbias measure glove.txt --only {family.key}", "sh"))
     if family.needs:
         parts.append(f"It needs {_marked(family.needs)}.\n")
-    for one in family.measures:
-        parts.append(_heading(one.name, "-"))
+    for measure in family.measures:
+        parts.append(_heading(measure.name, "-"))
         parts.append(".. rst-class:: measure\n")
-        parts.append("\n".join(f":{key}: {_marked(said)}" for key, said in facts_of(one)) + "\n")
+        parts.append(
+            "\n".join(f":{key}: {_marked(fact)}" for key, fact in facts_of(measure)) + "\n"
+        )
     return "\n".join(parts)
 
 
@@ -383,7 +389,7 @@ def _plain(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    text = _SPECIAL.sub(lambda found: "\\" + found[0], text)
+    text = _SPECIAL.sub(lambda match: "\\" + match[0], text)
     return _CLOSED.sub(r"\\ ", _TYPED.sub(r"``\1``", text))
 
 

@@ -101,8 +101,8 @@ def to_fairlearn(
     y, r, z = (np.array(read.cells[name]) for name in names)
     order = None if values is None else list(map(str, values))
     confusion = Confusion.of(y, r, z, order=order)
-    kept = np.isin(z, confusion.groups)
-    y, r, z = y[kept], r[kept], z[kept]
+    in_groups = np.isin(z, confusion.groups)
+    y, r, z = y[in_groups], r[in_groups], z[in_groups]
     if positive is not None and str(positive) not in confusion.classes:
         raise WordbiasError(
             f"positive=: no class {str(positive)!r}; there are {listed(confusion.classes)}"
@@ -115,13 +115,13 @@ def to_fairlearn(
         "selection_rate": metrics.selection_rate,
     }
     chosen = confusion.classes if positive is None else [str(positive)]
-    found: dict[str, Metric] = {
-        name if positive is not None else f"{one}: {name}": partial(_of_class, rate, one)
-        for one in chosen
+    class_metrics: dict[str, Metric] = {
+        name if positive is not None else f"{label}: {name}": partial(_of_class, rate, label)
+        for label in chosen
         for name, rate in rates.items()
     }
     return metrics.MetricFrame(
-        metrics={**found, "accuracy": accuracy_score},
+        metrics={**class_metrics, "accuracy": accuracy_score},
         y_true=y,
         y_pred=r,
         sensitive_features={names[2]: z},
@@ -255,11 +255,11 @@ def _held(frame: Any) -> tuple[list[str], list[str], Values]:
         raise WordbiasError(f"frame=: expected two groups or more, found {listed(groups)}")
     names = [str(name) for name in table.columns]
     try:
-        found = {str(g): table.loc[g].to_numpy(np.float64) for g in table.index}
+        rows = {str(g): table.loc[g].to_numpy(np.float64) for g in table.index}
         total = np.array([float(totals[name]) for name in table.columns])
     except (TypeError, ValueError):
         raise WordbiasError("frame=: expected metrics that are numbers") from None
-    return list(groups), names, np.stack([total, *(found[group] for group in groups)])
+    return list(groups), names, np.stack([total, *(rows[group] for group in groups)])
 
 
 def _functions(given: Metric | Mapping[str, Metric], names: Sequence[str]) -> list[Metric]:
@@ -287,7 +287,7 @@ def _arrays(*given: Any) -> tuple[NDArray[Any], ...]:
             f"{y.shape}, {r.shape} and {z.shape}"
         )
     for name, values in (("y_true", y), ("y_pred", r), ("sensitive_features", z)):
-        if (absent := np.flatnonzero([_is_missing(one) for one in values.tolist()])).size:
+        if (absent := np.flatnonzero([_is_missing(cell) for cell in values.tolist()])).size:
             raise WordbiasError(
                 f"{name}=: {how_many(absent.size, 'value')} missing, the first of example "
                 f"{absent[0]}; leave those examples out, here and in the frame"
@@ -318,7 +318,7 @@ def _values(
     """Compute metrics of parts of the examples, shape ``(parts, metrics)``."""
     return np.array(
         [
-            [float(one(y[part], r[part])) if part.any() else np.nan for one in functions]
+            [float(function(y[part], r[part])) if part.any() else np.nan for function in functions]
             for part in parts
         ]
     )
@@ -356,7 +356,7 @@ def _drawn(
 
     The first has the shape ``(draws, 1 + groups, metrics)``, the second ``(draws, metrics)``.
     """
-    of_class = [np.flatnonzero(y == one) for one in np.unique(y)]
+    of_class = [np.flatnonzero(y == label) for label in np.unique(y)]
     shape = (len(groups) + 1, len(functions))
     values, even = np.empty((draws, *shape)), np.empty((draws, shape[1]))
     with progress("intervals", 2 * draws, "sample") as bar:

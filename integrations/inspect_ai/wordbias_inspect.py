@@ -83,12 +83,16 @@ def wordbias_answers(data: str) -> Task:
             'the whole path, such as -T data="$PWD/winogender"'
         )
     read = load_text_set(place)
-    asked = questions(read)
+    question_list = questions(read)
     if isinstance(read, WinoBias):  # a limited number of samples keeps pairs whole
-        half = len(asked) // 2
-        asked = [one for pair in zip(asked[:half], asked[half:], strict=True) for one in pair]
+        half = len(question_list) // 2
+        question_list = [
+            question
+            for pair in zip(question_list[:half], question_list[half:], strict=True)
+            for question in pair
+        ]
     return Task(
-        dataset=MemoryDataset(samples(asked), name=entry_of(read).title, location=place),
+        dataset=MemoryDataset(samples(question_list), name=entry_of(read).title, location=place),
         solver=multiple_choice(),
         scorer=chosen_option(),
         metrics=[measures(place)],
@@ -108,24 +112,30 @@ def questions(data: TextSet) -> list[Question]:
     if isinstance(data, BBQ):
         return [
             Question(
-                f"{one.category} {one.id}",
-                one,
-                f"{one.context}\n\n{one.question}",
-                dict(zip(ANSWERS, one.answers, strict=True)),
-                ANSWERS[one.label],
+                f"{question.category} {question.id}",
+                question,
+                f"{question.context}\n\n{question.question}",
+                dict(zip(ANSWERS, question.answers, strict=True)),
+                ANSWERS[question.label],
             )
-            for one in data.questions
+            for question in data.questions
         ]
     if isinstance(data, CrowsPairs):
         return [
-            Question(str(i), i, PLAUSIBLE, {"more": one.more, "less": one.less})
-            for i, one in enumerate(data.pairs)
+            Question(str(i), i, PLAUSIBLE, {"more": pair.more, "less": pair.less})
+            for i, pair in enumerate(data.pairs)
         ]
     if isinstance(data, Winogender):
-        return [_reference(one.question, one.id, one.template) for one in data.sentences]
+        return [
+            _reference(sentence.question, sentence.id, sentence.template)
+            for sentence in data.sentences
+        ]
     if isinstance(data, WinoBias):
-        asked = zip(map(question_of, data.sentences), data.sentences, strict=True)
-        return [_reference(one, f"{one.id} {one.subset}", of.pair) for one, of in asked]
+        pairs = zip(map(question_of, data.sentences), data.sentences, strict=True)
+        return [
+            _reference(question, f"{question.id} {question.subset}", of.pair)
+            for question, of in pairs
+        ]
     title = entry_of(data).title
     raise WordbiasError(
         f"{data.path}: expected BBQ, Winogender, WinoBias or CrowS-Pairs, found {title}, which has "
@@ -145,23 +155,23 @@ def samples(asked: Sequence[Question]) -> list[Sample]:
     Of half of the units, drawn with seed 0, two options are shown in reverse order, so that a
     preference for a letter is no bias. BBQ's order is the published one, which is random.
     """
-    units = {unit: i for i, unit in enumerate(dict.fromkeys(one.unit for one in asked))}
+    units = {unit: i for i, unit in enumerate(dict.fromkeys(member.unit for member in asked))}
     reverse = np.random.default_rng(0).permutation(len(units)) % 2
-    made = []
-    for one in asked:
-        names = list(one.options)
-        if len(names) == 2 and reverse[units[one.unit]]:
+    sample_list = []
+    for question in asked:
+        names = list(question.options)
+        if len(names) == 2 and reverse[units[question.unit]]:
             names.reverse()
-        made.append(
+        sample_list.append(
             Sample(
-                id=one.id,
-                input=one.text,
-                choices=[one.options[name] for name in names],
-                target="ABC"[names.index(one.right)] if one.right else "",
+                id=question.id,
+                input=question.text,
+                choices=[question.options[name] for name in names],
+                target="ABC"[names.index(question.right)] if question.right else "",
                 metadata={"options": names},
             )
         )
-    return made
+    return sample_list
 
 
 @scorer(metrics=[])
@@ -169,7 +179,7 @@ def chosen_option() -> Scorer:
     """Score an answer by the name of the option that it chooses."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        chosen = [i for i, one in enumerate(state.choices) if one.correct]
+        chosen = [i for i, choice in enumerate(state.choices) if choice.correct]
         name = state.metadata["options"][chosen[0]] if len(chosen) == 1 else NOANSWER
         return Score(value=name, answer=name, explanation=state.output.completion)
 
@@ -181,18 +191,18 @@ def measures(data: str) -> Metric:
     """Measure all answers: the rows of all data, with their intervals."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
-        chosen = {str(one.sample_id): str(one.score.value) for one in scores}
+        chosen = {str(score.sample_id): str(score.score.value) for score in scores}
         rows, answered = answer_rows(load_text_set(data), chosen, "")
-        found = {"answered": answered / len(chosen) if chosen else float("nan")}
+        figures = {"answered": answered / len(chosen) if chosen else float("nan")}
         for row in rows:
             side = row.details["subset"] if row.details["subset"] in (PRO, ANTI) else ""
             named = row.measure, row.details.get("condition", ""), side
             name = "_".join(filter(None, named)).replace("-", "_")
-            if name not in found:  # the first is of all data
+            if name not in figures:  # the first is of all data
                 ends = {f"{name}_{end}": row.details.get(end) for end in ("low", "high")}
                 for key, value in {name: row.value, **ends}.items():
-                    found[key] = float("nan") if value is None else float(value)
-        return found
+                    figures[key] = float("nan") if value is None else float(value)
+        return figures
 
     return compute
 
@@ -210,39 +220,46 @@ def answer_rows(
     chosen
         Name of the chosen option, by the id of the question.
     """
-    asked = questions(data)
-    names = list(asked[0].options)
-    picks = np.array([[chosen.get(one.id) == name for name in names] for one in asked], float)
+    question_list = questions(data)
+    names = list(question_list[0].options)
+    picks = np.array(
+        [[chosen.get(question.id) == name for name in names] for question in question_list], float
+    )
     answered = picks.any(1)
-    kept = answered
+    usable = answered
     if isinstance(data, WinoBias):
-        kept = np.tile(answered.reshape(2, -1).all(0), 2)
-    if not kept.any():
+        usable = np.tile(answered.reshape(2, -1).all(0), 2)
+    if not usable.any():
         return [], int(answered.sum())
     items = entry_of(data).items
     data = replace(
-        data, **{items: [one for one, yes in zip(getattr(data, items), kept, strict=True) if yes]}
+        data,
+        **{
+            items: [
+                example for example, yes in zip(getattr(data, items), usable, strict=True) if yes
+            ]
+        },
     )
-    found, n = _likelihoods(picks[kept]), int(kept.sum())
+    likelihoods, n = _likelihoods(picks[usable]), int(usable.sum())
     if isinstance(data, BBQ):
         rows = bbq_rows(
-            data, Scored(found, _likelihoods(np.zeros((n, len(UNKNOWN))))), subject, seed=seed
+            data, Scored(likelihoods, _likelihoods(np.zeros((n, len(UNKNOWN))))), subject, seed=seed
         )
     elif isinstance(data, CrowsPairs):
-        rows = likelihood_rows(data, found, subject, Settings(seed=seed))
+        rows = likelihood_rows(data, likelihoods, subject, Settings(seed=seed))
     elif isinstance(data, Winogender):
-        rows = winogender_rows(data, found, subject, seed=seed)
+        rows = winogender_rows(data, likelihoods, subject, seed=seed)
     else:
-        rows = winobias_question_rows(data.sentences, found, subject, seed=seed)
-    made = [  # the other scores are of likelihoods
+        rows = winobias_question_rows(data.sentences, likelihoods, subject, seed=seed)
+    sum_rows = [  # the other scores are of likelihoods
         replace(row, details={name: row.details[name] for name in row.details if name not in HOW})
         for row in rows
         if row.details["score"] == SUM
         and row.details.get("answers", OWN) == OWN
         and row.measure != "likelihood-difference"
     ]
-    ids = [one.id for one, yes in zip(asked, kept, strict=True) if yes]
-    return with_items(made, ids, seed), int(answered.sum())
+    ids = [question.id for question, yes in zip(question_list, usable, strict=True) if yes]
+    return with_items(sum_rows, ids, seed), int(answered.sum())
 
 
 def _likelihoods(picks: Any) -> Likelihoods:
@@ -280,15 +297,15 @@ def from_inspect(
     if not place.exists():
         raise WordbiasError(f"{place}: the data of {name} are not there; give data=PATH")
     texts = load_text_set(place)
-    asked = {one.id: one for one in questions(texts)}
-    for one in read.samples:
-        same = asked.get(str(one.id))
-        if not same or (one.input, sorted(one.choices)) != (
+    by_id = {question.id: question for question in questions(texts)}
+    for sample in read.samples:
+        same = by_id.get(str(sample.id))
+        if not same or (sample.input, sorted(sample.choices)) != (
             same.text,
             sorted(same.options.values()),
         ):
-            raise WordbiasError(f"{place}: holds no such question as {one.id} of {name}")
-    chosen = {str(one.sample_id): str(one.value) for one in read.reductions[0].samples}
+            raise WordbiasError(f"{place}: holds no such question as {sample.id} of {name}")
+    chosen = {str(reduced.sample_id): str(reduced.value) for reduced in read.reductions[0].samples}
     rows, answered = answer_rows(texts, chosen, read.eval.model, seed=seed)
     if not rows:
         raise WordbiasError(

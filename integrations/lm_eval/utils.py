@@ -27,8 +27,8 @@ def winobias(**metadata: object) -> dict[str, datasets.Dataset]:
     half = len(sentences) // 2
     docs = []
     for number, both in enumerate(zip(sentences[:half], sentences[half:], strict=True)):
-        for side, one in zip((PRO, ANTI), both, strict=True):
-            question = question_of(one)
+        for side, sentence in zip((PRO, ANTI), both, strict=True):
+            question = question_of(sentence)
             people = {"right": question.right, "wrong": question.wrong}
             docs.append({"context": prompt(question), **people, "pair": number, "side": side})
     return {"test": datasets.Dataset.from_list(docs)}
@@ -37,7 +37,7 @@ def winobias(**metadata: object) -> dict[str, datasets.Dataset]:
 def winobias_pairs(**metadata: object) -> dict[str, datasets.Dataset]:
     """Return the pairs of WinoBias that differ in the gender of pronouns only."""
     pairs = pronoun_pairs(load_winobias(_path(metadata, "winobias", "FOLDER")))
-    return _texts([(one.text, other.text) for one, other in pairs])
+    return _texts([(first.text, other.text) for first, other in pairs])
 
 
 def own_pairs(**metadata: object) -> dict[str, datasets.Dataset]:
@@ -110,10 +110,10 @@ def lean_high(values: Sequence[float]) -> float:
 
 def _gaps(items: Sequence[Item]) -> list[float]:
     """Return the difference within each pair of which both sentences are there."""
-    found: dict[int, dict[str, float]] = {}
+    by_pair: dict[int, dict[str, float]] = {}
     for pair, side, right in items:
-        found.setdefault(pair, {})[side] = right
-    gaps = [of[PRO] - of[ANTI] for _, of in sorted(found.items()) if len(of) == 2]
+        by_pair.setdefault(pair, {})[side] = right
+    gaps = [of[PRO] - of[ANTI] for _, of in sorted(by_pair.items()) if len(of) == 2]
     if not gaps:
         raise WordbiasError("no pair has both of its sentences; give --limit 2 or more")
     return gaps

@@ -116,4 +116,7 @@ class LabelReadable(AbsTask):  # type: ignore[misc]
     ) -> dict[str, Any]:
         self.load_data()
         labels = self.dataset[split]["label"][:]
-        return {"num_samples": len(labels), "labels": {one: labels.count(one) for one in labels}}
+        return {
+            "num_samples": len(labels),
+            "labels": {label: labels.count(label) for label in labels},
+        }

@@ -67,7 +67,7 @@ def refused(cli: Any, outputs: Path) -> Callable[..., str]:
                 given.append(str(path))
             else:
                 given.append(argument)
-        before = sorted(found.name for found in outputs.iterdir())
+        before = sorted(file.name for file in outputs.iterdir())
         done = run(*given)
         assert done.code == 1, done
         assert done.out == ""
@@ -76,7 +76,7 @@ def refused(cli: Any, outputs: Path) -> Callable[..., str]:
         assert len(done.err.splitlines()) == 1, done.err
         assert "Traceback" not in done.err
         assert "unexpected" not in done.err
-        assert sorted(found.name for found in outputs.iterdir()) == before
+        assert sorted(file.name for file in outputs.iterdir()) == before
         for name in before:
             if name.startswith("OUT"):
                 assert (outputs / name).read_bytes() == OLD

@@ -33,7 +33,9 @@ HUGE = 10**400
 def test_a_key_of_2000_parts(cli: Run, call: tuple[str, ...], text: str, tmp_path: Path) -> None:
     path = tmp_path / "deep.toml"
     path.write_text(text)
-    call = tuple(str(tmp_path / one) if one == "out.csv" else one for one in call)
+    call = tuple(
+        str(tmp_path / argument) if argument == "out.csv" else argument for argument in call
+    )
     done = cli(*call, path)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     key = "specific" if "specific" in text else "a"

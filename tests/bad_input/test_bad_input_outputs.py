@@ -184,7 +184,7 @@ def test_a_system_without_nameless_files_leaves_nothing_either(
     # only writing parses this row: looking for no word at all, the first pass does not
     assert "expected 8 values, found 1" in refused("convert", good, "OUT.txt")
     assert cli("convert", good, outputs / "OUT.txt", "--skip-bad").code == 0
-    assert [found.name for found in outputs.iterdir()] == ["OUT.txt"]
+    assert [path.name for path in outputs.iterdir()] == ["OUT.txt"]
     assert (outputs / "OUT.txt").read_bytes() != OLD
 
 
@@ -256,7 +256,7 @@ def test_a_killed_process_leaves_the_old_file_and_nothing_else(
     stopped: Any, outputs: Path, name: str
 ) -> None:
     assert stopped(signal.SIGKILL, name)[0] == -signal.SIGKILL
-    assert [found.name for found in outputs.iterdir()] == [name]
+    assert [path.name for path in outputs.iterdir()] == [name]
     assert (outputs / name).read_bytes() == OLD
 
 
@@ -267,7 +267,7 @@ def test_an_interrupted_process_prints_one_line(stopped: Any, outputs: Path, nam
     code, out, err = stopped(signal.SIGINT, name)
     assert (code, out) == (130, "")
     assert err.strip() == "wordbias: interrupted; no output was changed"
-    assert [found.name for found in outputs.iterdir()] == [name]
+    assert [path.name for path in outputs.iterdir()] == [name]
     assert (outputs / name).read_bytes() == OLD
 
 

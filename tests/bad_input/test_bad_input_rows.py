@@ -117,11 +117,11 @@ def test_skip_bad_drops_and_counts(
     assert done.code == 0, done.err
     notes = [line for line in done.err.splitlines() if "dropped" in line]
     assert notes == [f"note: 2 rows dropped, the first: {path}: line 301: {problem}"]
-    kept = [word for i, word in enumerate(words) if i not in (299, 400)]
+    remaining = [word for i, word in enumerate(words) if i not in (299, 400)]
     loaded = load(out, cache=False)  # the header's number of rows is checked here
-    assert loaded.words == kept
+    assert loaded.words == remaining
     if target in ("out.vec", "out.bin"):
-        assert out.read_bytes().startswith(b"%d 8\n" % len(kept))
+        assert out.read_bytes().startswith(b"%d 8\n" % len(remaining))
 
 
 def test_skip_bad_keeps_duplicates_of_a_streamed_file(
@@ -177,8 +177,8 @@ def test_skip_bad_on_a_binary_file(
     done = cli("misp", bad_binary, "--skip-bad", "-o", outputs / target)
     assert done.code == 0, done.err
     assert re.search("note: 2 rows dropped, the first: .*: word 2: ", done.err)
-    kept = [word for i, word in enumerate(people[0]) if i not in (1, 299)]
-    assert load(outputs / target, cache=False).words == kept
+    remaining = [word for i, word in enumerate(people[0]) if i not in (1, 299)]
+    assert load(outputs / target, cache=False).words == remaining
 
 
 @pytest.mark.parametrize("output", [[], ["-o", "OUT.txt"], ["-o", "OUT.safetensors"]])

@@ -42,10 +42,10 @@ def small_bios(seed: int = 0, splits: bool = True) -> Biographies:
 
 
 def _text(name: str, gender: str, rng: np.random.Generator) -> str:
-    told = TELLING[name] if rng.random() < 0.8 else TELLING[str(rng.choice(list(TELLING)))]
+    phrase = TELLING[name] if rng.random() < 0.8 else TELLING[str(rng.choice(list(TELLING)))]
     pronoun = "She" if gender == "F" else "He"
     more = " ".join(rng.choice(MORE, rng.integers(1, 4)))
-    return f"{rng.choice(NAMES[gender])} {told}. {pronoun} works {more}."
+    return f"{rng.choice(NAMES[gender])} {phrase}. {pronoun} works {more}."
 
 
 def encoder_folder(path: Path, texts: tuple[str, ...] = (), family: str = "bert") -> str:

@@ -40,7 +40,7 @@ def bios() -> Biographies:
 
 
 def state(model: Any) -> dict[str, Any]:
-    return {name: one.detach().clone() for name, one in model.named_parameters()}
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
@@ -63,15 +63,15 @@ def test_six_texts_are_memorised_and_vectors_give_the_same_predictions(
     assert fitted.accuracy == 1
     assert not same(before, state(encoder.model))
     vectors = LiveEncoder(encoder, reading).vectors([bios]).of(bios)
-    found = predict(fitted.head, vectors)
-    assert np.array_equal(found[_rows(bios, few)], few.labels)
+    predictions = predict(fitted.head, vectors)
+    assert np.array_equal(predictions[_rows(bios, few)], few.labels)
     whole = TextExamples(encoder, fitted.head, reading, bios)
     with torch.inference_mode():
         logits = torch.cat([whole.batch(np.array([i]))[0] for i in range(len(bios))])
     top = logits.sort(dim=1).values
     clear = (top[:, -1] - top[:, -2] > 1e-4).numpy()  # batches round otherwise
     assert clear.mean() > 0.9
-    assert np.array_equal(logits.argmax(1).numpy()[clear], found[clear])
+    assert np.array_equal(logits.argmax(1).numpy()[clear], predictions[clear])
 
 
 def _rows(bios: Biographies, few: Biographies) -> list[int]:
@@ -83,8 +83,8 @@ def test_the_vector_is_the_first_token_of_the_last_layer(folder: str, bios: Biog
     encoder = SETTINGS.load(folder)
     model = transformers.AutoModel.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    found = LiveEncoder(encoder, SETTINGS).vectors([bios]).of(bios)
-    for text, vector in list(zip(bios.texts, found, strict=True))[:20]:
+    vectors = LiveEncoder(encoder, SETTINGS).vectors([bios]).of(bios)
+    for text, vector in list(zip(bios.texts, vectors, strict=True))[:20]:
         given = tokenizer(text, truncation=True, max_length=20, return_tensors="pt")
         with torch.inference_mode():
             expected = model(**given).last_hidden_state[0, 0].numpy()
@@ -116,9 +116,9 @@ def test_an_interruption_changes_nothing(
     with pytest.raises(KeyboardInterrupt):
         tuned(checkpoint=checkpoint, about={"a": 1})
     assert checkpoint.exists()
-    again, model_again, head_again = tuned(checkpoint=checkpoint, about={"a": 1})
+    resumed, model_again, head_again = tuned(checkpoint=checkpoint, about={"a": 1})
     assert len(calls) == 4
-    assert again[1:] == fitted[1:]
+    assert resumed[1:] == fitted[1:]
     assert same(model, model_again)
     assert same(head, head_again)
     with pytest.raises(WordbiasError, match="is of another training: its a is 1, not 2"):
@@ -148,7 +148,7 @@ def test_bfloat16_is_of_products_only(folder: str, bios: Biographies) -> None:
     assert 0 < np.abs(rough - exact).max() < scale / 4
     assert np.abs(rough - exact).mean() > scale * 2.0**-20
     fine_tune(encoder, bios, bios, replace(RECIPE, epochs=1), half)
-    assert {one.dtype for one in encoder.model.parameters()} == {torch.float32}
+    assert {parameter.dtype for parameter in encoder.model.parameters()} == {torch.float32}
     assert half.to_dict()["precision"] == "bfloat16"
 
 

@@ -90,9 +90,9 @@ def _last(data: Labelled, recipe: Recipe) -> Any:
     inner = classifier_training.train
 
     def recording(model: Any, *rest: Any, **more: Any) -> Any:
-        found = inner(model, *rest, **more)
-        last.update({name: one.clone() for name, one in model.state_dict().items()})
-        return found
+        fitted = inner(model, *rest, **more)
+        last.update({name: tensor.clone() for name, tensor in model.state_dict().items()})
+        return fitted
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(classifier_training, "train", recording)
@@ -162,10 +162,10 @@ def test_the_best_on_dev_is_a_copy() -> None:
     data = overlapping(classes=2)
     upside_down = Labelled(data.vectors, 1 - data.labels)
     fitted = train_head(data, upside_down, 2, replace(HEAD, epochs=60, rate=0.05))
-    found = (predict(fitted.head, data.vectors) == upside_down.labels).mean()
-    assert found == pytest.approx(fitted.accuracy, abs=1e-12)
+    accuracy = (predict(fitted.head, data.vectors) == upside_down.labels).mean()
+    assert accuracy == pytest.approx(fitted.accuracy, abs=1e-12)
     late = train_head(data, data, 2, replace(HEAD, epochs=60, rate=0.05))
-    assert (predict(late.head, data.vectors) == upside_down.labels).mean() < found
+    assert (predict(late.head, data.vectors) == upside_down.labels).mean() < accuracy
     assert fitted.round < 60
 
 

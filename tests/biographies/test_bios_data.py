@@ -118,12 +118,17 @@ def test_the_published_pickle_is_read_behind_its_first_sentence(tmp_path: Path) 
 
 
 def test_the_text_without_its_first_sentence_goes_before_the_whole(tmp_path: Path) -> None:
-    one = {"g": "f", "p": "nurse", "text": "She is a nurse. She sings.", "hard_text": "She sings."}
+    nurse = {
+        "g": "f",
+        "p": "nurse",
+        "text": "She is a nurse. She sings.",
+        "hard_text": "She sings.",
+    }
     two = {"g": "m", "p": "surgeon", "text": "He is a surgeon.", "hard_text": "He is known."}
-    bios = load_biographies(pickled(tmp_path / "train.pickle", one, two))
+    bios = load_biographies(pickled(tmp_path / "train.pickle", nurse, two))
     assert bios.texts == ("She sings.", "He is known.")
     named = load_biographies(tmp_path / "train.pickle", text="text")
-    assert named.texts == (one["text"], two["text"])
+    assert named.texts == (nurse["text"], two["text"])
 
 
 def test_raw_without_a_start_is_the_last_choice(tmp_path: Path) -> None:
@@ -243,18 +248,18 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_record_is_named_or_dropped(tmp_path: Path, case: str) -> None:
-    write, said = BAD[case]
+    write, message = BAD[case]
     file: Path = write(tmp_path / "bios.pkl")
     with pytest.raises(WordbiasError) as caught:
         load_biographies(file)
     assert str(caught.value).startswith(f"{file}: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).endswith("mend it, or drop such rows with --skip-bad")
     first, bad = pickle.loads(file.read_bytes())
     pickled(file, first, bad, {**first, **MAN})
     bios = load_biographies(file, skip_bad=True)
     assert (len(bios), bios.dropped) == (2, 1)
-    assert said in bios.problem
+    assert message in bios.problem
 
 
 def test_a_cut_line_of_jsonl_is_named_by_its_number(tmp_path: Path) -> None:
@@ -396,13 +401,13 @@ def test_whatever_a_pickle_holds_is_read_or_told(
     tmp_path_factory: pytest.TempPathFactory, records: list[Any], skip: bool
 ) -> None:
     file = pickled(tmp_path_factory.mktemp("pickles") / "bios.pkl", *records)
-    said = ""
+    message = ""
     try:
         bios = load_biographies(file, skip_bad=skip)
     except WordbiasError as error:
-        said = str(error)
-    assert said.startswith(f"{file}: ") or len(bios) + bios.dropped == len(records)
-    assert len(said.splitlines()) <= 1
+        message = str(error)
+    assert message.startswith(f"{file}: ") or len(bios) + bios.dropped == len(records)
+    assert len(message.splitlines()) <= 1
 
 
 def test_parquet_is_read_as_the_same_table(tmp_path: Path) -> None:
@@ -418,12 +423,12 @@ def test_parquet_is_read_as_the_same_table(tmp_path: Path) -> None:
     )
     frame.to_parquet(tmp_path / "bios.parquet")
     frame.to_csv(tmp_path / "bios.tsv", sep="\t", index=False)
-    one, other = (
+    parquet, other = (
         load_biographies(tmp_path / name, female="1") for name in ("bios.parquet", "bios.tsv")
     )
-    assert one.classes == ("13", "25")
-    assert (one.texts, one.sha256) == (other.texts, other.sha256)
-    assert one.genders.tolist() == other.genders.tolist() == [0, 1, 0, 1]
+    assert parquet.classes == ("13", "25")
+    assert (parquet.texts, parquet.sha256) == (other.texts, other.sha256)
+    assert parquet.genders.tolist() == other.genders.tolist() == [0, 1, 0, 1]
 
 
 def test_a_row_of_parquet_that_lacks_something(tmp_path: Path) -> None:

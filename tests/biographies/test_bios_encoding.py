@@ -62,10 +62,10 @@ def test_stored_is_what_live_gives_and_is_made_once(folder: str, tmp_path: Path)
     loads: list[int] = []
     source = stored(folder, tmp_path / "v", loads)
     first = source.vectors([bios]).of(bios)
-    again = source.vectors([bios.take(np.arange(len(bios))[::-1]), bios]).of(bios)
+    second = source.vectors([bios.take(np.arange(len(bios))[::-1]), bios]).of(bios)
     live = LiveEncoder(SETTINGS.load(folder), SETTINGS)
     assert loads == [1]
-    assert np.array_equal(first, again)
+    assert np.array_equal(first, second)
     assert np.array_equal(first, live.vectors([bios]).of(bios))
     assert len(list((tmp_path / "v").iterdir())) == 1
     stored(folder, tmp_path / "v", loads, random_init=0).vectors([bios])
@@ -79,8 +79,8 @@ def test_vectors_that_were_cut_off_are_not_used(folder: str, tmp_path: Path) -> 
     source.vectors([small_bios()])
     (file,) = (tmp_path / "v").iterdir()
     whole = file.read_bytes()
-    for kept in (0, 8, len(whole) // 2, len(whole) - 1):
-        file.write_bytes(whole[:kept])
+    for length in (0, 8, len(whole) // 2, len(whole) - 1):
+        file.write_bytes(whole[:length])
         with pytest.raises(WordbiasError, match=r"safetensors.*; remove it, and it is made again"):
             source.vectors([small_bios()])
     (tmp_path / "file").write_text("")
@@ -92,12 +92,12 @@ def test_words_in_sentences_are_kept_too(folder: str, tmp_path: Path) -> None:
     sentences = find_sentences(small_bios().texts, ["Amy", "John", "family"])
     loads: list[int] = []
     source = stored(folder, tmp_path / "v", loads)
-    found = [source.contexts(sentences) for _ in range(2)]
+    copies = [source.contexts(sentences) for _ in range(2)]
     live = LiveEncoder(SETTINGS.load(folder), SETTINGS).contexts(sentences)
     assert loads == [1]
-    for one in found:
-        assert np.array_equal(one.vectors, live.vectors)
-        assert one.column("word").cells() == live.column("word").cells()
+    for copy in copies:
+        assert np.array_equal(copy.vectors, live.vectors)
+        assert copy.column("word").cells() == live.column("word").cells()
 
 
 def test_a_hash_of_what_vectors_depend_on(folder: str, tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_a_hash_of_what_vectors_depend_on(folder: str, tmp_path: Path) -> None:
         transformers.AutoModel.from_pretrained(folder).save_pretrained(bare)
         transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(bare)
     weights = load_file(bare / "model.safetensors")
-    kept = {name: one for name, one in weights.items() if "pooler" not in name}
-    assert len(kept) < len(weights)
-    save_file(kept, bare / "model.safetensors", {"format": "pt"})
+    bare_weights = {name: tensor for name, tensor in weights.items() if "pooler" not in name}
+    assert len(bare_weights) < len(weights)
+    save_file(bare_weights, bare / "model.safetensors", {"format": "pt"})
     encoder = SETTINGS.load(str(bare))
     assert encoder.sha256() == SETTINGS.load(str(bare)).sha256()
     assert len({weights_sha256(SETTINGS.load(str(bare)).model) for _ in range(2)}) == 2

@@ -77,8 +77,8 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, what: Any, name: str, call: int) ->
 @pytest.mark.slow
 def test_a_frozen_study(plan: Plan) -> None:
     rows = run(plan)
-    found = [(row.subject, row.details["seed"]) for row in rows]
-    assert list(dict.fromkeys(found)) == [tuple(job) for job in plan.jobs()]
+    jobs = [(row.subject, row.details["seed"]) for row in rows]
+    assert list(dict.fromkeys(jobs)) == [tuple(job) for job in plan.jobs()]
     assert len(plan.jobs()) == 5 * 2
     for seed in (0, 1):
         none, sub, scrub = (
@@ -118,8 +118,8 @@ def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(experiment, "run_job", lambda *_: pytest.fail("a job is done again"))
     assert as_json(run(plan)) == as_json(first)
     assert plan.results.read_bytes() == before
-    some = replace(plan, seeds=(1,), strategies=("scrub",), baselines=False)
-    assert as_json(run(some)) == [row for row in as_json(first) if (row["subject"], row["seed"]) == ("scrub", 1)]  # fmt: skip  # noqa: E501
+    smaller = replace(plan, seeds=(1,), strategies=("scrub",), baselines=False)
+    assert as_json(run(smaller)) == [row for row in as_json(first) if (row["subject"], row["seed"]) == ("scrub", 1)]  # fmt: skip  # noqa: E501
     with pytest.raises(pytest.fail.Exception):
         run(replace(plan, seeds=(2,)))
 
@@ -168,8 +168,8 @@ def test_a_job_whose_line_is_cut_off_is_run_again(plan: Plan) -> None:
     for cut in (1, 40, len(data.splitlines()[-1]) + 1):
         plan.results.write_bytes(data[:-cut])
         assert as_json(run(plan)) == first
-        found = [(line["strategy"], line["seed"], line["rows"]) for line in lines_of(plan)]
-        assert found == [
+        jobs = [(line["strategy"], line["seed"], line["rows"]) for line in lines_of(plan)]
+        assert jobs == [
             (line["strategy"], line["seed"], line["rows"])
             for line in map(json.loads, data.splitlines())
         ]
@@ -179,9 +179,9 @@ def test_a_job_whose_line_is_cut_off_is_run_again(plan: Plan) -> None:
 @pytest.mark.parametrize("frozen", [True, False])
 def test_processes_change_nothing(plan: Plan, tmp_path: Path, frozen: bool) -> None:
     plan = replace(plan, seeds=(0,), strategies=("none",)) if frozen else tuned(plan)
-    one = run(replace(plan, folder=tmp_path / "one"))
+    single = run(replace(plan, folder=tmp_path / "one"))
     two = run(plan, Workers(2))
-    assert as_json(one) == as_json(two)
+    assert as_json(single) == as_json(two)
     assert len(lines_of(plan)) == len(plan.jobs())
 
 
@@ -190,8 +190,8 @@ def test_processes_change_nothing(plan: Plan, tmp_path: Path, frozen: bool) -> N
 def test_a_cluster_changes_nothing(join: Callable[[str], None], plan: Plan, tmp_path: Path) -> None:
     join("ray")
     plan = replace(plan, seeds=(0,), strategies=("none",), baselines=False)
-    one = run(replace(plan, folder=tmp_path / "one"))
-    assert as_json(run(plan, Workers(2, "ray"))) == as_json(one)
+    single = run(replace(plan, folder=tmp_path / "one"))
+    assert as_json(run(plan, Workers(2, "ray"))) == as_json(single)
 
 
 @pytest.mark.slow
@@ -206,8 +206,8 @@ def test_a_fine_tuned_study(plan: Plan) -> None:
     from safetensors.torch import load_file
 
     head = load_file(folder / "head.safetensors")
-    made = prepare(split(plan.biographies, 0), "none", 0)
-    test = made.views["own"].test
+    prepared = prepare(split(plan.biographies, 0), "none", 0)
+    test = prepared.views["own"].test
     right = []
     for text, label in zip(test.texts, test.labels, strict=True):
         with torch.inference_mode():
@@ -241,19 +241,19 @@ def test_retraining_starts_from_the_vectors_alone(plan: Plan) -> None:
     """By hand: a last layer trained on the vectors of the original data of the view."""
     plan = replace(plan, strategies=("scrub",), seeds=(0,), baselines=False)
     rows = run(plan)
-    made = prepare(split(plan.biographies, 0), "scrub", 0)
+    prepared = prepare(split(plan.biographies, 0), "scrub", 0)
     source = LiveEncoder(plan.encoding.load(plan.model), plan.encoding)
-    for name, view in made.views.items():
+    for name, view in prepared.views.items():
         vectors = source.vectors(view)
-        again = train_head(
+        retrained = train_head(
             Labelled(vectors.of(view.original_train), view.original_train.labels),
             Labelled(vectors.of(view.original_dev), view.original_dev.labels),
             3,
             plan.recipe,
         )
-        right = predict(again.head, vectors.of(view.test)) == view.test.labels
-        found = [row for row in chosen(rows, view=name, stage="after") if row[:2] == ("accuracy", "all")]  # fmt: skip  # noqa: E501
-        assert [value for *_, value in found] == [pytest.approx(right.mean())]
+        right = predict(retrained.head, vectors.of(view.test)) == view.test.labels
+        accuracies = [row for row in chosen(rows, view=name, stage="after") if row[:2] == ("accuracy", "all")]  # fmt: skip  # noqa: E501
+        assert [value for *_, value in accuracies] == [pytest.approx(right.mean())]
 
 
 @pytest.mark.slow
@@ -291,14 +291,14 @@ def test_a_split_that_is_drawn_depends_on_the_seed(plan: Plan) -> None:
 
 def test_sample_is_reproducible_and_in_order() -> None:
     bios = small_bios()
-    some = sample(bios, 30)
-    assert len(some) == 30
-    assert sample(bios, 30).sha256 == some.sha256 != sample(bios, 30, seed=1).sha256
-    places = [bios.texts.index(text) for text in some.texts]
+    drawn = sample(bios, 30)
+    assert len(drawn) == 30
+    assert sample(bios, 30).sha256 == drawn.sha256 != sample(bios, 30, seed=1).sha256
+    places = [bios.texts.index(text) for text in drawn.texts]
     assert len(sample(bios, 10**6)) == len(bios)
-    assert set(some.texts) <= set(bios.texts)
-    assert some.classes == bios.classes
-    assert places == [bios.texts.index(text) for text in some.texts]
+    assert set(drawn.texts) <= set(bios.texts)
+    assert drawn.classes == bios.classes
+    assert places == [bios.texts.index(text) for text in drawn.texts]
 
 
 @pytest.mark.slow

@@ -67,10 +67,10 @@ def test_conditional_entropy(pairs: list[tuple[int, int]]) -> None:
 @given(st.integers(0, 400))
 def test_usable_fractions_are_the_longest_end_of_the_published(n: int) -> None:
     published = FRACTIONS["published"]
-    found = usable_fractions(n)
+    fractions = usable_fractions(n)
     ends = [published[i:] for i in range(len(published) - LEAST_BLOCKS + 1)]
-    assert found == next((end for end in ends if needed(end) <= n), ())
-    assert (found == published) == (n >= 100)
+    assert fractions == next((end for end in ends if needed(end) <= n), ())
+    assert (fractions == published) == (n >= 100)
 
 
 def test_over_all_people_the_values_are_those_of_the_online_code() -> None:
@@ -118,8 +118,8 @@ def test_within_an_occupation_as_many_women_as_men() -> None:
     counts = bios.counts()
     for i, name in enumerate(bios.classes):
         assert rows[name].details["n"] == 2 * counts[i].min()
-    kept = np.flatnonzero(copies(bios.labels, bios.genders, "subsample", 3))
-    own = kept[bios.labels[kept] == 0]
+    balanced = np.flatnonzero(copies(bios.labels, bios.genders, "subsample", 3))
+    own = balanced[bios.labels[balanced] == 0]
     fractions = usable_fractions(len(own))
     assert fractions != FRACTIONS["published"]
     code = online_code(x[own], bios.genders[own], seed=3, fractions=fractions)
@@ -150,16 +150,16 @@ def test_undefined_within_an_occupation() -> None:
 
 def words(seed: int = 0) -> Representations:
     rng = np.random.default_rng(seed)
-    named = [word for _, some in (*CAREER.targets, *CAREER.attributes) for word in some]
+    named = [word for _, stimuli in (*CAREER.targets, *CAREER.attributes) for word in stimuli]
     cells = [word for word in named for _ in range(3)]
     x = rng.standard_normal((1, len(cells), 6)).astype(np.float32)
     return Representations(x, (2,), {"word": Column.of(cells)}, name="words")
 
 
 def test_words_have_the_values_of_ceat() -> None:
-    found = words()
-    (row,) = word_rows(HERE, found, CAREER, 50, "a file")
-    (expected,) = ceat(found, [CAREER], CeatSettings(50, seed=3))
+    contexts = words()
+    (row,) = word_rows(HERE, contexts, CAREER, 50, "a file")
+    (expected,) = ceat(contexts, [CAREER], CeatSettings(50, seed=3))
     assert row.value == expected.value
     assert row.details["p"] == expected.details["p"]
     assert (row.subject, row.measure, row.details["stage"]) == (

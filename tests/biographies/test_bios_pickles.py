@@ -84,9 +84,9 @@ def test_plain_data_come_back_whatever_the_protocol(
         with pytest.raises(WordbiasError, match=r"import (_codecs\.encode|__builtin__\.bytes);"):
             read_pickle(file)
         return
-    found = read_pickle(file)
-    assert found == data
-    assert repr(found) == repr(data)  # True is not 1, and a tuple no list
+    loaded = read_pickle(file)
+    assert loaded == data
+    assert repr(loaded) == repr(data)  # True is not 1, and a tuple no list
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -175,13 +175,13 @@ def test_damage_of_any_kind_is_told_or_harmless(
     data = pickle.dumps([{"title": "nurse", "g": 1.5, "name": ("A", None)}], 4)
     for damaged in (noise, data[:at] + other + data[at + len(other) :]):
         file.write_bytes(damaged)
-        said = ""
+        message = ""
         try:
-            found = read_pickle(file)
+            loaded = read_pickle(file)
         except WordbiasError as error:
-            said = str(error)
-        assert said.startswith(f"{file}: ") or isinstance(found, list)
-        assert "\n" not in said
+            message = str(error)
+        assert message.startswith(f"{file}: ") or isinstance(loaded, list)
+        assert "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -233,10 +233,10 @@ def test_a_key_that_takes_for_ever_to_hash_is_refused(file: Path) -> None:
 @pytest.mark.slow
 def test_a_deep_nest_is_read_without_recursion(file: Path) -> None:
     file.write_bytes(b"]" * 100_000 + b"a" * 99_999 + b".")
-    found = read_pickle(file)
+    nest = read_pickle(file)
     for _ in range(99_999):
-        (found,) = found
-    assert found == []
+        (nest,) = nest
+    assert nest == []
 
 
 @pytest.mark.parametrize(
@@ -252,8 +252,8 @@ def test_several_pickles_in_a_file_are_no_list(file: Path) -> None:
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "none.pkl", "No such file"), (tmp_path, "Is a directory")):
-        with pytest.raises(WordbiasError, match=f"cannot be read: {said}"):
+    for path, reason in ((tmp_path / "none.pkl", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(WordbiasError, match=f"cannot be read: {reason}"):
             read_pickle(path)
 
 

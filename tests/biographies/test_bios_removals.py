@@ -108,8 +108,8 @@ def test_the_gap_of_a_layer_that_reads_the_gender_alone_is_gone(strategy: str) -
         head.weight[:] = torch.tensor([[0.0] * 6, [1.0, *[0.0] * 5]])
         head.bias[:] = torch.tensor([5.0, 0.0])  # the mean of all is 10, of one gender 0
     before, after = (
-        [predict(head, one)[genders == z].mean() for z in (0, 1)]
-        for one in (x, remove(fitted(strategy, x, genders), x))
+        [predict(head, vectors)[genders == z].mean() for z in (0, 1)]
+        for vectors in (x, remove(fitted(strategy, x, genders), x))
     )
     assert before == [0, 1]
     assert after[0] == after[1]
@@ -164,13 +164,13 @@ def test_a_balanced_fit_does_not_turn_the_gap_round() -> None:
         places = [[(labels[rows] == y) & (genders[rows] == z) for z in (0, 1)] for y in (0, 1)]
         return np.array([[after[place].mean(0, dtype=float) for place in of] for of in places])
 
-    found = means("leace", np.arange(2000))
-    along = (found[1] - found[0]).mean(0)  # from the women's occupation to the men's
-    assert np.all((found[:, 1] - found[:, 0]) @ along < 0)
+    centres = means("leace", np.arange(2000))
+    along = (centres[1] - centres[0]).mean(0)  # from the women's occupation to the men's
+    assert np.all((centres[:, 1] - centres[:, 0]) @ along < 0)
     balanced = np.repeat(np.arange(2000), copies(labels, genders, "oversample", 0))
-    found = means("oversample+leace", balanced)
+    centres = means("oversample+leace", balanced)
     sizes = np.bincount(labels[balanced])
-    apart = np.average(found[:, 1] - found[:, 0], axis=0, weights=sizes)
+    apart = np.average(centres[:, 1] - centres[:, 0], axis=0, weights=sizes)
     assert np.allclose(apart, 0, atol=1e-5)
 
 
@@ -195,15 +195,20 @@ def by_hand(plan: Plan, removal: Callable[[Float, Float], Any]) -> dict[str, tup
     view = prepare(split(plan.biographies, 0), "none", 0).views["own"]
     vectors = LiveEncoder(plan.encoding.load(plan.model), plan.encoding).vectors(view)
     train, dev = view.original_train, view.original_dev
-    parts = [(vectors.of(one), one.labels) for one in (train, dev)]
-    head = train_head(*(Labelled(*one) for one in parts), 3, LAYER).head
+    parts = [(vectors.of(part), part.labels) for part in (train, dev)]
+    head = train_head(*(Labelled(*part) for part in parts), 3, LAYER).head
     x = vectors.of(train).astype(float)
     change = removal(x, train.genders)
-    again = train_head(
-        *(Labelled(change(one).astype(np.float32), labels) for one, labels in parts), 3, LAYER
+    retrained = train_head(
+        *(
+            Labelled(change(part_vectors).astype(np.float32), labels)
+            for part_vectors, labels in parts
+        ),
+        3,
+        LAYER,
     ).head
-    test, found = view.test, {}
-    for stage, layer in (("before", head), ("after", again)):
+    test, by_stage = view.test, {}
+    for stage, layer in (("before", head), ("after", retrained)):
         given = change(vectors.of(test)).astype(np.float32)
         named = (given @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()).argmax(1)
         rates = [
@@ -211,17 +216,17 @@ def by_hand(plan: Plan, removal: Callable[[Float, Float], Any]) -> dict[str, tup
             for of in (test.genders == 0, test.genders == 1)
         ]
         gap = float(np.abs(rates[0] - rates[1]).sum())
-        found[stage] = accuracy_score(test.labels, named), gap
-    return found
+        by_stage[stage] = accuracy_score(test.labels, named), gap
+    return by_stage
 
 
 def leace_by_hand(x: Float, z: NDArray[np.intp]) -> Callable[[Float], Float]:
     """Belrose et al. (2023), theorem 4.2, by the eigenvectors of the covariance."""
     mean = x.mean(0)
     values, vectors = np.linalg.eigh(np.cov(x.T, bias=True))
-    kept = values > values.max() * 1e-10
-    white = vectors[:, kept] / np.sqrt(values[kept])
-    back = vectors[:, kept] * np.sqrt(values[kept])
+    positive = values > values.max() * 1e-10
+    white = vectors[:, positive] / np.sqrt(values[positive])
+    back = vectors[:, positive] * np.sqrt(values[positive])
     u = white.T @ ((x - mean).T @ (z - z.mean()))
     u /= np.linalg.norm(u)
     return lambda y: y - np.outer((y - mean) @ white @ u, back @ u)
@@ -242,12 +247,12 @@ def test_an_arm_is_that_of_a_computation_by_hand(
     rows = run(replace(plan, strategies=("none", strategy)))
     expected = by_hand(plan, removal)
     for stage in ("before", "after"):
-        found = {
+        values = {
             (row.measure, row.details["set"]): row.value
             for row in rows
             if row.subject == strategy and row.details["stage"] == stage
         }
-        pair = found["accuracy", "all"], found["tpr-gap", "sum"]
+        pair = values["accuracy", "all"], values["tpr-gap", "sum"]
         assert pair == pytest.approx(expected[stage], abs=1e-9)
 
 
@@ -340,23 +345,23 @@ def test_arms_are_added_to_a_study_and_resumed(
         return inner(plan, job)
 
     monkeypatch.setattr(experiment, "run_job", stopping)
-    said: list[str] = []
-    monkeypatch.setattr(experiment, "note", said.append)
+    notes: list[str] = []
+    monkeypatch.setattr(experiment, "note", notes.append)
     with pytest.raises(Interrupted, match="3 of 4 jobs are done"):
         run(more)
-    assert len(said) == 1
-    assert said[0].startswith("none is trained again, with the seeds 0: ")
-    found = as_json(run(more))
+    assert len(notes) == 1
+    assert notes[0].startswith("none is trained again, with the seeds 0: ")
+    resumed = as_json(run(more))
     assert calls == ["none", "leace", "random-leace", "random-leace"]
-    assert found == as_json(whole)
-    assert [row for row in found if row["subject"] in ("none", "subsample")
+    assert resumed == as_json(whole)
+    assert [row for row in resumed if row["subject"] in ("none", "subsample")
             and "probe" not in row["measure"]] == [
         row for row in first if "probe" not in row["measure"]]  # fmt: skip
     data = more.results.read_bytes()
-    assert as_json(run(more)) == found
+    assert as_json(run(more)) == resumed
     assert more.results.read_bytes() == data
     assert len(calls) == 4
-    assert len(said) == 1
+    assert len(notes) == 1
 
 
 @pytest.mark.slow
@@ -365,8 +370,8 @@ def test_processes_change_nothing(plan: Plan, tmp_path: Path, frozen: bool) -> N
     plan = replace(plan, strategies=("none", "leace", "random-leace", "mhd"))
     if not frozen:
         plan = replace(plan, frozen=False, recipe=ONE, retraining=ONE)
-    one = run(replace(plan, folder=tmp_path / "one"))
-    assert as_json(run(plan, Workers(2))) == as_json(one)
+    single = run(replace(plan, folder=tmp_path / "one"))
+    assert as_json(run(plan, Workers(2))) == as_json(single)
 
 
 # Adapters

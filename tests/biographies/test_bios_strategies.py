@@ -61,8 +61,8 @@ def test_a_drawn_split_is_a_partition_with_the_shares_of_the_classes(seed: int) 
     assert (np.abs(sizes[1] - rest * DEV_SHARE) < 1).all()
     assert len(parts.test) == np.ceil(TEST_SHARE * len(BIOS))
     assert len(parts.dev) == np.ceil(DEV_SHARE * rest.sum())
-    again = split(BIOS, seed)
-    assert [part.sha256 for part in parts] == [part.sha256 for part in again]
+    redrawn = split(BIOS, seed)
+    assert [part.sha256 for part in parts] == [part.sha256 for part in redrawn]
 
 
 def test_another_seed_draws_another_split() -> None:
@@ -90,8 +90,10 @@ def test_a_missing_development_part_is_drawn_of_the_training_part() -> None:
 @pytest.mark.parametrize("kinds", [("dev", "train"), ("dev", "test")])
 def test_a_split_without_training_or_test_part(kinds: Sequence[str]) -> None:
     lacking = "test" if "test" not in kinds else "train"
-    said = f"of 24 biographies none is for {lacking}: the column of splits says {', '.join(kinds)}"
-    with pytest.raises(WordbiasError, match=said):
+    message = (
+        f"of 24 biographies none is for {lacking}: the column of splits says {', '.join(kinds)}"
+    )
+    with pytest.raises(WordbiasError, match=message):
         split(with_splits(*kinds), 0)
 
 
@@ -103,10 +105,10 @@ def test_a_class_too_small_to_be_split_is_named() -> None:
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "scrub+subsample", "swap+oversample"])
 def test_tests_are_balanced_and_retraining_is_not(strategy: str) -> None:
-    made = prepare(PARTS, strategy, 2)
+    prepared = prepare(PARTS, strategy, 2)
     rewrites = strategy.startswith("scrub")
-    assert set(made.views) == ({OWN, ORIGINAL} if rewrites else {OWN})
-    for name, view in made.views.items():
+    assert set(prepared.views) == ({OWN, ORIGINAL} if rewrites else {OWN})
+    for name, view in prepared.views.items():
         counts = view.test.counts()
         assert (counts[:, 0] == counts[:, 1]).all()
         assert counts[:, 0].tolist() == PARTS.test.counts().min(axis=1).tolist()
@@ -124,42 +126,42 @@ def test_every_strategy_is_tested_on_the_same_people() -> None:
 
 
 def test_none_changes_nothing() -> None:
-    made = prepare(PARTS, "none", 2)
-    assert made.train is PARTS.train
-    assert made.dev is PARTS.dev
+    prepared = prepare(PARTS, "none", 2)
+    assert prepared.train is PARTS.train
+    assert prepared.dev is PARTS.dev
 
 
 def test_subsampling_keeps_as_many_of_each_as_there_are_of_the_fewer() -> None:
-    made = prepare(PARTS, "subsample", 2)
-    for part, whole in ((made.train, PARTS.train), (made.dev, PARTS.dev)):
+    prepared = prepare(PARTS, "subsample", 2)
+    for part, whole in ((prepared.train, PARTS.train), (prepared.dev, PARTS.dev)):
         fewer = whole.counts().min(axis=1)
         assert part.counts().T.tolist() == [fewer.tolist()] * 2
         assert not Counter(people(part)) - Counter(people(whole))
 
 
 def test_oversampling_leaves_nobody_out_and_repeats_only_the_fewer() -> None:
-    made = prepare(PARTS, "oversample", 2)
-    for part, whole in ((made.train, PARTS.train), (made.dev, PARTS.dev)):
+    prepared = prepare(PARTS, "oversample", 2)
+    for part, whole in ((prepared.train, PARTS.train), (prepared.dev, PARTS.dev)):
         counts = whole.counts()
         more = np.where(counts > 0, counts.max(axis=1, keepdims=True), 0)  # of nobody, nobody
         assert part.counts().tolist() == more.tolist()
-        given, found = Counter(people(whole)), Counter(people(part))
-        assert not given - found
+        given, drawn = Counter(people(whole)), Counter(people(part))
+        assert not given - drawn
         larger = {(label, "FM"[int(g)]) for label, g in enumerate(whole.counts().argmax(axis=1))}
-        for person in found - given:
+        for person in drawn - given:
             assert (whole.classes.index(person[2]), person[3]) not in larger
 
 
 def test_balancing_draws_by_its_seed() -> None:
-    one, same, other = (prepare(PARTS, "subsample", seed).train for seed in (0, 0, 1))
-    assert one.sha256 == same.sha256 != other.sha256
+    first, same, other = (prepare(PARTS, "subsample", seed).train for seed in (0, 0, 1))
+    assert first.sha256 == same.sha256 != other.sha256
 
 
 def test_scrubbing_takes_gendered_words_and_own_names() -> None:
-    made = prepare(PARTS, "scrub", 0)
-    own, original = made.views[OWN], made.views[ORIGINAL]
-    assert made.train.texts == own.original_train.texts
-    assert made.dev.texts == own.original_dev.texts
+    prepared = prepare(PARTS, "scrub", 0)
+    own, original = prepared.views[OWN], prepared.views[ORIGINAL]
+    assert prepared.train.texts == own.original_train.texts
+    assert prepared.dev.texts == own.original_dev.texts
     husbands = [text for text in original.probe.texts if "husband" in text]
     assert husbands
     assert original.probe.names is not None
@@ -168,8 +170,8 @@ def test_scrubbing_takes_gendered_words_and_own_names() -> None:
     ):
         assert not PRONOUN.search(text)
         assert not set(re.findall(r"\w+", text)) & {"husband", "wife", *name.split()}
-        kept = [re.escape(part) for part in re.split(r"_", text)]
-        assert re.fullmatch(r"[^\W_]+".join(kept), was)
+        pieces = [re.escape(part) for part in re.split(r"_", text)]
+        assert re.fullmatch(r"[^\W_]+".join(pieces), was)
 
 
 def test_scrubbing_as_published_leaves_husbands() -> None:
@@ -180,31 +182,31 @@ def test_scrubbing_as_published_leaves_husbands() -> None:
 
 def test_without_names_only_gendered_words_are_scrubbed() -> None:
     bios = Biographies.of("made up", ["Ann says her piece."] * 4, "xxyy", "FMFM")
-    made = prepare(Parts(bios, bios, bios), "scrub", 0)
-    assert set(made.train.texts) == {"Ann says _ piece."}
+    prepared = prepare(Parts(bios, bios, bios), "scrub", 0)
+    assert set(prepared.train.texts) == {"Ann says _ piece."}
 
 
 def test_swapping_adds_everyone_with_the_other_gender() -> None:
-    made = prepare(PARTS, "swap", 0)
-    for part, whole in ((made.train, PARTS.train), (made.dev, PARTS.dev)):
+    prepared = prepare(PARTS, "swap", 0)
+    for part, whole in ((prepared.train, PARTS.train), (prepared.dev, PARTS.dev)):
         n = len(whole)
         assert people(part)[:n] == people(whole)
         assert part.labels[n:].tolist() == whole.labels.tolist()
         assert (part.genders[n:] == 1 - whole.genders).all()
         assert (part.counts()[:, 0] == part.counts()[:, 1]).all()
-    words = [set(re.findall(r"\w+", text.lower())) for text in made.train.texts]
+    words = [set(re.findall(r"\w+", text.lower())) for text in prepared.train.texts]
     for here, there in zip(words, words[len(PARTS.train) :], strict=False):
         assert ("she" in here) == ("he" in there)
         assert ("husband" in here) == ("wife" in there)
 
 
 def test_joined_strategies_do_both() -> None:
-    made = prepare(PARTS, "scrub+subsample", 2)
+    prepared = prepare(PARTS, "scrub+subsample", 2)
     alone = prepare(PARTS, "subsample", 2)
-    assert made.train.names == alone.train.names
-    assert not any(PRONOUN.search(text) for text in made.train.texts)
+    assert prepared.train.names == alone.train.names
+    assert not any(PRONOUN.search(text) for text in prepared.train.texts)
     both = prepare(PARTS, "subsample+scrub", 2)
-    assert both.train.sha256 == made.train.sha256
+    assert both.train.sha256 == prepared.train.sha256
 
 
 @pytest.mark.parametrize(
@@ -234,8 +236,8 @@ def test_a_random_change_has_the_size_of_its_strategy(strategy: str) -> None:
     """Each class keeps as many people, and each text as many words."""
     of_strategy, random = (prepare(PARTS, name, 2) for name in (strategy, f"random-{strategy}"))
     assert of_strategy.views.keys() == random.views.keys()
-    for one, other in ((of_strategy.train, random.train), (of_strategy.dev, random.dev)):
-        assert one.counts().sum(axis=1).tolist() == other.counts().sum(axis=1).tolist()
+    for by_strategy, other in ((of_strategy.train, random.train), (of_strategy.dev, random.dev)):
+        assert by_strategy.counts().sum(axis=1).tolist() == other.counts().sum(axis=1).tolist()
     for name, view in of_strategy.views.items():
         for part, masked in zip(view, random.views[name], strict=True):
             assert part.names == masked.names
@@ -248,17 +250,17 @@ def test_a_random_change_has_the_size_of_its_strategy(strategy: str) -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_a_random_balance_does_not_regard_gender(seed: int) -> None:
     """The number of women it keeps is hypergeometric, class by class: within five deviations."""
-    made, whole = prepare(PARTS, "random-subsample", seed).train, PARTS.train
+    prepared, whole = prepare(PARTS, "random-subsample", seed).train, PARTS.train
     women, sizes = whole.counts()[:, 0], whole.counts().sum(axis=1)
-    drawn = made.counts().sum(axis=1)
-    assert not Counter(people(made)) - Counter(people(whole))
+    drawn = prepared.counts().sum(axis=1)
+    assert not Counter(people(prepared)) - Counter(people(whole))
     known = hypergeom(sizes, women, drawn)
-    assert (np.abs(made.counts()[:, 0] - known.mean()) <= 5 * known.std() + 1e-9).all()
+    assert (np.abs(prepared.counts()[:, 0] - known.mean()) <= 5 * known.std() + 1e-9).all()
 
 
 def test_a_random_mask_depends_on_text_and_seed_alone() -> None:
-    one, other = prepare(PARTS, "random-scrub", 2), prepare(PARTS, "random-scrub", 3)
-    own, original = one.views[OWN], one.views[ORIGINAL]
+    first, other = prepare(PARTS, "random-scrub", 2), prepare(PARTS, "random-scrub", 3)
+    own, original = first.views[OWN], first.views[ORIGINAL]
     masked = dict(zip(original.probe.texts, own.probe.texts, strict=True))
     assert own.test.texts == tuple(masked[text] for text in original.test.texts)
     assert own.probe.texts != other.views[OWN].probe.texts
@@ -268,15 +270,15 @@ def test_a_random_mask_depends_on_text_and_seed_alone() -> None:
 
 
 def test_a_random_repeat_changes_no_text() -> None:
-    made = prepare(PARTS, "random-swap", 0)
-    assert made.train.texts == (*PARTS.train.texts, *PARTS.train.texts)
+    prepared = prepare(PARTS, "random-swap", 0)
+    assert prepared.train.texts == (*PARTS.train.texts, *PARTS.train.texts)
 
 
 def test_what_changes_nothing_has_no_random_change() -> None:
     with pytest.raises(WordbiasError, match="'random-none': none changes nothing"):
         check_strategy("random-none")
-    asked = ("none", "scrub", "random-scrub", "subsample")
-    assert with_random_changes(asked) == (*asked, "random-subsample")
+    strategies = ("none", "scrub", "random-scrub", "subsample")
+    assert with_random_changes(strategies) == (*strategies, "random-subsample")
     with pytest.raises(WordbiasError, match="no strategy given changes anything"):
         with_random_changes(["none"])
 
@@ -291,7 +293,7 @@ def test_the_real_biographies(shared_data: Path) -> None:
     bios = load_biographies(shared_data / "bios" / "bios_surgeon_nurse.tsv.gz")
     parts = split(bios, 0)
     assert [len(part) for part in parts] == [bios.splits.count(k) for k in ("train", "dev", "test")]
-    made = prepare(parts, "scrub+subsample", 0)
-    assert (np.diff(made.train.counts(), axis=1) == 0).all()
-    left = {word for text in made.train.texts for word in PRONOUN.findall(text)}
+    prepared = prepare(parts, "scrub+subsample", 0)
+    assert (np.diff(prepared.train.counts(), axis=1) == 0).all()
+    left = {word for text in prepared.train.texts for word in PRONOUN.findall(text)}
     assert left <= {"MS"}  # the degree

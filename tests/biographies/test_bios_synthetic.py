@@ -52,9 +52,9 @@ def test_numbers_of_women_and_men_are_fixed(people: int, seed: int) -> None:
 def test_the_fewest_are_enough_for_every_strategy() -> None:
     smallest = synthetic(40 * len(WORDS.occupations))
     for name in STRATEGIES:
-        made = prepare(split(smallest, 0), name, 0)
-        assert (made.views["own"].test.counts().sum(axis=1) > 0).sum() >= 3
-        assert (made.train.counts() > 0).any(axis=1).sum() >= 3
+        prepared = prepare(split(smallest, 0), name, 0)
+        assert (prepared.views["own"].test.counts().sum(axis=1) > 0).sum() >= 3
+        assert (prepared.train.counts() > 0).any(axis=1).sum() >= 3
 
 
 def test_pronouns_agree_with_genders_and_no_text_says_the_occupation() -> None:
@@ -111,6 +111,6 @@ def test_too_few_to_be_split() -> None:
 def test_the_words_that_ceat_looks_for_are_in_the_test_part() -> None:
     query = next(query for query in load_queries() if query.name == "weat6")
     texts = " ".join(split(synthetic(), 0).test.texts).lower()
-    found = set(re.findall(r"[a-z]+", texts))
+    tokens = set(re.findall(r"[a-z]+", texts))
     for _, stimuli in (*query.targets, *query.attributes):
-        assert {word.lower() for word in stimuli} <= found
+        assert {word.lower() for word in stimuli} <= tokens

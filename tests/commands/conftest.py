@@ -35,8 +35,8 @@ def report(cli: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
     def call(*arguments: object) -> dict[str, Any]:
         done = cli(*arguments, "--format", "json", "-q")
         assert (done.code, done.err) == (0, "")
-        found: dict[str, Any] = json.loads(done.out)
-        return found
+        parsed: dict[str, Any] = json.loads(done.out)
+        return parsed
 
     return call
 

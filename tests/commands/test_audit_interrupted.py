@@ -80,16 +80,16 @@ def test_a_killed_audit_resumes_with_the_same_rows(
     done = finished(cache_folder)
     assert done >= 6
     resumed = cli("audit", small, *ARGUMENTS)
-    again = len(started)
+    remaining = len(started)
     assert "note: resumes an interrupted audit: " in resumed.err
     assert list((cache_folder / "audits").iterdir()) == []
     started.clear()
     whole = cli("audit", small, *ARGUMENTS)
     assert "resumes" not in whole.err
-    assert again == len(started) - done
-    first, second = (json.loads(one.out) for one in (resumed, whole))
-    for one in (first, second):  # of libraries that this process has imported by then
-        del one["versions"]
+    assert remaining == len(started) - done
+    first, second = (json.loads(run.out) for run in (resumed, whole))
+    for report in (first, second):  # of libraries that this process has imported by then
+        del report["versions"]
     assert first == second
 
 
@@ -128,8 +128,8 @@ def test_other_inputs_and_settings_do_not_resume(
     monkeypatch.setattr(parts, "_measured", interrupted)
     folders: set[str] = set()
     changed = small.with_name("changed.safetensors")
-    one = wb.load(small)
-    one.with_vectors(one.vectors * 2).save(changed)
+    embedding = wb.load(small)
+    embedding.with_vectors(embedding.vectors * 2).save(changed)
     calls = [(small,), (changed,), (small, "--seed", "1"), (small, "--dims", "3"),
              (small, "--groups", "age")]  # fmt: skip
     for i, call in enumerate(calls, 1):
@@ -206,9 +206,9 @@ def test_an_audit_that_is_killed_while_it_clears_up_does_not_disturb_the_next(
         patched.setattr("wordbias.pages.unfinished.shutil.rmtree", killed)
         assert cli(*call).code == 130
     assert removed
-    again, whole = cli(*call), cli(*call, "--no-cache")
-    assert again.code == 0
-    assert json.loads(again.out)["rows"] == json.loads(whole.out)["rows"]
+    resumed, whole = cli(*call), cli(*call, "--no-cache")
+    assert resumed.code == 0
+    assert json.loads(resumed.out)["rows"] == json.loads(whole.out)["rows"]
 
 
 @pytest.mark.slow

@@ -42,14 +42,14 @@ def test_probe_finds_nothing_after_apply(folder: Path, cli: Callable[..., Any]) 
     assert (done.code, done.err) == (0, "")
     assert "400       1        0" in done.out
     assert "Written: clean.parquet (parquet)" in done.out
-    found = {}
+    accuracies = {}
     for name in ("s", "clean"):
-        told = cli("probe", f"{name}.parquet", "--labels", "g", "--accuracy", "--seed", "0",
+        probed = cli("probe", f"{name}.parquet", "--labels", "g", "--accuracy", "--seed", "0",
                    "--format", "json")  # fmt: skip
-        rows = json.loads(told.out)["rows"]
-        found[name] = next(row for row in rows if row["measure"] == "probe-accuracy")
-    assert found["s"]["value"] > 0.9
-    assert found["clean"]["low"] < found["clean"]["neutral"] + 0.05
+        rows = json.loads(probed.out)["rows"]
+        accuracies[name] = next(row for row in rows if row["measure"] == "probe-accuracy")
+    assert accuracies["s"]["value"] > 0.9
+    assert accuracies["clean"]["low"] < accuracies["clean"]["neutral"] + 0.05
 
 
 @pytest.mark.slow
@@ -61,10 +61,10 @@ def test_a_folder_by_two_processes(folder: Path, cli: Callable[..., Any]) -> Non
     (row,) = json.loads(done.out)["rows"]
     assert (row["value"], row["shards"], row["skipped"]) == (400, 4, 0)
     assert row["rows_per_second"] > 0
-    found = np.concatenate([np.load(folder / "out" / f"{i}.npy") for i in range(4)])
-    np.testing.assert_array_equal(found, wb.apply("eraser.safetensors", X))
-    again = cli("apply", "eraser.safetensors", "in", "-o", "out")
-    assert "4 shards that an earlier call wrote" in again.out
+    written = np.concatenate([np.load(folder / "out" / f"{i}.npy") for i in range(4)])
+    np.testing.assert_array_equal(written, wb.apply("eraser.safetensors", X))
+    rerun = cli("apply", "eraser.safetensors", "in", "-o", "out")
+    assert "4 shards that an earlier call wrote" in rerun.out
 
 
 @pytest.mark.slow
@@ -84,11 +84,11 @@ def test_ctrl_c_is_one_line_and_the_same_call_resumes(folder: Path) -> None:
     assert "the same call resumes from out: " in err
     whole = [name for name in os.listdir("out") if name.endswith(".npy")]
     # the last one may be whole, and not on record yet
-    kept = int(err.rpartition(": ")[2].split()[0])
-    assert len(whole) - 1 <= kept <= len(whole)
+    finished = int(err.rpartition(": ")[2].split()[0])
+    assert len(whole) - 1 <= finished <= len(whole)
     assert 3 <= len(whole) < 60
     done = subprocess.run(call, capture_output=True, text=True, check=True)
-    assert f"{kept} shards that an earlier call wrote" in done.stdout
+    assert f"{finished} shards that an earlier call wrote" in done.stdout
     expected = (folder / "out" / "00.npy").read_bytes()
     assert all((folder / "out" / f"{i:02}.npy").read_bytes() == expected for i in range(60))
     assert not list(folder.glob("out/.*.part"))
@@ -118,7 +118,7 @@ def test_errors_are_one_line(folder: Path, cli: Callable[..., Any]) -> None:
         assert (done.code, done.out, len(done.err.splitlines())) == (1, "", 1), done.err
         assert message in done.err
     assert (folder / "full" / "mine.txt").read_text() == "mine"
-    told = cli("probe", "two.npz", "--labels", "g")
-    assert (told.code, "a, b; choose with --array NAME" in told.err) == (1, True)
-    told = cli("probe", "s.parquet", "--labels", "q")
-    assert "--labels 'q': neither a column of s.parquet (it has g) nor a file" in told.err
+    probed = cli("probe", "two.npz", "--labels", "g")
+    assert (probed.code, "a, b; choose with --array NAME" in probed.err) == (1, True)
+    probed = cli("probe", "s.parquet", "--labels", "q")
+    assert "--labels 'q': neither a column of s.parquet (it has g) nor a file" in probed.err

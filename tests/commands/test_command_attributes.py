@@ -60,12 +60,15 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     "method",
-    [pytest.param(one, marks=pytest.mark.slow) if one == "inlp" else one for one in METHODS],
+    [
+        pytest.param(method, marks=pytest.mark.slow) if method == "inlp" else method
+        for method in METHODS
+    ],
 )
 def test_the_guide_says_which_methods_take_more_than_two_groups(small: Path, method: str) -> None:
     guide = GUIDE.read_text(encoding="utf-8").partition("## What needs what\n")[2]
     rows = [line.split(" | ") for line in guide.splitlines() if line.startswith("| ")]
-    (said,) = (row[1] for row in rows if f"`{method}`" in row[0])
+    (cell,) = (row[1] for row in rows if f"`{method}`" in row[0])
     settings = {"inlp": "inlp:per-class=20:rounds=1", "multi-hard": "multi-hard:means"}
     try:
         wb.debias(small, settings.get(method, method), groups="religion")
@@ -73,7 +76,7 @@ def test_the_guide_says_which_methods_take_more_than_two_groups(small: Path, met
         takes_many = "expected exactly two groups, found 5" not in str(error)
     else:
         takes_many = True
-    assert takes_many == ("any number" in said)
+    assert takes_many == ("any number" in cell)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -103,13 +106,13 @@ def test_what_is_printed_is_about_its_groups_and_nothing_gendered(
     done = cli("measure", small, "--groups", attribute, *only)
     assert f"{first} − {second}." in done.out
     text = " ".join(done.out.split())
-    said = text.replace("SemBias asks about gender, and the attribute is", "")
-    assert said != text
-    assert not GENDERED.search(said)
+    printed = text.replace("SemBias asks about gender, and the attribute is", "")
+    assert printed != text
+    assert not GENDERED.search(printed)
     words = cli("measure", small, "--groups", attribute, "--words", "table")
-    told = " ".join(words.out.partition("Words of")[2].split())
-    assert "leans to" in told
-    assert not GENDERED.search(told)
+    listing = " ".join(words.out.partition("Words of")[2].split())
+    assert "leans to" in listing
+    assert not GENDERED.search(listing)
     done = cli("misp", small, "--groups", attribute, "--details")
     assert done.code == 0
     moved = done.out.partition("Most moved words")[0]
@@ -171,8 +174,8 @@ def test_weat_takes_every_two_groups_and_corrects_for_their_number(cli: Run) -> 
     assert (
         "Attribute religion: jewish, christian, muslim, hindu, buddhist; A = pleasant" in done.out
     )
-    said = " ".join(done.out.split())
-    assert "hindu (hinduism, vishnu," in said  # each group's missing words once
+    printed = " ".join(done.out.split())
+    assert "hindu (hinduism, vishnu," in printed  # each group's missing words once
     assert done.out.count("hinduism") == 1
     assert not GENDERED.search(done.out)
     data = cli(*arguments, "--holm", "--format", "json")
@@ -337,12 +340,12 @@ def test_grammar_alone_is_direct_bias_of_nouns_and_an_association(name: str) -> 
     """Along an axis (s, g) a noun without bias, (0, ±g) and more, has a cosine other than 0."""
     emb, attribute = _with_two_genders(name), Attribute.load(name)
     things = [word for word in emb.words if word[0] in "fm" and len(word) == 3]
-    found = wb.measure(emb, only=["direct-bias"], groups=name, vocab=things, chance=False)
+    report = wb.measure(emb, only=["direct-bias"], groups=name, vocab=things, chance=False)
     first, second = attribute.direction
     axis = emb[first] - emb[second]
     cosines = np.abs(emb[things] @ axis) / np.linalg.norm(emb[things], axis=1)
     expected = float(np.mean(cosines)) / float(np.hypot(SEMANTIC, GRAMMATICAL) * 2)
-    assert found["direct-bias"][0].value == pytest.approx(expected, rel=1e-4)
+    assert report["direct-bias"][0].value == pytest.approx(expected, rel=1e-4)
     assert expected > 0.3
     same = attribute.pairs[-1]
     axis_of_same = emb[same[0]] - emb[same[1]]
@@ -357,11 +360,11 @@ def test_grammar_alone_is_direct_bias_of_nouns_and_an_association(name: str) -> 
 
 def test_lists_show_whom_sentences_are_about(cli: Run) -> None:
     rows = json.loads(cli("lists", "--groups", "ethnicity", "--format", "json").out)["rows"]
-    found = {row["measure"]: row["value"] for row in rows if "for sentences" in row["measure"]}
+    counts = {row["measure"]: row["value"] for row in rows if "for sentences" in row["measure"]}
     groups = WordGroups.load("ethnicity")
-    assert found == {
+    assert counts == {
         f"{kind} for sentences: {group}": len(words)
         for kind, lists in groups.subjects.items()
         for group, words in zip(groups.groups, lists, strict=True)
     }
-    assert len(found) == 8
+    assert len(counts) == 8

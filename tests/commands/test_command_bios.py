@@ -54,16 +54,16 @@ def test_synthetic_frozen(cli: Cli, encoder: str, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert done.err == ""
     assert all(len(line) <= 100 for line in done.out.splitlines())
-    said = flat(done.out)
-    assert "synthetic" in said
-    assert "Table 5" in said
+    printed = flat(done.out)
+    assert "synthetic" in printed
+    assert "Table 5" in printed
     for name in ("none", "subsample", "oversample", "scrub", "pretrained", "untrained"):
-        assert name in said
-    assert f"Drawn: {plot}." in said
+        assert name in printed
+    assert f"Drawn: {plot}." in printed
     assert plot.read_text().lstrip().startswith("<?xml")
     assert len((output / "results.jsonl").read_text().splitlines()) == 6
-    again = cli(*arguments, *SMALL, *QUICK)
-    assert again.out == done.out
+    rerun = cli(*arguments, *SMALL, *QUICK)
+    assert rerun.out == done.out
     other = cli(*arguments, *SMALL, *QUICK, "--epochs", 4)
     assert other.code == 1
     assert other.err == (
@@ -90,11 +90,11 @@ def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path)
     done = cli(*arguments, *given, "--random-changes")  # what is there is not made again
     assert done.code == 0, done.err
     assert all(len(line) <= 100 for line in done.out.splitlines())
-    said = flat(done.out)
-    assert "Differences from random changes of the same size, paired by seed" in said
-    assert "compared with random changes of the same size" in said
+    printed = flat(done.out)
+    assert "Differences from random changes of the same size, paired by seed" in printed
+    assert "compared with random changes of the same size" in printed
     lines = (tmp_path / "study" / "results.jsonl").read_text().splitlines()
-    jobs = [(one["strategy"], one["seed"]) for one in map(json.loads, lines)]
+    jobs = [(record["strategy"], record["seed"]) for record in map(json.loads, lines)]
     assert jobs == [(name, seed) for name in ("none", "subsample", "random-subsample")
                     for seed in (0, 1)]  # fmt: skip
     alone = cli(*arguments, "--strategies", "none", "--random-changes")
@@ -113,23 +113,25 @@ def test_arms_of_vectors(cli: Cli, encoder: str, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert done.err == ""
     assert all(len(line) <= 100 for line in done.out.splitlines())
-    said = flat(done.out)
-    assert "Differences from random changes of the same size, paired by seed" in said
-    assert "trained again? leace: cannot tell, as the seeds are too few (" in said
-    assert "leace: a removal stands behind the encoder of none. After retraining, the last" in said
-    assert "Methods are fitted to the vectors of the training set" in said
-    assert "runs of none, leace." in said
+    printed = flat(done.out)
+    assert "Differences from random changes of the same size, paired by seed" in printed
+    assert "trained again? leace: cannot tell, as the seeds are too few (" in printed
+    assert (
+        "leace: a removal stands behind the encoder of none. After retraining, the last" in printed
+    )
+    assert "Methods are fitted to the vectors of the training set" in printed
+    assert "runs of none, leace." in printed
     assert "random-leace" in plot.read_text()
     written_lines = (tmp_path / "study" / "results.jsonl").read_text().splitlines()
-    lines = [json.loads(one) for one in written_lines]
-    assert [(one["strategy"], one["seed"]) for one in lines] == [
+    lines = [json.loads(line) for line in written_lines]
+    assert [(record["strategy"], record["seed"]) for record in lines] == [
         (name, seed) for name in ("none", "leace", "random-leace") for seed in (0, 1)
     ]
-    again = json.loads(cli(*arguments, *given, "--format", "json").out)
-    (row,) = [one for one in again["rows"] if "verdict" in one]
+    report = json.loads(cli(*arguments, *given, "--format", "json").out)
+    (row,) = [row for row in report["rows"] if "verdict" in row]
     assert (row["subject"], row["stage"], row["verdict"]) == ("leace", "restored", "cannot tell")
-    read = [one for one in again["rows"] if one["measure"] == "best-probe" and "seeds" in one]
-    assert {one["subject"] for one in read} == {"none", "leace", "random-leace"}
+    read = [row for row in report["rows"] if row["measure"] == "best-probe" and "seeds" in row]
+    assert {row["subject"] for row in read} == {"none", "leace", "random-leace"}
     refused = cli(*arguments, "--strategies", "none,double-hard")
     assert (refused.code, refused.err.count("\n")) == (1, 1)
     assert "double-hard is fitted to words" in refused.err
@@ -237,9 +239,9 @@ def test_a_class_that_a_limit_leaves_empty(cli: Cli, encoder: str, tmp_path: Pat
     facts = json.loads(done.out)["inputs"]["biographies"]
     assert facts["classes"] == ["nurse", "poet", "surgeon"]
     assert set(facts["women"]) == {"nurse", "surgeon"}
-    said = flat(cli(*given, *more).out)
-    assert f"{limit} biographies, 2 classes" in said
-    assert "nan" not in said
+    printed = flat(cli(*given, *more).out)
+    assert f"{limit} biographies, 2 classes" in printed
+    assert "nan" not in printed
 
 
 @pytest.mark.slow

@@ -132,13 +132,15 @@ def test_a_reason_is_said_once_for_all_layers(cli: Run, tmp_path: Path, mine: Pa
     path = tmp_path / "single.safetensors"
     column = {"word": Column.of(WORDS)}
     save_representations(Representations(vectors, (0, 5, 6), column), path)
-    said = " ".join(cli("ceat", path, "--query", mine, "--draws", 50).out.split())
+    printed = " ".join(cli("ceat", path, "--query", mine, "--draws", 50).out.split())
     reason = "no interval: every word has only one sentence, whose spread is unknown"
-    assert f"mine, layers 0, 5, 6: {reason} The draws" in said
-    assert said.count("every word has only one sentence") == 1
-    assert "too narrow" not in said  # there is no interval
-    one = " ".join(cli("ceat", path, "--query", mine, "--draws", 50, "--layers", "5").out.split())
-    assert f"mine, layer 5: {reason}" in one
+    assert f"mine, layers 0, 5, 6: {reason} The draws" in printed
+    assert printed.count("every word has only one sentence") == 1
+    assert "too narrow" not in printed  # there is no interval
+    single_layer = " ".join(
+        cli("ceat", path, "--query", mine, "--draws", 50, "--layers", "5").out.split()
+    )
+    assert f"mine, layer 5: {reason}" in single_layer
 
 
 def test_a_wide_table_of_all_stimuli_fits(cli: Run, tmp_path: Path) -> None:
@@ -169,10 +171,10 @@ def test_words_that_are_left_out_are_told_from_those_that_are_few(
     path = tmp_path / "some.safetensors"
     save_representations(Representations(vectors, (4,), {"word": Column.of(cells)}), path)
     done = cli("ceat", path, "--query", mine, "--min-sentences", 5, "--draws", 50)
-    said = " ".join(done.out.split())
+    printed = " ".join(done.out.split())
     assert (
         "mine: left out, with too few sentences: zed 2; fewer than 10 sentences have Ann 8, John 9."
-        in said
+        in printed
     )
 
 
@@ -188,8 +190,8 @@ def test_a_model_on_sentences(
     assert first["sentences"]["John"] <= 15
     assert result["inputs"]["sentences"]["lines"] == len(_sentences())
     assert result["inputs"]["model"]["subword"] == "mean"
-    again = report("ceat", path, "--query", mine, "--draws", 400)["rows"]
-    assert [row["value"] for row in again] == [first["value"], second["value"]]
+    saved_rows = report("ceat", path, "--query", mine, "--draws", 400)["rows"]
+    assert [row["value"] for row in saved_rows] == [first["value"], second["value"]]
     assert load_representations(path).about["window"] == "whole sentence"
 
 
@@ -200,23 +202,23 @@ def test_an_interruption_behind_the_model_says_where_the_vectors_are(
         raise KeyboardInterrupt
 
     given = ("ceat", model, "--sentences", text, "--query", mine, "--draws", 200)
-    kept = tmp_path / "kept.safetensors"
+    output = tmp_path / "kept.safetensors"
     with monkeypatch.context() as patch:
         patch.setattr("wordbias.functions.ceat.measured", stop)
-        done = cli(*given, "--output", kept)
+        done = cli(*given, "--output", output)
         assert done.code == 130
-        assert f"the words' vectors are saved; resume with: wordbias ceat {kept}" in done.err
+        assert f"the words' vectors are saved; resume with: wordbias ceat {output}" in done.err
         assert "no output was changed" in cli(*given).err
-    assert cli("ceat", kept, "--query", mine, "--draws", 200).code == 0
+    assert cli("ceat", output, "--query", mine, "--draws", 200).code == 0
 
 
 def test_as_published(report: Reported, model: Path, text: Path, mine: Path) -> None:
     given = (model, "--sentences", text, "--query", mine, "--draws", 300)
-    found = report("ceat", *given, "--as-published")
-    (row,), published = found["rows"], found["inputs"]["model"]
+    parsed = report("ceat", *given, "--as-published")
+    (row,), published = parsed["rows"], parsed["inputs"]["model"]
     encoder = Encoder.load(model, device="cpu")
     (query,) = as_queries(str(mine))
-    words = [word for _, some in (*query.targets, *query.attributes) for word in some]
+    words = [word for _, stimuli in (*query.targets, *query.attributes) for word in stimuli]
     lines = text.read_text(encoding="utf-8").splitlines()
     stripped = [line.strip() for line in lines]
     contexts = encode_contexts(encoder, find_sentences(stripped, words), AS_PUBLISHED)
@@ -264,16 +266,18 @@ def test_stimuli_of_no_use_are_named(refused: Refused, tmp_path: Path) -> None:
     text, file = tmp_path / "text.txt", tmp_path / "sets.json"
     text.write_text("he ran\n")
     file.write_text(json.dumps({"x": ["he"], "y": ["she"], "a": ["ran"], "b": ["sat"]}))
-    said = refused("ceat", "x", "--sentences", text, "--query", file)
-    assert f"{file}: expected queries, found only sets of words; add a table [queries.NAME]" in said
-    assert "--" not in said  # ceat has no options for sets
+    message = refused("ceat", "x", "--sentences", text, "--query", file)
+    assert (
+        f"{file}: expected queries, found only sets of words; add a table [queries.NAME]" in message
+    )
+    assert "--" not in message  # ceat has no options for sets
     file = tmp_path / "silent.toml"
     file.write_text(
         '[sets]\nx = ["he"]\ny = ["she"]\na = ["ran"]\nb = ["?!"]\n'
         '[queries.q]\ntargets = ["x", "y"]\nattributes = ["a", "b"]\n'
     )
-    said = refused("ceat", "x", "--sentences", text, "--query", file)
-    assert f"{file}: the word '?!' has no letter and no digit" in said
+    message = refused("ceat", "x", "--sentences", text, "--query", file)
+    assert f"{file}: the word '?!' has no letter and no digit" in message
 
 
 def test_bad_sentences_are_one_line(refused: Refused, model: Path, tmp_path: Path) -> None:
@@ -296,14 +300,14 @@ def test_bad_vectors_are_one_line(
     assert "x.npy: is no file of words in context, a .saf" in refused("ceat", tmp_path / "x.npy")
     (tmp_path / "x.safetensors").write_bytes(b"no header at all")
     assert "x.safetensors" in refused("ceat", tmp_path / "x.safetensors")
-    found = load_representations(saved)
+    contexts = load_representations(saved)
     bare = tmp_path / "bare.safetensors"
-    save_representations(Representations(found.vectors, found.layers), bare)
+    save_representations(Representations(contexts.vectors, contexts.layers), bare)
     assert "bare: has no column 'word'" in refused("ceat", bare, "--query", mine)
-    vectors = np.array(found.vectors)
+    vectors = np.array(contexts.vectors)
     vectors[0, 0] = np.nan
     broken = tmp_path / "broken.safetensors"
-    save_representations(Representations(vectors, found.layers, found.columns), broken)
+    save_representations(Representations(vectors, contexts.layers, contexts.columns), broken)
     message = refused("ceat", broken, "--query", mine)
     assert "broken, layer 0: mine: John: one of its vectors holds a value that is no" in message
     assert "--sentences, --subword is only for a model" in refused(
@@ -324,6 +328,6 @@ def test_a_bad_model_or_layer_is_one_line(
     assert not path.exists()
     mine = tmp_path / "mine.toml"
     mine.write_text(MINE, encoding="utf-8")
-    said = refused("ceat", model, "--sentences", text, "--query", mine, "--output", mine)
-    assert "is both --query and --output; name two files" in said
+    refusal = refused("ceat", model, "--sentences", text, "--query", mine, "--output", mine)
+    assert "is both --query and --output; name two files" in refusal
     assert mine.read_text(encoding="utf-8") == MINE

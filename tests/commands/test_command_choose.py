@@ -37,8 +37,8 @@ def text(few: Embedding, tmp_path: Path) -> Path:
 def rows_of(cli: Run, *arguments: object) -> list[dict[str, Any]]:
     done = cli("choose", *arguments, "--format", "json", "-q")
     assert (done.code, done.err) == (0, "")
-    found: list[dict[str, Any]] = json.loads(done.out)["rows"]
-    return found
+    rows: list[dict[str, Any]] = json.loads(done.out)["rows"]
+    return rows
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
         assert row["change"] == pytest.approx(row["value"] - tried[0]["value"])
         assert row["change_low"] < row["change"] < row["change_high"] < 0
         assert row["kept"] == row["costs"]["neighbours"] > 0.9
-    before, after, kept = reported
+    before, after, neighbours = reported
     assert [row["measure"] for row in reported] == [*["midb-unit-rms"] * 2, "neighbours-preserved"]
     assert (before["stage"], after["stage"], after["debiased"]) == (
         "before",
@@ -97,7 +97,7 @@ def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
         "misp:dims=2",
     )
     assert after["change_high"] < 0
-    assert after["kept"] == kept["value"]
+    assert after["kept"] == neighbours["value"]
     n = {row["n"] for row in (*tried, before, after)}
     assert max(n) - min(n) <= 1  # halves
 

@@ -61,10 +61,10 @@ def test_the_matrix_is_the_upper_triangle(cli: Run, table: Path) -> None:
 
 
 def test_rows(cli: Run, table: Path) -> None:
-    found = json.loads(cli("compare", table, "--format", "json", "--correlation", "spearman").out)
-    assert found["inputs"][str(table)]["format"] == "CSV table"
-    assert found["arguments"]["correlation"] == "spearman"
-    first = found["rows"][0]
+    report = json.loads(cli("compare", table, "--format", "json", "--correlation", "spearman").out)
+    assert report["inputs"][str(table)]["format"] == "CSV table"
+    assert report["arguments"]["correlation"] == "spearman"
+    first = report["rows"][0]
     assert first.pop("p") == pytest.approx(2 / 6)  # two of the six orders of three are monotone
     assert first == {
         "subject": "MIDB – GIPE",
@@ -78,10 +78,10 @@ def test_rows(cli: Run, table: Path) -> None:
         "pearson": pytest.approx(-1),  # GIPE is .25 - MIDB / 2 where both are given
         "pearson_p": pytest.approx(0, abs=1e-6),
     }
-    four = found["rows"][1]
+    four = report["rows"][1]
     assert (four["x"], four["y"], four["n"]) == ("MIDB", "E (dev, test)", 4)
     assert {"bootstrap_low", "without_high", "driver", "without_driver"} <= set(four)
-    assert found["seed"] == 0
+    assert report["seed"] == 0
 
 
 @pytest.fixture(scope="module")
@@ -113,32 +113,32 @@ def test_many_measures_are_numbered_and_fit(
     assert len(rows) == 24 * 23 // 2
     for columns in (60, 80, 100):
         monkeypatch.setenv("COLUMNS", str(columns))
-        said = str(of_many)
-        assert max(map(len, said.split("\n"))) <= columns
-        assert "  24  neighbours-preserved-number-23" in said
-        shown = said.split("measures over")[1].split()
+        printed = str(of_many)
+        assert max(map(len, printed.split("\n"))) <= columns
+        assert "  24  neighbours-preserved-number-23" in printed
+        cells = printed.split("measures over")[1].split()
         for row in rows:
-            assert f"{row['value']:z.3f}" in shown
+            assert f"{row['value']:z.3f}" in cells
 
 
 @pytest.mark.slow
 def test_what_misp_says_can_be_compared(three: list[Path], tmp_path: Path) -> None:
     """As CSV, whose rows of different stages have names of their own."""
-    files, reports = [tmp_path / f"{i}.csv" for i in range(3)], [wb.misp(one) for one in three]
-    for file, made in zip(files, reports, strict=True):
-        made.report.save(file)
-    found = wb.compare(*files, only=["midb", "direct-bias"])
-    names = {row.details[end] for row in found for end in ("x", "y")}
+    files, reports = [tmp_path / f"{i}.csv" for i in range(3)], [wb.misp(path) for path in three]
+    for file, outcome in zip(files, reports, strict=True):
+        outcome.report.save(file)
+    comparison = wb.compare(*files, only=["midb", "direct-bias"])
+    names = {row.details[end] for row in comparison for end in ("x", "y")}
     stages = ["before", "after, before", "after, self"]
     assert names == {f"{name} ({stage})" for name in ("midb", "direct-bias") for stage in stages}
 
     def values(measure: str, **which: str) -> list[Any]:
-        rows = [row for made in reports for row in made.report[measure]]
+        rows = [row for removal in reports for row in removal.report[measure]]
         return [row.value for row in rows if which.items() <= row.details.items()]
 
     x, y = values("midb", stage="before"), values("direct-bias", stage="after", reference="self")
     ends = ("midb (before)", "direct-bias (after, self)")
-    (got,) = (row.value for row in found if (row.details["x"], row.details["y"]) == ends)
+    (got,) = (row.value for row in comparison if (row.details["x"], row.details["y"]) == ends)
     assert got == pytest.approx(np.corrcoef(x, y)[0, 1])
 
 
@@ -160,12 +160,12 @@ def test_only(cli: Run, table: Path, only: list[str]) -> None:
 def test_x_and_y_choose_the_pair(cli: Run, table: Path) -> None:
     assert "Chosen pair: GIPE – MIDB, " in cli("compare", table, "--x", "GIPE", "--y", "MIDB").out
     assert "E (dev, test), r" in cli("compare", table, "--y", "E").out
-    one, whole = (cli("compare", table, *axis).out for axis in (("--x", "GIPE"), ()))
-    assert "Largest |r| with GIPE: GIPE – " in one
+    chosen, whole = (cli("compare", table, *axis).out for axis in (("--x", "GIPE"), ()))
+    assert "Largest |r| with GIPE: GIPE – " in chosen
     assert "Largest |r|: " in whole
     names = ("GIPE", "MIDB", "E (dev, test)")
     assert all(name in whole for name in names)
-    assert f"not corrected for {len(names) - 1} pairs." in one
+    assert f"not corrected for {len(names) - 1} pairs." in chosen
     assert f"not corrected for {len(names)} pairs." in whole
 
 
@@ -192,8 +192,8 @@ def test_without_matplotlib(
             raise ModuleNotFoundError(name=name)
 
     monkeypatch.setattr(errors, "importlib", Missing)
-    said = _error(cli("compare", table, "--plot", tmp_path / "a.png"))
-    assert 'A figure needs matplotlib; install it with: pip install "wordbias[plot]"' in said
+    message = _error(cli("compare", table, "--plot", tmp_path / "a.png"))
+    assert 'A figure needs matplotlib; install it with: pip install "wordbias[plot]"' in message
     assert cli("compare", table).code == 0
 
 
@@ -247,12 +247,12 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     pairs = [word for pair in attribute.pairs for word in pair]
     rows, _ = sample.rows(list(dict.fromkeys([*needed, *pairs, *sample.words[:1500]])))
     words, vectors = [sample.words[i] for i in rows], sample.vectors[rows]
-    rng, folder, made = np.random.default_rng(0), tmp_path_factory.mktemp("three"), []
+    rng, folder, paths = np.random.default_rng(0), tmp_path_factory.mktemp("three"), []
     for i in range(3):
         noise = 0.3 * i * rng.normal(size=vectors.shape).astype(np.float32)
-        made.append(folder / f"e{i}.safetensors")
-        Embedding(words, vectors + noise, f"e{i}").save(made[-1])
-    return made
+        paths.append(folder / f"e{i}.safetensors")
+        Embedding(words, vectors + noise, f"e{i}").save(paths[-1])
+    return paths
 
 
 @pytest.mark.slow
@@ -270,6 +270,6 @@ def test_embeddings_are_measured_and_compared(cli: Run, three: list[Path], tmp_p
 
 @pytest.mark.parametrize("option", ["--original", "--groups"])
 def test_what_is_for_measuring_only(cli: Run, option: str, tmp_path: Path) -> None:
-    found = cli("compare", tmp_path / "rows.json", option, "x")
-    assert found.code == 2
-    assert f"{option} is for --measure; give --measure" in found.err
+    refusal = cli("compare", tmp_path / "rows.json", option, "x")
+    assert refusal.code == 2
+    assert f"{option} is for --measure; give --measure" in refusal.err

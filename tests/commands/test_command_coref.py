@@ -31,11 +31,11 @@ Refused = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("coref")
-    encoder_folder(made / "encoder")
-    (made / "train.conll").write_text(conll([story(i) for i in range(4)]))
-    (made / "dev.conll").write_text(conll([story(i) for i in range(10, 13)]))
-    return made
+    path = tmp_path_factory.mktemp("coref")
+    encoder_folder(path / "encoder")
+    (path / "train.conll").write_text(conll([story(i) for i in range(4)]))
+    (path / "dev.conll").write_text(conll([story(i) for i in range(10, 13)]))
+    return path
 
 
 def given(folder: Path, output: Path, *more: Any, **files: Any) -> list[Any]:
@@ -70,15 +70,19 @@ def test_from_files_to_clusters(cli: Cli, folder: Path, tmp_path: Path) -> None:
         done = cli("coref-predict", output, folder / "dev.conll", "-o", tmp_path / name)
         assert done.code == 0, done.err
     written = read_documents(tmp_path / "found.conll")
-    assert [one.clusters for one in read_documents(tmp_path / "found.jsonl")] == [
-        one.clusters for one in written
+    assert [document.clusters for document in read_documents(tmp_path / "found.jsonl")] == [
+        document.clusters for document in written
     ]
     assert read_documents(tmp_path / "found.jsonl.gz") == read_documents(tmp_path / "found.jsonl")
-    made = wb.coref_predict(output, folder / "dev.conll").documents
-    assert [one.clusters for one in made] == [one.clusters for one in written]
-    assert any(one.clusters for one in made)
+    predicted = wb.coref_predict(output, folder / "dev.conll").documents
+    assert [document.clusters for document in predicted] == [
+        document.clusters for document in written
+    ]
+    assert any(document.clusters for document in predicted)
     resolve = wb.load(output)
-    assert [resolve(one.sentences) for one in made] == [one.clusters for one in made]
+    assert [resolve(document.sentences) for document in predicted] == [
+        document.clusters for document in predicted
+    ]
     bad = tmp_path / "bad.conll"
     bad.write_text((folder / "dev.conll").read_text().replace("\t(0)", "\t0)", 1))
     done = cli("coref-predict", output, bad, "--skip-bad")
@@ -90,24 +94,24 @@ def test_from_files_to_clusters(cli: Cli, folder: Path, tmp_path: Path) -> None:
 def test_a_killed_training_ends_with_the_same_bytes(cli: Cli, folder: Path, tmp_path: Path) -> None:
     """Killed in an epoch after the first, and interrupted in a later one."""
     more = ("--epochs", 6, "--lr", 1e-3, "--threads", 1)
-    straight, again = tmp_path / "straight", tmp_path / "again"
+    straight, resumed = tmp_path / "straight", tmp_path / "again"
     assert cli(*given(folder, straight, *more)).code == 0
     log = tmp_path / "again.log.jsonl"
     for lines, sign, code in ((1, signal.SIGKILL, -9), (2, signal.SIGINT, 130)):
-        started = Forked(*given(folder, again, *more))
+        started = Forked(*given(folder, resumed, *more))
         while started.process.is_alive() and (
             not log.exists() or log.read_bytes().count(b"\n") < lines
         ):
             time.sleep(0.005)
         os.kill(started.process.pid, sign)
-        found, out, err = started.ended()
-        assert (found, out) == (code, "")
+        exit_code, out, err = started.ended()
+        assert (exit_code, out) == (code, "")
         assert sign == signal.SIGKILL or "the same call resumes after the last epoch" in err
-        assert not again.exists()
+        assert not resumed.exists()
     assert (tmp_path / "again.checkpoint").exists()
-    assert cli(*given(folder, again, *more)).code == 0
+    assert cli(*given(folder, resumed, *more)).code == 0
     for file in straight.iterdir():
-        assert (again / file.name).read_bytes() == file.read_bytes(), file.name
+        assert (resumed / file.name).read_bytes() == file.read_bytes(), file.name
 
 
 @pytest.mark.slow
@@ -120,11 +124,13 @@ def test_documents_as_gum_writes_them(cli: Cli, folder: Path, tmp_path: Path) ->
     done = cli(*given(folder, tmp_path / "o", *more, train=train, dev=dev))
     assert done.code == 0, done.err
     rows = json.loads(done.out)["rows"]
-    again = cli(*given(folder, tmp_path / "o", *more))  # CoNLL-2012; another training is refused
-    assert json.loads(again.out)["rows"] == rows
-    found = tmp_path / "found.jsonl"
-    assert cli("coref-predict", tmp_path / "o", dev, "-o", found).code == 0
-    scored = cli("coref-score", dev, "--clusters", found, "--draws", 0, "--format", "json")
+    from_conll = cli(
+        *given(folder, tmp_path / "o", *more)
+    )  # CoNLL-2012; another training is refused
+    assert json.loads(from_conll.out)["rows"] == rows
+    predicted = tmp_path / "found.jsonl"
+    assert cli("coref-predict", tmp_path / "o", dev, "-o", predicted).code == 0
+    scored = cli("coref-score", dev, "--clusters", predicted, "--draws", 0, "--format", "json")
     assert [row["value"] for row in json.loads(scored.out)["rows"]] == [
         row["value"] for row in rows
     ]
@@ -134,14 +140,14 @@ def test_documents_as_gum_writes_them(cli: Cli, folder: Path, tmp_path: Path) ->
 def conllu(documents: list[Document]) -> str:
     """Return documents in the form of GUM: entities with fields, joined words and an empty one."""
     lines = ["# global.Entity = GRP-etype-infstat-centering-minspan-link-identity"]
-    for one in documents:
-        lines.append(f"# newdoc id = {one.name}")
-        spans = {span: i for i, cluster in enumerate(one.clusters, 1) for span in cluster}
+    for document in documents:
+        lines.append(f"# newdoc id = {document.name}")
+        spans = {span: i for i, cluster in enumerate(document.clusters, 1) for span in cluster}
         opens = {start: f"({i}-person-giv:act-cf1-1-coref" for (start, _), i in spans.items()}
         closes = {end - 1: i for (_, end), i in spans.items()}
         alone = {start for start, end in spans if end == start + 1}
         count = 0
-        for sentence in one.sentences:
+        for sentence in document.sentences:
             lines += ["# speaker = _", f"1-2\t{''.join(sentence[:2])}" + "\t_" * 8]
             for number, word in enumerate(sentence, 1):
                 mark = opens.get(count, "") + (")" if count in alone else "")
@@ -158,10 +164,10 @@ def conllu(documents: list[Document]) -> str:
 def test_long_documents_of_litbank(shared_data: Path, tmp_path: Path) -> None:
     """With singletons and nested mentions; a step reads a window of each."""
     documents = read_documents(shared_data / "coref" / "litbank.conll.gz")[:3]
-    assert all(len(one.tokens) > 2000 for one in documents)
-    mentions = [sorted(one.mentions) for one in documents]
-    assert all(any(a <= c and d <= b for (a, b), (c, d) in pairwise(one)) for one in mentions)
-    words = [token for one in documents for token in one.tokens]
+    assert all(len(document.tokens) > 2000 for document in documents)
+    mentions = [sorted(document.mentions) for document in documents]
+    assert all(any(a <= c and d <= b for (a, b), (c, d) in pairwise(spans)) for spans in mentions)
+    words = [token for document in documents for token in document.tokens]
     trained = wb.coref_train(
         documents[:2],
         dev=documents[2:],
@@ -174,13 +180,18 @@ def test_long_documents_of_litbank(shared_data: Path, tmp_path: Path) -> None:
         hidden=50,
         draws=0,
     )
-    singletons = sum(len(cluster) == 1 for one in documents[:2] for cluster in one.clusters)
+    singletons = sum(
+        len(cluster) == 1 for document in documents[:2] for cluster in document.clusters
+    )
     assert singletons > 100
     assert trained.report.inputs["train"]["singletons"] == singletons
     assert f"({singletons} singletons, not scored)" in trained.report.heading[0]
-    found = wb.coref_predict(tmp_path / "o", documents[2:], output=tmp_path / "found.conll")
-    assert all(len(cluster) > 1 for cluster in found.documents[0].clusters)
-    plain = [replace(one, clusters=without_singletons(one.clusters)) for one in documents[2:]]
+    predicted = wb.coref_predict(tmp_path / "o", documents[2:], output=tmp_path / "found.conll")
+    assert all(len(cluster) > 1 for cluster in predicted.documents[0].clusters)
+    plain = [
+        replace(document, clusters=without_singletons(document.clusters))
+        for document in documents[2:]
+    ]
     scored = wb.coref_score(plain, clusters=tmp_path / "found.conll", draws=0)
     values = [row.value for row in scored.rows]
     assert values == [row.value for row in trained.report.rows]
@@ -194,8 +205,8 @@ def test_sentences_of_winobias(cli: Cli, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text(json.dumps(sentence) + "\n")
     done = cli("coref-predict", tmp_path / "o", tmp_path / "s.jsonl", "-o", tmp_path / "f.jsonl")
     assert done.code == 0, done.err
-    (found,) = read_documents(tmp_path / "f.jsonl")
-    assert (found.name, found.tokens) == ("Ann saw it.", ("Ann", "saw", "it", "."))
+    (document,) = read_documents(tmp_path / "f.jsonl")
+    assert (document.name, document.tokens) == ("Ann saw it.", ("Ann", "saw", "it", "."))
 
 
 def test_refused_in_one_line(refused: Refused, folder: Path, tmp_path: Path) -> None:
@@ -234,21 +245,21 @@ def test_an_adapter_changes_what_the_head_reads(tmp_path: Path) -> None:
     from wordbias.coreference.resolver import Coreference
 
     size = Settings(segment_length=32, hidden=20)
-    made = with_large_head(Coreference.new(encoder_folder(tmp_path / "e"), size))
-    store(made.encoder, tmp_path / "coref", {}, made.write)
-    last = f"tokens@{made.encoder.layers}"
+    model = with_large_head(Coreference.new(encoder_folder(tmp_path / "e"), size))
+    store(model.encoder, tmp_path / "coref", {}, model.write)
+    last = f"tokens@{model.encoder.layers}"
     adapter = wb.project(tmp_path / "coref", sites=[last], setting=last)
     (removal,) = adapter.interventions(last)
     stories = [story(i) for i in range(3)]
     expected = []
-    for one in stories:
-        segmented = made.segmenter.cut(one)
+    for document in stories:
+        segmented = model.segmenter.cut(document)
         with torch.inference_mode():
-            (x,) = made.ranker.encode([segmented])
+            (x,) = model.ranker.encode([segmented])
             removed = torch.from_numpy(removal.step(x.numpy()).astype("float32"))
-            expected.append(clusters_of(made.ranker.rank(removed, segmented)))
-    found = wb.coref_predict(tmp_path / "coref", stories, adapter=adapter)
-    assert [one.clusters for one in found.documents] == expected
+            expected.append(clusters_of(model.ranker.rank(removed, segmented)))
+    predicted = wb.coref_predict(tmp_path / "coref", stories, adapter=adapter)
+    assert [resolved.clusters for resolved in predicted.documents] == expected
     plain = wb.coref_predict(tmp_path / "coref", stories)
-    assert [one.clusters for one in plain.documents] != expected
-    assert f"with {last} removed" in found.report.heading[0]
+    assert [resolved.clusters for resolved in plain.documents] != expected
+    assert f"with {last} removed" in predicted.report.heading[0]

@@ -48,7 +48,7 @@ def test_folders_of_documents_are_scored_as_files(folder: Path) -> None:
         Path(f"{name}.conll").rename(f"{name}/all.conll")
     in_folders = wb.coref_score("gold", clusters="found")
     of_files = wb.coref_score("gold/all.conll", clusters="found/all.conll")
-    assert [one.value for one in in_folders.rows] == [one.value for one in of_files.rows]
+    assert [row.value for row in in_folders.rows] == [row.value for row in of_files.rows]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,17 +57,17 @@ def test_what_a_system_reads_is_the_same_documents(cli: Run, folder: Path, kind:
     done = cli("coref-score", data, "--sentences", "written.jsonl")
     assert (done.code, done.err) == (0, "")
     written = read_documents("written.jsonl")
-    assert all(not one.clusters for one in written)
-    again = cli("coref-score", data, "--clusters", "written.jsonl", "--draws", "0")
-    assert again.code == 0  # a system that finds nothing
+    assert all(not document.clusters for document in written)
+    scored = cli("coref-score", data, "--clusters", "written.jsonl", "--draws", "0")
+    assert scored.code == 0  # a system that finds nothing
 
 
 def test_documents_in_memory_have_the_values_of_their_files(folder: Path) -> None:
     report = wb.coref_score("gold.conll", clusters="found.conll")
     assert [row.measure for row in report.rows[:2]] == ["conll-f1", "coref-recall"]
     assert report.rows[0].details["unit"] == "documents"
-    gold, found = (read_documents(f"{name}.conll") for name in ("gold", "found"))
-    for given in (wb.coref_score("gold.conll", clusters=found),
+    gold, system = (read_documents(f"{name}.conll") for name in ("gold", "found"))
+    for given in (wb.coref_score("gold.conll", clusters=system),
                   wb.coref_score(gold, clusters="found.conll")):  # fmt: skip
         assert [row.value for row in given.rows] == [row.value for row in report.rows]
     with pytest.raises(wb.WordbiasError, match=r"^data=: expected documents, found 'Ann' at 0"):

@@ -79,16 +79,16 @@ def test_every_method_writes_what_python_makes(
     assert (done.code, done.err) == (0, "")
     written = wb.load(out)
     assert written.words == few.words
-    chain, made = fit_methods([quick], few)
-    np.testing.assert_allclose(written.vectors, made.vectors, atol=_rounding(few))
+    chain, debiased = fit_methods([quick], few)
+    np.testing.assert_allclose(written.vectors, debiased.vectors, atol=_rounding(few))
     assert not np.allclose(written.vectors, few.vectors, atol=1e-3)
     assert str(out) in done.out
 
-    again = tmp_path / "again.txt"
-    applied = cli("apply", fitted, text, "-o", again, "-q")
+    mapped = tmp_path / "again.txt"
+    applied = cli("apply", fitted, text, "-o", mapped, "-q")
     assert (applied.code, applied.err) == (0, "")
     # blocks of another height round differently
-    np.testing.assert_allclose(wb.load(again).vectors, written.vectors, atol=_rounding(few))
+    np.testing.assert_allclose(wb.load(mapped).vectors, written.vectors, atol=_rounding(few))
     assert load_chain(fitted)[1].size == len(few)
     assert chain.parts[0].name in applied.out
 
@@ -289,9 +289,9 @@ def test_hyphens_and_apostrophes_stream_like_the_rest(
 
 
 def test_methods_are_known_by_either_spelling(few: Embedding) -> None:
-    one, other = (fit_chain(name, few)[0] for name in ("multi_hard", ["multi-hard"]))
-    assert one.parts[0].settings == other.parts[0].settings
-    assert one.parts[0].settings["sets"] == "religion"
+    underscored, other = (fit_chain(name, few)[0] for name in ("multi_hard", ["multi-hard"]))
+    assert underscored.parts[0].settings == other.parts[0].settings
+    assert underscored.parts[0].settings["sets"] == "religion"
     with pytest.raises(WordbiasError, match="method 'foo'"):
         fit_chain("foo", few)
     with pytest.raises(WordbiasError, match="methods: name at least one of misp"):
@@ -303,8 +303,8 @@ def test_misp_says_what_was_removed_and_what_its_components_describe(cli: Run) -
     assert "difference-in-span" in done.out
     assert "these components hold 22% of the difference" in done.err
     assert "not centred" in usual
-    said = "misp: the means of the groups come 20.3% nearer to each other (36.5% of the"
-    assert usual.startswith(said)
+    sentence = "misp: the means of the groups come 20.3% nearer to each other (36.5% of the"
+    assert usual.startswith(sentence)
 
 
 def test_one_method_of_a_chain_can_be_as_published(few: Embedding) -> None:
@@ -312,8 +312,8 @@ def test_one_method_of_a_chain_can_be_as_published(few: Embedding) -> None:
     assert [part.settings["as_published"] for part in chain.parts] == [True, False]
     assert [part.centred for part in chain.parts] == [True, None]
     first = fit_chain("misp:centre", few)[1]
-    again = fit_chain("inlp:rounds=2:per-class=100", first)[1]
-    np.testing.assert_array_equal(again.vectors, done.vectors)
+    second = fit_chain("inlp:rounds=2:per-class=100", first)[1]
+    np.testing.assert_array_equal(second.vectors, done.vectors)
 
 
 def test_centred_and_not_centred_are_not_mixed(few: Embedding, tmp_path: Path) -> None:

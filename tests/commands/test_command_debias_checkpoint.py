@@ -36,8 +36,8 @@ def test_between_training_and_writing_nothing_is_lost(
     monkeypatch: pytest.MonkeyPatch,
     error: type[BaseException],
 ) -> None:
-    whole, output, kept = (tmp_path / name for name in ("whole.txt", "output.txt", "kept"))
-    resumed = f"{METHOD}:checkpoint='{kept}'"
+    whole, output, checkpoint = (tmp_path / name for name in ("whole.txt", "output.txt", "kept"))
+    resumed = f"{METHOD}:checkpoint='{checkpoint}'"
     assert cli("debias", METHOD, vectors, *QUICK, "-o", whole).code == 0
 
     def stopped(*_: object, **__: object) -> None:
@@ -46,7 +46,7 @@ def test_between_training_and_writing_nothing_is_lost(
     with monkeypatch.context() as patch:
         patch.setattr(Embedding, "save", stopped)
         assert cli("debias", resumed, vectors, *QUICK, "-o", output).code in (1, 130)
-    assert kept.is_file()
+    assert checkpoint.is_file()
     assert not output.exists()
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -55,13 +55,13 @@ def test_between_training_and_writing_nothing_is_lost(
         done = cli("debias", resumed, vectors, *QUICK, "-o", output)
     assert done.code == 0, done.err
     assert output.read_bytes() == whole.read_bytes()
-    assert not kept.exists()
+    assert not checkpoint.exists()
 
 
 def test_without_an_output_it_is_removed_at_the_end(
     cli: Run, vectors: Path, tmp_path: Path
 ) -> None:
-    kept = tmp_path / "kept"
-    done = cli("debias", f"{METHOD}:checkpoint='{kept}'", vectors, *QUICK)
+    checkpoint = tmp_path / "kept"
+    done = cli("debias", f"{METHOD}:checkpoint='{checkpoint}'", vectors, *QUICK)
     assert done.code == 0, done.err
-    assert not kept.exists()
+    assert not checkpoint.exists()

@@ -22,12 +22,12 @@ Cli = Callable[..., Any]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a decoder, CrowS-Pairs, enhanced StereoSet, SNLI, and biographies."""
-    made = tmp_path_factory.mktemp("refused")
-    save_decoder(made / "decoder")
-    small_likelihood.crows_pairs(made / "crows.csv")
-    stand_ins.gsss(made / "gsss.csv")
+    path = tmp_path_factory.mktemp("refused")
+    save_decoder(path / "decoder")
+    small_likelihood.crows_pairs(path / "crows.csv")
+    stand_ins.gsss(path / "gsss.csv")
     pairs = "".join(f"{label}\tA man ran.\tHe ran.\n" for label in ("entailment", "neutral") * 4)
-    (made / "nli.tsv").write_text(pairs)
+    (path / "nli.tsv").write_text(pairs)
     lines = [
         f"{who} is a {job} number {i}.\t{job}\t{gender}\t{split}"
         for i in range(3)
@@ -35,8 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for job in ("nurse", "surgeon")
         for split in ("train", "dev", "test")
     ]
-    (made / "bios.tsv").write_text("text\tprofession\tgender\tsplit\n" + "\n".join(lines) + "\n")
-    return made
+    (path / "bios.tsv").write_text("text\tprofession\tgender\tsplit\n" + "\n".join(lines) + "\n")
+    return path
 
 
 @pytest.mark.parametrize(

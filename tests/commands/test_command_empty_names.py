@@ -39,16 +39,16 @@ def _texts(name: str) -> list[str]:
 
 def _needed(name: str, but: str) -> list[str]:
     """Return what a command cannot be called without."""
-    found: list[str] = []
+    words: list[str] = []
     for parameter in _of(name).params:
         if parameter.required and but not in parameter.opts:
             value = "x" if _takes_text(parameter) else "1"
             if isinstance(parameter.type, click.Choice):
                 value = str(parameter.type.choices[0])
-            found += (
+            words += (
                 [value] if parameter.param_type_name == "argument" else [parameter.opts[-1], value]
             )
-    return found
+    return words
 
 
 @pytest.mark.parametrize("name", [name for section in SECTIONS.values() for name in section])
@@ -73,8 +73,8 @@ def test_an_argument_is_not_empty(refused: Refused, name: str) -> None:
 
 
 def test_several_of_which_one_is_empty(refused: Refused, tmp_path: Path) -> None:
-    said = refused("measure", tmp_path / "a", "")
-    assert said == "wordbias: EMBEDDINGS: is empty; give a value, or leave it out"
+    message = refused("measure", tmp_path / "a", "")
+    assert message == "wordbias: EMBEDDINGS: is empty; give a value, or leave it out"
     assert "--benchmarks: is empty" in refused(
         "quality", "--benchmarks", tmp_path, "--benchmarks", ""
     )

@@ -107,10 +107,10 @@ def close(found: Any, expected: Any) -> None:
 
 
 def test_by_default_the_first_token_of_all_layers(encoded: Run, plain: Encoder) -> None:
-    row, found = encoded()
-    close(found.vectors, encode(plain, TEXTS))
-    assert (found.layers, found.dim, len(found)) == ((0, 1, 2), 12, 4)
-    assert {name: column.cells() for name, column in found.columns.items()} == {
+    row, stored = encoded()
+    close(stored.vectors, encode(plain, TEXTS))
+    assert (stored.layers, stored.dim, len(stored)) == ((0, 1, 2), 12, 4)
+    assert {name: column.cells() for name, column in stored.columns.items()} == {
         "split": ["train", "test", "test", "test"],
         "gender": ["F", "M", "F", "M"],
         "job": ["nurse", "nurse", "surgeon", "surgeon"],
@@ -132,7 +132,7 @@ def test_by_default_the_first_token_of_all_layers(encoded: Run, plain: Encoder) 
         "random_init": None,
     }
     assert {key: row[key] for key in expected} == expected
-    assert found.about["texts"] == "bios.tsv"
+    assert stored.about["texts"] == "bios.tsv"
 
 
 def test_the_table_fits_and_says_what_was_cut(cli: Run, model: Path, bios: Path, out: Path) -> None:
@@ -149,17 +149,17 @@ def test_the_table_fits_and_says_what_was_cut(cli: Run, model: Path, bios: Path,
 
 def test_options_are_the_library_s(encoded: Run, plain: Encoder) -> None:
     typed = ("--pooling", "mean", "--special-tokens", "counted", "--max-length", 6)
-    row, found = encoded("--layers", "2, 0", *typed, "--batch-tokens", 1, "--device", "cpu")
-    some = Settings((2, 0), "mean", special_tokens="counted", max_length=6)
-    close(found.vectors, encode(plain, TEXTS, settings=some))
-    assert tuple(row["layers"]) == found.layers == (2, 0)
+    row, stored = encoded("--layers", "2, 0", *typed, "--batch-tokens", 1, "--device", "cpu")
+    settings = Settings((2, 0), "mean", special_tokens="counted", max_length=6)
+    close(stored.vectors, encode(plain, TEXTS, settings=settings))
+    assert tuple(row["layers"]) == stored.layers == (2, 0)
 
 
 def test_rows_and_columns(encoded: Run, plain: Encoder) -> None:
     given = ("--where", "split=test", "--where", "job=surgeon", "--where", "job=nurse")
-    row, found = encoded(*given, "--limit", 2, "--columns", "job", "--text-column", "4")
-    close(found.vectors, encode(plain, TEXTS[1:3]))
-    assert found.columns["job"].cells() == ["nurse", "surgeon"]
+    row, stored = encoded(*given, "--limit", 2, "--columns", "job", "--text-column", "4")
+    close(stored.vectors, encode(plain, TEXTS[1:3]))
+    assert stored.columns["job"].cells() == ["nurse", "surgeon"]
     assert row["columns"] == {"job": 2}
 
 
@@ -181,11 +181,11 @@ def test_words_by_name(cli: Run, model: Path, bios: Path, out: Path, plain: Enco
     done = cli("encode", model, bios, "-o", out, "--word-column", "job", "--skip-bad")
     assert (done.code, done.err.count("\n")) == (0, 1)
     assert "note: 1 row dropped, the first: line 5: its word is cut off" in done.err
-    found = load_representations(out)
+    stored = load_representations(out)
     spans = [(9, 14), (8, 13), (2, 9)]
-    close(found.vectors, encode_spans(plain, TEXTS[:3], spans))
-    assert found.columns["gender"].cells() == ["F", "M", "F"]
-    assert found.about["pooling"] == "word"
+    close(stored.vectors, encode_spans(plain, TEXTS[:3], spans))
+    assert stored.columns["gender"].cells() == ["F", "M", "F"]
+    assert stored.about["pooling"] == "word"
 
 
 def test_words_by_characters(
@@ -202,9 +202,9 @@ def test_words_by_characters(
 
 
 def test_untrained_weights_of_a_seed(encoded: Run, model: Path) -> None:
-    row, found = encoded("--random-init", 3)
-    close(found.vectors, encode(Encoder.load(model, device="cpu", random_init=3), TEXTS))
-    assert row["random_init"] == found.about["random_init"] == 3
+    row, stored = encoded("--random-init", 3)
+    close(stored.vectors, encode(Encoder.load(model, device="cpu", random_init=3), TEXTS))
+    assert row["random_init"] == stored.about["random_init"] == 3
 
 
 @pytest.mark.slow
@@ -224,12 +224,12 @@ def test_an_interruption_is_one_line_and_the_same_command_resumes(
             assert worker.poll() is None, worker.stderr and worker.stderr.read()
             time.sleep(0.05)
         worker.send_signal(signal.SIGINT)
-        _, said = worker.communicate()
+        _, message = worker.communicate()
     finally:
         worker.kill()
         worker.wait()
     assert worker.returncode == 130
-    assert [line for line in said.splitlines() if line] == [
+    assert [line for line in message.splitlines() if line] == [
         f"wordbias: interrupted; the same call resumes from {part.name}",
     ]
     assert not out.exists()
@@ -239,8 +239,8 @@ def test_an_interruption_is_one_line_and_the_same_command_resumes(
     done = cli(*given)
     assert done.code == 0
     assert f"{before:,} distinct texts by an earlier call" in " ".join(done.out.split())
-    found = load_representations(out).vectors[0]
-    assert found.any(axis=1).all()
+    vectors = load_representations(out).vectors[0]
+    assert vectors.any(axis=1).all()
     assert [file.name for file in out.parent.iterdir()] == [out.name]
 
 
@@ -348,11 +348,11 @@ def test_a_sentence_transformers_folder_is_followed_and_said(
     done = cli("encode", sentences, bios, "-o", out, "--format", "json")
     assert done.code == 0, done.err
     row = facts(done.out)
-    found = load_representations(out)
+    stored = load_representations(out)
     plain = Encoder.load(model, device="cpu")
     counted = Settings((2,), "mean", special_tokens="counted", max_length=10)
     x = encode(plain, [f"is: {text}" for text in TEXTS], settings=counted)[0][:, :6]
-    close(found.vectors[-1], x / np.linalg.norm(x, axis=1, keepdims=True))
+    close(stored.vectors[-1], x / np.linalg.norm(x, axis=1, keepdims=True))
     followed = {
         "pooling": "mean",
         "special_tokens": "counted",
@@ -362,8 +362,8 @@ def test_a_sentence_transformers_folder_is_followed_and_said(
         "layers": [2],
     }
     assert {key: row[key] for key in followed} == followed
-    assert {key: found.about[key] for key in followed} == followed
-    assert row["dim"] == found.dim == 6
+    assert {key: stored.about[key] for key in followed} == followed
+    assert row["dim"] == stored.dim == 6
     done = cli("encode", sentences, bios, "-o", out)
     assert "As its folder says: Pooling(mean) → Dense(12 to 6, Identity) → Normalize" in done.out
 
@@ -374,8 +374,8 @@ def test_another_pooling_of_such_a_folder_is_noted(
     done = cli("encode", sentences, bios, "-o", out, "--pooling", "first", "--layers", "last")
     assert done.code == 0
     assert "is a sentence-transformers model with Pooling(mean) → Dense(12 to 6, Id" in done.err
-    said = "in another way, as chosen (first, special tokens seen) and its prompt 'is: ' is left"
-    assert said in done.err
+    note = "in another way, as chosen (first, special tokens seen) and its prompt 'is: ' is left"
+    assert note in done.err
 
 
 def test_words_go_through_the_modules_of_such_a_folder(

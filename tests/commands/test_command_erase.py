@@ -45,7 +45,7 @@ def table(path: Path, missing: tuple[int, ...] = (), n: int = N) -> Path:
     columns = {
         "id": [f"row {i}" for i in range(n)],
         "vector": pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), 6),
-        "gender": [None if i in missing else one for i, one in enumerate(y)],
+        "gender": [None if i in missing else label for i, label in enumerate(y)],
         "job": ["nurse" if v > 0 else "doctor" for v in x[:, 1]],
         "split": ["test" if i % 4 == 0 else "train" for i in range(n)],
     }
@@ -60,9 +60,9 @@ def test_npy_with_a_file_of_labels(npy: Path, tmp_path: Path, cli: Run) -> None:
         "--save-transform", tmp_path / "leace.st",
     )  # fmt: skip
     assert done.code == 0, done.err
-    said = " ".join(done.out.split())
-    assert "leace of gender (f, m), fitted on 240 training rows of s, tested on 60" in said
-    assert "gender: a linear probe was right for" in said
+    printed = " ".join(done.out.split())
+    assert "leace of gender (f, m), fitted on 240 training rows of s, tested on 60" in printed
+    assert "gender: a linear probe was right for" in printed
     method = wb.load(tmp_path / "leace.st")
     expected = map_rows(method.fitted_, np.load(npy))
     np.testing.assert_array_equal(np.load(clean), expected, strict=True)
@@ -88,10 +88,10 @@ def test_parquet_keeps_its_other_columns(tmp_path: Path, cli: Run) -> None:
         assert after[name].equals(before[name])
     x = np.array(before["vector"].to_pylist(), np.float32)
     y, split = np.array(before["gender"].to_pylist()), np.array(before["split"].to_pylist())
-    learned = np.array([one is not None for one in y]) & (split == "train")
+    learned = np.array([label is not None for label in y]) & (split == "train")
     expected = wb.LEACE().fit(x[learned], y[learned].astype(str))
-    found = np.array(after["vector"].to_pylist(), np.float32)
-    np.testing.assert_array_equal(found, map_rows(expected.fitted_, x), strict=True)
+    erased = np.array(after["vector"].to_pylist(), np.float32)
+    np.testing.assert_array_equal(erased, map_rows(expected.fitted_, x), strict=True)
 
 
 def test_shards_are_written_side_by_side_and_skipped_when_done(tmp_path: Path, cli: Run) -> None:
@@ -102,11 +102,11 @@ def test_shards_are_written_side_by_side_and_skipped_when_done(tmp_path: Path, c
     first = cli(*call[:-1], f"{tmp_path / 'clean'}/")
     assert first.code == 0, first.err
     assert "Written: 2 files; all rows are mapped" in first.out
-    names = sorted(one.name for one in (tmp_path / "clean").glob("*.parquet"))
+    names = sorted(path.name for path in (tmp_path / "clean").glob("*.parquet"))
     assert names == ["0.parquet", "1.parquet"]
     stamps = {name: (tmp_path / "clean" / name).stat().st_mtime_ns for name in names}
-    again = cli(*call)
-    assert "Written: 2 files, 2 of them by an earlier call" in again.out
+    rerun = cli(*call)
+    assert "Written: 2 files, 2 of them by an earlier call" in rerun.out
     assert stamps == {n: (tmp_path / "clean" / n).stat().st_mtime_ns for n in names}
 
 
@@ -131,12 +131,12 @@ def test_it_refuses_in_one_line(
     (npy.parent / "short.txt").write_text("f\nm\n")
     labels = (npy.parent / "gender.txt").read_text().splitlines()
     (npy.parent / "gaps.txt").write_text("\n".join([labels[0], "", *labels[2:]]) + "\n")
-    before = sorted(one.name for one in npy.parent.iterdir())
+    before = sorted(path.name for path in npy.parent.iterdir())
     done = cli("erase", "s.npy", *arguments)
     assert done.code in (1, 2)
     assert message in done.err
     assert "Traceback" not in done.err
-    assert sorted(one.name for one in npy.parent.iterdir()) == before
+    assert sorted(path.name for path in npy.parent.iterdir()) == before
 
 
 @pytest.mark.parametrize(
@@ -181,11 +181,11 @@ def test_biographies_as_bags_of_their_words(shared_data: Path, tmp_path: Path, c
         tmp_path / "job.txt", "--format", "json", "-q",
     )  # fmt: skip
     assert done.code == 0, done.err
-    found = {(row["measure"], row["stage"]): row for row in json.loads(done.out)["rows"]}
-    before, after = (found["linear-probe", stage] for stage in ("before", "after"))
+    by_stage = {(row["measure"], row["stage"]): row for row in json.loads(done.out)["rows"]}
+    before, after = (by_stage["linear-probe", stage] for stage in ("before", "after"))
     assert before["low"] > before["neutral"] + 0.2
     assert after["value"] < before["neutral"] + 0.06
-    assert found["task-accuracy", "after"]["low"] > found["task-accuracy", "after"]["neutral"]
+    assert by_stage["task-accuracy", "after"]["low"] > by_stage["task-accuracy", "after"]["neutral"]
 
 
 @pytest.mark.slow
@@ -208,5 +208,5 @@ def test_a_disk_that_is_full_leaves_no_method_without_its_rows(
         done = process(*call, *outputs, preexec_fn=limit)
         assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
         assert "clean.npy" in done.err
-        assert {one.name for one in tmp_path.iterdir()} == before
+        assert {path.name for path in tmp_path.iterdir()} == before
     assert (tmp_path / "m.st").read_bytes() == b"of another call"

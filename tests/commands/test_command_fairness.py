@@ -27,8 +27,8 @@ def _examples(n: int = 400, groups: str = "FM") -> list[tuple[str, str, str]]:
     p = {"F": [0.3, 0.4, 0.2, 0.1], "M": [0.2, 0.1, 0.3, 0.4], "X": [0.25] * 4}
     y = [rng.choice(CLASSES, p=p[group]) for group in z]
     r = [
-        one if rng.random() < 0.7 else ("nurse" if group == "F" else "surgeon")
-        for one, group in zip(y, z, strict=True)
+        label if rng.random() < 0.7 else ("nurse" if group == "F" else "surgeon")
+        for label, group in zip(y, z, strict=True)
     ]
     return [(str(a), str(b), str(c)) for a, b, c in zip(y, r, z, strict=True)]
 
@@ -46,8 +46,8 @@ def predictions(tmp_path: Path) -> Path:
 def test_the_numbers_are_those_of_the_library(cli: Run, predictions: Path) -> None:
     rows = fairness_rows(Confusion.of(*zip(*_examples(), strict=True)), "x")  # type: ignore[arg-type]
     done = cli("fairness", predictions, *NAMES, "--format", "json")
-    found = {(row["measure"], row["set"]): row["value"] for row in json.loads(done.out)["rows"]}
-    assert found == {(row.measure, row.details["set"]): row.value for row in rows}
+    values = {(row["measure"], row["set"]): row["value"] for row in json.loads(done.out)["rows"]}
+    assert values == {(row.measure, row.details["set"]): row.value for row in rows}
 
 
 def test_columns_have_usual_names(cli: Run, tmp_path: Path) -> None:

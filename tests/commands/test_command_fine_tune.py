@@ -80,7 +80,7 @@ def trained(cli: Cli, encoder: str, nli: Path, made: Path) -> tuple[Path, dict[s
 @pytest.fixture(scope="module")
 def text(made: Path) -> Path:
     path = made / "text.txt"
-    documents = ["\n".join(f"{one}." for one in doc.split(".")[:-1]) for doc in TEXT]
+    documents = ["\n".join(f"{sentence}." for sentence in doc.split(".")[:-1]) for doc in TEXT]
     path.write_text("\n\n".join(documents) + "\n")
     return path
 
@@ -102,8 +102,8 @@ def test_nli_and_what_reads_it(trained: tuple[Path, dict[str, Any]], nli: Path) 
     assert config["label2id"] == {"neutral": 0, "entailment": 1, "contradiction": 2}
     judged = Classifier.load(output, device="cpu")
     pairs = load_inferences(nli)
-    found = judged.probabilities(pairs.pairs).argmax(1)
-    assert (found == pairs.labels).mean() == row["value"]
+    predicted = judged.probabilities(pairs.pairs).argmax(1)
+    assert (predicted == pairs.labels).mean() == row["value"]
 
 
 @pytest.mark.parametrize("head_only", [[], ["--head-only"]])
@@ -139,15 +139,15 @@ def test_a_finished_model_is_not_trained_again(
     files = {path: path.stat().st_mtime_ns for path in made.rglob("*")}
     monkeypatch.chdir(made)
     call = given("encoder", "nli", Path("nli.tsv"), Path("bert-nli"), "--batch-size", 2)
-    again = cli(*call, "--format", "json")
-    assert again.code == 0, again.err
-    assert json.loads(again.out)["rows"] == first["rows"]
-    said = " ".join(cli(*call).out.split())
-    assert "bert-nli was already finished; nothing was trained." in said
+    rerun = cli(*call, "--format", "json")
+    assert rerun.code == 0, rerun.err
+    assert json.loads(rerun.out)["rows"] == first["rows"]
+    printed = " ".join(cli(*call).out.split())
+    assert "bert-nli was already finished; nothing was trained." in printed
     weights = load_file(output / "model.safetensors")
     size = sum(x.size for name, x in weights.items() if name.startswith("classifier."))
     assert size > 3
-    assert f"with a new head ({size:,} parameters)" in said
+    assert f"with a new head ({size:,} parameters)" in printed
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*")} == files
 
 
@@ -160,23 +160,23 @@ def test_a_finished_model_of_another_training_is_refused(
 ) -> None:
     shutil.copytree(trained[0], tmp_path / "o")
     call = ("--batch-size", 2)
-    said = refused(*given(encoder, "nli", nli, tmp_path / "o", *call, "--lr", "0.001"))
-    assert "o: exists already, and holds another training: its recipe rate is 2e-05, not" in said
+    message = refused(*given(encoder, "nli", nli, tmp_path / "o", *call, "--lr", "0.001"))
+    assert "o: exists already, and holds another training: its recipe rate is 2e-05, not" in message
     other = tmp_path / "other.tsv"
     other.write_text(nli.read_text() + "neutral\tThe tea was hot.\tA dog sat.\n")
-    said = refused(*given(encoder, "nli", other, tmp_path / "o", *call))
-    assert "holds another training: its train sha256 is" in said
+    message = refused(*given(encoder, "nli", other, tmp_path / "o", *call))
+    assert "holds another training: its train sha256 is" in message
     (tmp_path / "o" / "training.json").write_text("{}")
-    said = refused(*given(encoder, "nli", nli, tmp_path / "o", *call))
-    assert "its training.json cannot be read; name a new folder" in said
+    message = refused(*given(encoder, "nli", nli, tmp_path / "o", *call))
+    assert "its training.json cannot be read; name a new folder" in message
 
 
 def test_a_folder_of_something_else_is_refused(
     refused: Callable[..., str], encoder: str, nli: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "o").mkdir()
-    said = refused(*given(encoder, "nli", nli, tmp_path / "o"))
-    assert f"{tmp_path / 'o'}: exists already; name a new folder" in said
+    message = refused(*given(encoder, "nli", nli, tmp_path / "o"))
+    assert f"{tmp_path / 'o'}: exists already; name a new folder" in message
 
 
 def test_numbers_that_are_none(cli: Cli, encoder: str, nli: Path, tmp_path: Path) -> None:
@@ -190,8 +190,8 @@ def test_two_at_one_folder(
 ) -> None:
     pytest.importorskip("fcntl")
     with locked(tmp_path / "o.checkpoint"):
-        said = refused(*given(encoder, "nli", nli, tmp_path / "o"))
-    assert "o.checkpoint: another process is writing it; wait for that one" in said
+        message = refused(*given(encoder, "nli", nli, tmp_path / "o"))
+    assert "o.checkpoint: another process is writing it; wait for that one" in message
     assert not list(tmp_path.iterdir())
 
 
@@ -208,10 +208,10 @@ def test_bad_input(
     assert "expected one of is_next, not_next" in said(*given(encoder, "nsp", nli, output))
     assert "no such folder" in said(*given(str(tmp_path / "none"), "nli", nli, output))
     assert "; use cpu" in said(*given(encoder, "nli", nli, output, "--device", "abacus"))
-    one = tmp_path / "one.tsv"
-    one.write_text("\t".join(NLI[0]) + "\n" + "\t".join(NLI[0]) + "\n")
-    assert f"{one}: all 2 of the pairs to train on are labelled entailment; give" in said(
-        *given(encoder, "nli", one, output)
+    one_label = tmp_path / "one.tsv"
+    one_label.write_text("\t".join(NLI[0]) + "\n" + "\t".join(NLI[0]) + "\n")
+    assert f"{one_label}: all 2 of the pairs to train on are labelled entailment; give" in said(
+        *given(encoder, "nli", one_label, output)
     )
     assert "all 1 of the pairs" in said(*given(encoder, "nli", nli, output, "--limit", 1))
     wild = said(*given(encoder, "nli", nli, output, "--lr", "1e30", "--warmup", "0"))

@@ -38,16 +38,18 @@ def _value(option: click.Option) -> str:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_that_gives_rows_takes_conditions(name: str, cli: Run) -> None:
     command = _of(name)
-    (form,) = [one for one in command.params if "--format" in one.opts] or [None]
+    (form,) = [parameter for parameter in command.params if "--format" in parameter.opts] or [None]
     has_junit = form is not None and "junit" in form.type.choices
     assert ("--fail-if" in command.common) == ("--baseline" in command.common)
     assert ("--fail-if" in command.common) == (name not in NO_ROWS)
     assert has_junit == (name not in NO_ROWS - {"run"})
-    needed = [one for one in command.params if one.required]
+    needed = [parameter for parameter in command.params if parameter.required]
     words = [
         word
-        for one in needed
-        for word in ([one.opts[0], _value(one)] if isinstance(one, click.Option) else ["x"])
+        for parameter in needed
+        for word in (
+            [parameter.opts[0], _value(parameter)] if isinstance(parameter, click.Option) else ["x"]
+        )
     ]
     done = cli(name, *words, "--fail-if", "x >")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -72,10 +74,10 @@ def test_a_condition_that_is_met_is_status_3_after_the_output(
     done = cli(*call, "--fail-if", "same > .01", "--fail-if", "same low > .9")
     assert (done.code, done.out) == (3, plain.out)
     row = _rows(cli(*call, "--format", "json").out)[0]
-    said = f"{row.value:.4f} [{row.details['low']:.4f}, {row.details['high']:.4f}], before"
+    interval = f"{row.value:.4f} [{row.details['low']:.4f}, {row.details['high']:.4f}], before"
     assert done.err.removeprefix(plain.err).split("\n") == [
-        f"failed: --fail-if 'same > .01': {said}",
-        f"passed: --fail-if 'same low > .9': {said}",
+        f"failed: --fail-if 'same > .01': {interval}",
+        f"passed: --fail-if 'same low > .9': {interval}",
         "",
     ]
     done = cli(*call, "-q", "--fail-if", "same high > .9")
@@ -128,9 +130,9 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     before, after = (str(folder / f"{name}.txt") for name in ("before", "after"))
     gender = wb.Attribute.load("gender")
     words = {*list(sample.words)[:500]}.union(*gender.members, *gender.pairs)
-    some = sample.subset(sorted({word.lower() for word in words}))
-    some.save(before)
-    wb.debias(some, "misp").save(after)
+    embedding = sample.subset(sorted({word.lower() for word in words}))
+    embedding.save(before)
+    wb.debias(embedding, "misp").save(after)
     return before, after
 
 
@@ -162,8 +164,8 @@ def test_a_change_from_a_baseline(
     (tmp_path / "new.json").write_text(new)
     row = wb.changes(tmp_path / "old.json", tmp_path / "new.json")["same"][0]
     assert row.details["paired"] == "words"
-    found = row.details
-    ends = f"{found['change']:+.4f} [{found['change_low']:.4f}, {found['change_high']:.4f}]"
+    details = row.details
+    ends = f"{details['change']:+.4f} [{details['change_low']:.4f}, {details['change_high']:.4f}]"
     assert f"failed: --fail-if 'change same low > 0': {ends} from " in worse.err
     if form == "junit":
         assert f'<failure message="{ends} from ' in worse.out
@@ -192,7 +194,7 @@ def test_pages_and_tables_offer_junit() -> None:
 
 
 def test_conditions_in_python_are_those_of_the_shell(vectors: tuple[str, str]) -> None:
-    biased, clean = (wb.measure(one, only=["same"], chance=False) for one in vectors)
+    biased, clean = (wb.measure(path, only=["same"], chance=False) for path in vectors)
     clean.check("change same <= 0", baseline=biased)
     with pytest.raises(AssertionError, match=r"^change same <= 0 does not hold: \+0\.\d+ \["):
         biased.check("change same <= 0", baseline=clean)
@@ -222,12 +224,12 @@ fail-if = "weat > 2"
 @pytest.fixture
 def folder(tmp_path: Path, cli: Run, vectors: tuple[str, str]) -> Path:
     """Make a folder with checks whose baseline is of debiased vectors, and those vectors."""
-    made = tmp_path / "ci"
-    made.mkdir()
-    (made / "checks.toml").write_text(CHECKS)
-    os.link(vectors[1], made / "vectors.txt")
-    (made / "old.json").write_text(cli("measure", vectors[1], *SAME, "--format", "json").out)
-    return made
+    path = tmp_path / "ci"
+    path.mkdir()
+    (path / "checks.toml").write_text(CHECKS)
+    os.link(vectors[1], path / "vectors.txt")
+    (path / "old.json").write_text(cli("measure", vectors[1], *SAME, "--format", "json").out)
+    return path
 
 
 def _regress(folder: Path, vectors: tuple[str, str]) -> None:
@@ -275,7 +277,7 @@ def test_a_call_that_errors_is_an_error_of_its_conditions(
     )
     done = cli("run", "checks.toml", "--format", "json")
     assert done.code == 1
-    rows = [one.to_dict() for one in _rows(done.out)]
+    rows = [row.to_dict() for row in _rows(done.out)]
     assert [(row["check"], row["result"]) for row in rows] == [
         *(("vectors", "error"),) * 2,
         ("association", "error"),

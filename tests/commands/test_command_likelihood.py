@@ -66,8 +66,8 @@ def test_every_data_set_is_recognised_and_measured(data: Path, cli: Cli, tmp_pat
         assert "low" in row or row["n"] == 1 or row["value"] is None
     with scores.open(encoding="utf-8") as stream:
         records = list(csv.DictReader(stream))
-    counts = {task: sum(one["task"] == task for one in records) for task in
-              dict.fromkeys(one["task"] for one in records)}  # fmt: skip
+    counts = {task: sum(record["task"] == task for record in records) for task in
+              dict.fromkeys(record["task"] for record in records)}  # fmt: skip
     assert counts == {
         "CrowS-Pairs": 5, "StereoSet intrasentence": 9, "Winogender": 18, "WinoBias": 24,
         "WinoBias pairs": 12, "BBQ": 8,
@@ -84,8 +84,8 @@ def test_a_text_of_one_window_has_no_interval(data: Path, cli: Cli) -> None:
 def test_a_loaded_model_is_as_its_folder(data: Path) -> None:
     report = wb.likelihood(data / "decoder", data=data / "crows.csv")
     loaded = (build_decoder("llama", 257, max_position_embeddings=1024), byte_tokenizer())
-    again = wb.likelihood(loaded, data=[data / "crows.csv"])
-    assert [row.value for row in again] == pytest.approx([row.value for row in report])
+    in_memory = wb.likelihood(loaded, data=[data / "crows.csv"])
+    assert [row.value for row in in_memory] == pytest.approx([row.value for row in report])
 
 
 def test_records_hold_the_log_likelihoods_of_the_rows(data: Path, tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_records_hold_the_log_likelihoods_of_the_rows(data: Path, tmp_path: Path
     with path.open(encoding="utf-8") as stream:
         records = list(csv.DictReader(stream))
     gaps = [
-        float(one["log-likelihood of first"]) - float(one["log-likelihood of second"])
-        for one in records
+        float(record["log-likelihood of first"]) - float(record["log-likelihood of second"])
+        for record in records
     ]
     row = report["likelihood-difference"][0]
     assert row.value == pytest.approx(sum(map(abs, gaps)) / len(gaps))

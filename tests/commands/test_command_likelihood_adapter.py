@@ -113,7 +113,7 @@ def test_before_and_after_on_the_same_items(data: Path, cli: Cli, tmp_path: Path
             assert now["change"] <= now["change_high"] + 1e-12, now
     with scores.open(encoding="utf-8") as stream:
         records = list(csv.DictReader(stream))
-    assert list(dict.fromkeys(one["setting"] for one in records)) == [
+    assert list(dict.fromkeys(record["setting"] for record in records)) == [
         "none", SITES[0], ",".join(SITES),
     ]  # fmt: skip
     assert len(records) % 3 == 0
@@ -139,13 +139,15 @@ def test_the_answer_says_what_changed_and_at_what_cost(data: Path, cli: Cli) -> 
         "likelihood", data / "decoder", "--data", data / "crows.csv", "--perplexity",
         data / "text.txt", "--adapter", data / "adapter.safetensors", "--setting", SITES[0],
     )  # fmt: skip
-    said = " ".join(done.out.split())
-    assert "Before and after tokens@1" in said
-    assert "After tokens@1: CrowS-Pairs: stereotyping one likelier" in said
-    assert "Cost of tokens@1:" in said
-    assert re.search(r"before, 0.5 without bias \((unchanged|better|worse|no clear change), ", said)
-    assert "before (worse, +" in said or "before (no clear change" in said
-    assert "paired bootstrap over the same items" in said
+    printed = " ".join(done.out.split())
+    assert "Before and after tokens@1" in printed
+    assert "After tokens@1: CrowS-Pairs: stereotyping one likelier" in printed
+    assert "Cost of tokens@1:" in printed
+    assert re.search(
+        r"before, 0.5 without bias \((unchanged|better|worse|no clear change), ", printed
+    )
+    assert "before (worse, +" in printed or "before (no clear change" in printed
+    assert "paired bootstrap over the same items" in printed
     done = cli(
         "likelihood", data / "decoder", "--pairs", data / "pairs.tsv", "--adapter",
         data / "adapter.safetensors", "--setting", SITES[0],
@@ -188,8 +190,8 @@ def test_a_change_without_an_interval_is_not_judged(data: Path, cli: Cli, tmp_pa
         "likelihood", data / "decoder", "--pairs", tmp_path / "one.tsv", "--adapter",
         data / "adapter.safetensors", "--setting", SITES[0],
     )  # fmt: skip
-    said = " ".join(done.out.split())
-    verdict = said.partition("After tokens@1: ")[2].partition(". Cost of")[0]
+    printed = " ".join(done.out.split())
+    verdict = printed.partition("After tokens@1: ")[2].partition(". Cost of")[0]
     assert "unchanged" in verdict or "no interval to judge by" in verdict
 
 

@@ -88,8 +88,8 @@ def gsss(tmp_path: Path) -> Path:
         out = csv.writer(file)
         out.writerow(COLUMNS)
         for (name, gender, context, swapped), sentences, others in TRIPLES:
-            for label, one, other in zip(LABELS, sentences, others, strict=True):
-                out.writerow([name, context, one, label, gender, swapped, other])
+            for label, sentence, other in zip(LABELS, sentences, others, strict=True):
+                out.writerow([name, context, sentence, label, gender, swapped, other])
     return path
 
 
@@ -138,8 +138,8 @@ def by_hand(name: str, repaired: bool) -> tuple[np.ndarray, np.ndarray]:
     for (_, _, context, swapped), sentences, others in TRIPLES:
         if repaired:
             swapped = swapped.replace("him kitchen", "his kitchen").replace("Tv", "TV")
-        p = [next_probability(name, context, one) for one in sentences]
-        q = [next_probability(name, swapped, one) for one in others]
+        p = [next_probability(name, context, sentence) for sentence in sentences]
+        q = [next_probability(name, swapped, other) for other in others]
         s.append(p[0] - p[1] - (q[0] - q[1]))
         d.append(abs(p[2] - q[2]))
     return np.array(s), np.array(d)
@@ -153,10 +153,10 @@ def test_rows_are_what_single_pairs_give(cli: Cli, both: str, gsss: Path) -> Non
     for version in ("original", "repaired"):
         s, d = by_hand(both, version == "repaired")
         # half of three triples is 1.5, of which the nearest whole number is 2
-        found = {key[0]: row["value"] for key, row in rows.items() if key[1:] == (version, "all")}
-        assert found["strength"] == pytest.approx(np.sort(s)[1:].mean(), abs=1e-5)
-        assert found["distance"] == pytest.approx(np.sort(d)[1:].mean(), abs=1e-5)
-        assert found["mean-strength"] == pytest.approx(s.mean(), abs=1e-5)
+        values = {key[0]: row["value"] for key, row in rows.items() if key[1:] == (version, "all")}
+        assert values["strength"] == pytest.approx(np.sort(s)[1:].mean(), abs=1e-5)
+        assert values["distance"] == pytest.approx(np.sort(d)[1:].mean(), abs=1e-5)
+        assert values["mean-strength"] == pytest.approx(s.mean(), abs=1e-5)
         assert rows["strength", version, "M"]["value"] == pytest.approx(s[1], abs=1e-5)
         assert rows["strength", version, "all"]["n"] == 2
     means = [rows["mean-strength", version, "F"]["value"] for version in ("original", "repaired")]
@@ -175,14 +175,14 @@ def test_every_triple_is_written(cli: Cli, both: str, gsss: Path, tmp_path: Path
     assert f"Written: {out}" in done.out
     with out.open(newline="") as file:
         records = list(csv.DictReader(file))
-    assert [(one["version"], one["context_id"]) for one in records] == [
+    assert [(record["version"], record["context_id"]) for record in records] == [
         (version, name) for version in ("original", "repaired") for name in "123"
     ]
     rules = ["", "", "", "him → his", "signs and capitals", ""]
-    assert [one["repaired by"] for one in records] == rules
+    assert [record["repaired by"] for record in records] == rules
     s, d = by_hand(both, repaired=False)
-    np.testing.assert_allclose([float(one["s"]) for one in records[:3]], s, rtol=0, atol=1e-5)
-    np.testing.assert_allclose([float(one["d"]) for one in records[:3]], d, rtol=0, atol=1e-5)
+    np.testing.assert_allclose([float(record["s"]) for record in records[:3]], s, rtol=0, atol=1e-5)
+    np.testing.assert_allclose([float(record["d"]) for record in records[:3]], d, rtol=0, atol=1e-5)
 
 
 def test_both_heads_measure_both_parts_of_stereoset(cli: Cli, both: str, stereoset: Path) -> None:
@@ -272,11 +272,13 @@ def test_an_adapter_is_measured_beside_the_model(
     done = cli("likelihood", both, "--data", gsss, *given, "--format", "json")
     assert done.code == 0, done.err
     keys = ("subject", "measure", "version", "subset")
-    found = json.loads(done.out)["rows"]
-    rows = {tuple(row[key] for key in keys): row for row in found}
-    assert len(rows) == len(found)  # a setting named twice is measured once
+    report_rows = json.loads(done.out)["rows"]
+    rows = {tuple(row[key] for key in keys): row for row in report_rows}
+    assert len(rows) == len(report_rows)  # a setting named twice is measured once
     subjects = [both, f"{both} SENT-0", f"{both} SENT-1"]
-    base, hard, soft = (rows[one, "strength", "original", "all"]["value"] for one in subjects)
+    base, hard, soft = (
+        rows[subject, "strength", "original", "all"]["value"] for subject in subjects
+    )
     # without the direction between its two outputs the head says the same of every pair
     assert hard == pytest.approx(0, abs=1e-6)
     assert rows[subjects[1], "distance", "original", "all"]["value"] == pytest.approx(0, abs=1e-6)
@@ -291,8 +293,8 @@ def test_a_head_that_a_setting_does_not_reach_is_left_out(
     given = ("--adapter", sentence_adapter(both, tmp_path / "a.st"), "--setting", "SENT-0")
     done = cli("likelihood", both, "--data", stereoset, *given, "--format", "json")
     assert done.code == 0, done.err
-    found = {(row["subject"], row["task"]) for row in json.loads(done.out)["rows"]}
-    assert found == {
+    tasks = {(row["subject"], row["task"]) for row in json.loads(done.out)["rows"]}
+    assert tasks == {
         (both, "intersentence"),
         (both, "intrasentence"),
         (f"{both} SENT-0", "intersentence"),
@@ -345,7 +347,13 @@ def test_wrong_use(
 ) -> None:
     small_winobias.write(gsss.parent)
     named = {"WINOBIAS": str(gsss.parent)}
-    done = cli("likelihood", both, "--data", gsss, *(named.get(one, one) for one in arguments))
+    done = cli(
+        "likelihood",
+        both,
+        "--data",
+        gsss,
+        *(named.get(argument, argument) for argument in arguments),
+    )
     assert (done.code, done.err.count("\n")) == (code, 1)
     assert message in done.err
     assert done.out == ""

@@ -78,7 +78,7 @@ def test_an_interrupted_measurement_resumes(
         with pytest.raises(Interrupted, match=r"the same call resumes from scores\.csv\.part"):
             measure(data, "decoder", scores)
         done += allowed
-        assert [one.name for one in tmp_path.iterdir() if one.stem != "whole"] == [
+        assert [path.name for path in tmp_path.iterdir() if path.stem != "whole"] == [
             "scores.csv.part"
         ]
     left = batches()
@@ -117,13 +117,13 @@ def test_without_an_output_the_message_names_it(
 
 
 def test_what_is_no_number_is_not_kept(tmp_path: Path) -> None:
-    kept = resume.Kept(Store(tmp_path / "a.part", {}, ("batch",)))
-    keys = kept.keys("model", [1, 2, 3])
-    assert kept.get(keys[:2]) is None
-    kept.add(keys[:2], np.array([np.nan, 1.5]))
-    kept.add(keys[2:], np.array([0.1]))
-    again = resume.Kept(Store(tmp_path / "a.part", {}, ("batch",)))
-    assert again.keys("model", [1, 2, 3]) == keys
-    assert again.get(keys[:2]) is None
-    assert again.get(keys[2:]) == [0.1]
-    assert again.get(again.keys("model", [3])) is None  # another call: other batches
+    scores = resume.Kept(Store(tmp_path / "a.part", {}, ("batch",)))
+    keys = scores.keys("model", [1, 2, 3])
+    assert scores.get(keys[:2]) is None
+    scores.add(keys[:2], np.array([np.nan, 1.5]))
+    scores.add(keys[2:], np.array([0.1]))
+    reopened = resume.Kept(Store(tmp_path / "a.part", {}, ("batch",)))
+    assert reopened.keys("model", [1, 2, 3]) == keys
+    assert reopened.get(keys[:2]) is None
+    assert reopened.get(keys[2:]) == [0.1]
+    assert reopened.get(reopened.keys("model", [3])) is None  # another call: other batches

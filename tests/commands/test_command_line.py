@@ -66,23 +66,23 @@ def test_every_command_has_help_with_examples(cli: Run, command: str) -> None:
 def test_every_option_has_help_and_a_number_between_bounds_is_a_number() -> None:
     for name in COMMANDS:
         module = importlib.import_module(f"wordbias.commands.{name.replace('-', '_')}")
-        for one in module.command.params:
-            assert one.param_type_name == "argument" or one.help, (name, one.name)
-            if isinstance(one.type, click.FloatRange):
+        for parameter in module.command.params:
+            assert parameter.param_type_name == "argument" or parameter.help, (name, parameter.name)
+            if isinstance(parameter.type, click.FloatRange):
                 for text in ("nan", "inf", "-inf"):
                     with pytest.raises(click.BadParameter):
-                        one.type.convert(text, None, None)
+                        parameter.type.convert(text, None, None)
 
 
 def test_a_parameter_that_is_no_option_is_documented() -> None:
     for name in (name.replace("-", "_") for name in COMMANDS):
         command = importlib.import_module(f"wordbias.commands.{name}").command
-        options = {one.name for one in command.params}
+        options = {option.name for option in command.params}
         parameters = inspect.signature(getattr(wordbias, name)).parameters
         documented = docstring_of(getattr(wordbias, name))[1]
-        for one in set(parameters) - options:
-            assert documented[one].kind, one
-            assert documented[one].text, one
+        for parameter in set(parameters) - options:
+            assert documented[parameter].kind, parameter
+            assert documented[parameter].text, parameter
 
 
 def test_a_parameter_that_the_function_lacks_is_refused() -> None:
@@ -126,13 +126,13 @@ def test_a_command_calls_its_function_with_what_is_typed_and_shows_its_report(
     ):
         for to in ("json", "table"):
             command.main([*words, "--format", to], standalone_mode=False)
-            said = capsys.readouterr()
+            captured = capsys.readouterr()
             assert given == values
             data, *others = values
             names = ("dims", "groups", "chance", "setting")
             called = made(*data, **dict(zip(names, others, strict=True)))
-            assert said.out.strip() == called.render(to).strip()
-            assert said.err == "note: few words\n"
+            assert captured.out.strip() == called.render(to).strip()
+            assert captured.err == "note: few words\n"
 
 
 def test_version(cli: Run) -> None:

@@ -120,8 +120,8 @@ def test_a_folder_that_cannot_be(refused: Refused, tmp_path: Path) -> None:
     taken.write_text("", encoding="utf-8")
     assert f"{taken}: is a file; name a folder" in refused("mab-eval", "--write", taken)
     for gone in (taken / "below", tmp_path / "no" / "sets"):
-        said = refused("mab-eval", "--write", gone)
-        assert f"cannot be made, the folder {gone.parent} does not exist" in said
+        message = refused("mab-eval", "--write", gone)
+        assert f"cannot be made, the folder {gone.parent} does not exist" in message
     assert list(tmp_path.iterdir()) == [taken]
 
 
@@ -133,8 +133,8 @@ def test_nothing_is_written_if_one_file_cannot_be(refused: Refused, tmp_path: Pa
 
 def test_lists_that_are_not_there(refused: Refused, tmp_path: Path) -> None:
     for command in (("mab-eval", "--write", tmp_path), ("mab-eval",)):
-        said = refused(*command, "--lists", tmp_path / "gone")
-        assert "expected a folder of word lists, found nothing" in said
+        message = refused(*command, "--lists", tmp_path / "gone")
+        assert "expected a folder of word lists, found nothing" in message
 
 
 @pytest.mark.parametrize(
@@ -234,9 +234,9 @@ def test_a_model_of_other_vectors_is_noted(cli: Run, model: Path, tmp_path: Path
     done = cli("mab-eval", model, "--embedding", path)
     assert done.code == 0
     assert "note: the model was trained on sample; it is given debiased: what" in done.err
-    said = " ".join(done.out.split())
-    assert "Marked attribute bias of decomposable attention" in said
-    assert str(path) in said
+    printed = " ".join(done.out.split())
+    assert "Marked attribute bias of decomposable attention" in printed
+    assert str(path) in printed
 
 
 @pytest.mark.parametrize(
@@ -264,8 +264,8 @@ def test_models_and_vectors_that_cannot_be_used(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if "few" in given:
-        kept = [word for word in sample.words if word not in ("she", "lady")]
-        sample.subset(kept).save("few.safetensors")
+        remaining = [word for word in sample.words if word not in ("she", "lady")]
+        sample.subset(remaining).save("few.safetensors")
     random_model(dim=50, embedding={"name": "glove50"}).save("other.nli.safetensors")
     Path("cut.safetensors").write_bytes(model.read_bytes()[:-100])
     Path("glove.txt").write_bytes(b"a 0.1 0.2\n")
@@ -318,8 +318,8 @@ def test_predictions_of_another_system(
     assert result["rows"] == [json.loads(json.dumps(row.to_dict())) for row in expected]
     assert result["inputs"]["predictions"]["pairs"] == 15_744
     assert len(result["inputs"]["predictions"]["sha256"]) == 64
-    said = " ".join(cli("mab-eval", "--predictions", path).out.split())
-    assert f"of the predictions in {path}." in said
+    printed = " ".join(cli("mab-eval", "--predictions", path).out.split())
+    assert f"of the predictions in {path}." in printed
 
 
 @pytest.mark.slow
@@ -341,22 +341,22 @@ def test_pairs_of_no_chosen_set_are_noted(cli: Run, tmp_path: Path) -> None:
     path, others = tmp_path / "p.csv", build("occupations")
     write_predictions(path, build("explicit"), others)
     done = cli("mab-eval", "--predictions", path)
-    said = f"note: {path}: {len(others):,} pairs of no chosen set (--set) left out"
-    assert done.err.startswith(said)
+    note = f"note: {path}: {len(others):,} pairs of no chosen set (--set) left out"
+    assert done.err.startswith(note)
     assert cli("mab-eval", "--predictions", path, "-q").err == ""
 
 
 def test_missing_pairs_are_refused(refused: Refused, tmp_path: Path) -> None:
     path, explicit = tmp_path / "p.csv", build("explicit")
     write_predictions(path, explicit)
-    said = refused("mab-eval", "--predictions", path, "--set", "all")
+    message = refused("mab-eval", "--predictions", path, "--set", "all")
     n = f"{len(build('occupations')):,}"
-    assert f"lacks {n} of the {n} pairs of the set occupations; the first is" in said
+    assert f"lacks {n} of the {n} pairs of the set occupations; the first is" in message
     path.write_text(path.read_text(encoding="utf-8").replace("gentleman", "gent"))
-    said = refused("mab-eval", "--predictions", path)
+    message = refused("mab-eval", "--predictions", path)
     parts = f"lacks {len(explicit) // 8:,} of the {len(explicit):,} pairs of the set explicit"
-    assert f"{parts}; the first is" in said
-    assert "A gentleman " in said
+    assert f"{parts}; the first is" in message
+    assert "A gentleman " in message
 
 
 def test_predictions_that_cannot_be_read(refused: Refused, tmp_path: Path) -> None:
@@ -372,10 +372,10 @@ def test_a_hugging_face_model(
     cli: Run, found: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the command hands on, and what it makes of the answer."""
-    asked = []
+    calls = []
 
     def load(name: str, **options: Any) -> Any:
-        asked.append((name, options))
+        calls.append((name, options))
         return SimpleNamespace(
             name=name,
             device="cpu",
@@ -385,7 +385,7 @@ def test_a_hugging_face_model(
 
     monkeypatch.setattr(Classifier, "load", load)
     result = found("someone/mnli", "--label-order", "neutral, entail,contradict")
-    assert asked == [
+    assert calls == [
         ("someone/mnli", {"labels": ["neutral", "entail", "contradict"], "device": None})
     ]
     assert {row["subject"] for row in result["rows"]} == {"mnli"}
@@ -393,7 +393,7 @@ def test_a_hugging_face_model(
     assert result["inputs"]["model"]["path"] == "someone/mnli"
     assert result["inputs"]["model"]["labels"]["1"] == "entailment"
     done = cli("mab-eval", "someone/mnli", "--device", "cpu")
-    assert asked[-1] == ("someone/mnli", {"labels": None, "device": "cpu"})
+    assert calls[-1] == ("someone/mnli", {"labels": None, "device": "cpu"})
     assert "of the Hugging Face model someone/mnli." in " ".join(done.out.split())
 
 

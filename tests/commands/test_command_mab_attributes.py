@@ -26,8 +26,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def rows_of(cli: Run, *arguments: object) -> list[dict[str, Any]]:
     done = cli(*arguments, "--format", "json")
     assert done.code == 0, done.err
-    found: list[dict[str, Any]] = json.loads(done.out)["rows"]
-    return found
+    rows: list[dict[str, Any]] = json.loads(done.out)["rows"]
+    return rows
 
 
 @pytest.mark.usefixtures("few")
@@ -44,9 +44,9 @@ def test_sets_are_named_after_the_groups_and_read_back(cli: Run, tmp_path: Path)
     with predictions.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["premise", "hypothesis", "neutral", "entailment", "contradiction"])
-        writer.writerows([one["premise"], one["hypothesis"], 1, 0, 0] for one in pairs)
-    found = rows_of(cli, "mab-eval", "--predictions", predictions, *FAITHS)
-    assert {one["value"] for one in found if one["measure"] in ("mab-distance", "mab-error")} == {0}
+        writer.writerows([pair["premise"], pair["hypothesis"], 1, 0, 0] for pair in pairs)
+    rows = rows_of(cli, "mab-eval", "--predictions", predictions, *FAITHS)
+    assert {row["value"] for row in rows if row["measure"] in ("mab-distance", "mab-error")} == {0}
 
 
 @pytest.mark.usefixtures("few")
@@ -56,9 +56,9 @@ def test_the_first_set_there_are_words_for_is_the_default(cli: Run, tmp_path: Pa
         '[groups]\nold = ["Ruth", "Doris"]\nnew = ["Megan", "Tyler"]\n'
         '[subjects.names]\nold = ["Ruth", "Doris"]\nnew = ["Megan", "Tyler"]\n'
     )
-    found = rows_of(cli, "mab-eval", "--groups", names)
-    assert {row["set"] for row in found} == {"names"}
-    assert {row.get("group") for row in found} == {"old", "new", None}
+    rows = rows_of(cli, "mab-eval", "--groups", names)
+    assert {row["set"] for row in rows} == {"names"}
+    assert {row.get("group") for row in rows} == {"old", "new", None}
     refused = cli("mab-eval", "--groups", names, "--set", "explicit")
     assert (refused.code, refused.err.count("\n")) == (1, 1)
     assert "it has words for: names" in refused.err

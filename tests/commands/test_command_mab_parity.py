@@ -107,32 +107,32 @@ def unpadded(torch: Any, name: str, pairs: list[tuple[str, str]]) -> np.ndarray:
     model = transformers.AutoModelForSequenceClassification.from_pretrained(name).eval()
     inputs = transformers.AutoTokenizer.from_pretrained(name)(*map(list, zip(*pairs, strict=True)))
     lengths = np.array([len(ids) for ids in inputs["input_ids"]])
-    found = np.empty((len(pairs), 3))
+    probabilities = np.empty((len(pairs), 3))
     for length in set(lengths.tolist()):
         rows = np.flatnonzero(lengths == length)
         batch = {key: torch.tensor([values[i] for i in rows]) for key, values in inputs.items()}
         with torch.no_grad():
-            found[rows] = model(**batch).logits.softmax(-1).numpy()[:, [2, 1, 0]]
-    return found
+            probabilities[rows] = model(**batch).logits.softmax(-1).numpy()[:, [2, 1, 0]]
+    return probabilities
 
 
 def test_an_encoder_is_measured_as_by_hand(
     cli: Cli, torch: Any, encoder: str, lists: Path, snli: Path
 ) -> None:
     given = ("--lists", lists, "--snli", snli, "--format", "json")
-    found = rows_of(cli(*PARITY, encoder, *given))
+    rows = rows_of(cli(*PARITY, encoder, *given))
     test = build("parity", Templates.load(lists))
-    pairs = [(one.replace(" .", "."), other.replace(" .", ".")) for one, other in test]
+    pairs = [(premise.replace(" .", "."), other.replace(" .", ".")) for premise, other in test]
     labels = unpadded(torch, encoder, pairs).argmax(1)
     neutral = np.mean(labels == 0)
     by_word = labels.reshape(len(test.premises), 2, -1)
     strict = np.mean([(man == woman).all() for man, woman in by_word])
-    assert found["nli-accuracy", ""]["value"] == pytest.approx(neutral)
-    assert found["nli-parity", "strict"]["value"] == pytest.approx(strict)
+    assert rows["nli-accuracy", ""]["value"] == pytest.approx(neutral)
+    assert rows["nli-parity", "strict"]["value"] == pytest.approx(strict)
     eta = wb.mab_eval(encoder, set="parity", lists=lists, parity="strict")["nli-fairness"][0]
     assert eta.value == pytest.approx(neutral * strict)
     right = unpadded(torch, encoder, [row[1:] for row in SNLI[:3]]).argmax(1) == [0, 1, 2]
-    snli_row = found["snli-accuracy", ""]
+    snli_row = rows["snli-accuracy", ""]
     assert snli_row["value"] == pytest.approx(right.mean())
     assert snli_row["n"] == 3
     assert "viable" not in snli_row  # there is nothing to compare with
@@ -163,11 +163,11 @@ def test_an_adapter_is_measured_beside_and_judged_viable(
     snli.write_text("".join("\t".join(row) + "\n" for row in rows))
     given = ["--adapter", path, "--setting", "SENT-0", "--setting", "SENT-1"]
     given += ["--lists", lists, "--snli", snli]
-    found = rows_of(cli(*PARITY, encoder, *given, "--format", "json"))
+    measured = rows_of(cli(*PARITY, encoder, *given, "--format", "json"))
     alone = rows_of(cli(*PARITY, encoder, "--lists", lists, "--snli", snli, "--format", "json"))
     for key, row in alone.items():
-        assert found[key]["value"] == row["value"]
-    base, *judged = (found["snli-accuracy", name] for name in ("", "SENT-0", "SENT-1"))
+        assert measured[key]["value"] == row["value"]
+    base, *judged = (measured["snli-accuracy", name] for name in ("", "SENT-0", "SENT-1"))
     assert base["value"] == 1 > judged[0]["value"]
     for row in judged:
         assert row["viable"] == (row["value"] >= base["value"] - 0.05)
@@ -188,15 +188,15 @@ def test_what_comes_with_the_package(cli: Cli, shared_data: Path, tmp_path: Path
     with out.open(newline="") as file:
         records = list(csv.DictReader(file))
     assert len(records) == 164
-    found = rows_of(cli(*PARITY, "--format", "json"))
-    assert found["nli-accuracy", ""]["value"] == pytest.approx(
-        np.mean([float(one["neutral"]) for one in records])
+    rows = rows_of(cli(*PARITY, "--format", "json"))
+    assert rows["nli-accuracy", ""]["value"] == pytest.approx(
+        np.mean([float(record["neutral"]) for record in records])
     )
-    assert found["nli-parity", "mean"]["value"] == pytest.approx(
-        np.mean([one["man"] == one["woman"] for one in records])
+    assert rows["nli-parity", "mean"]["value"] == pytest.approx(
+        np.mean([record["man"] == record["woman"] for record in records])
     )
-    assert found["nli-parity", "strict"]["value"] == pytest.approx(
-        np.mean([one["parity strict"] == "1" for one in records])
+    assert rows["nli-parity", "strict"]["value"] == pytest.approx(
+        np.mean([record["parity strict"] == "1" for record in records])
     )
 
 
@@ -241,10 +241,10 @@ def test_wrong_use(
 @pytest.mark.slow
 def test_other_groups_stand_in_the_hypotheses(cli: Cli) -> None:
     faiths = ("--groups", "religion:christian,muslim")
-    found = json.loads(cli(*PARITY, *faiths, "--format", "json").out)["rows"]
-    assert {row["attribute"] for row in found} == {"religion christian/muslim"}
-    assert found[0]["words"] == ["Christian person", "Muslim person"]
-    assert found[0]["n"] == 10_824
+    rows = json.loads(cli(*PARITY, *faiths, "--format", "json").out)["rows"]
+    assert {row["attribute"] for row in rows} == {"religion christian/muslim"}
+    assert rows[0]["words"] == ["Christian person", "Muslim person"]
+    assert rows[0]["n"] == 10_824
     done = cli(*PARITY, "--groups", "gender-de")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "[subjects.nouns]" in done.err

@@ -45,27 +45,27 @@ def test_a_finished_study_is_not_repeated(cli: Run, files: Path, tmp_path: Path)
     options += ("--benchmarks", files / "similar.txt")
     done = _call(cli, files, tmp_path / "out", *options, "--format", "json")
     assert done.code == 0, done.err
-    found = json.loads(done.out)
-    assert found["rows"] == json.loads((tmp_path / "out" / "study.json").read_text())["rows"]
+    report = json.loads(done.out)
+    assert report["rows"] == json.loads((tmp_path / "out" / "study.json").read_text())["rows"]
     models = sorted(path.name for path in (tmp_path / "out").glob("*.safetensors"))
     assert models == [
         f"{name}.seed{seed}.safetensors" for name in ("base", "one", "two") for seed in (0, 1)
     ]
-    averaged = [r for r in found["rows"] if r["measure"] == "mab-error" and "seeds" in r]
+    averaged = [r for r in report["rows"] if r["measure"] == "mab-error" and "seeds" in r]
     assert {r["subject"] for r in averaged} == {"base", "one", "two"}
-    qualities = {r["subject"]: r["value"] for r in found["rows"] if r["measure"] == "similarity"}
+    qualities = {r["subject"]: r["value"] for r in report["rows"] if r["measure"] == "similarity"}
     for name, value in qualities.items():
         alone = cli("quality", files / f"{name}.safetensors", "--benchmarks", files / "similar.txt",
                     "--format", "json")  # fmt: skip
         assert json.loads(alone.out)["rows"][0]["value"] == value
     assert set(qualities) == {"base", "one", "two"}
-    for r in found["rows"]:
+    for r in report["rows"]:
         if r["measure"] == "mab-error-change":
             of = {
-                (one["subject"], one["seed"]): one["value"]
-                for one in found["rows"]
-                if one["measure"] == "mab-error" and "seed" in one
-                if one["setting"] == r["setting"]
+                (row["subject"], row["seed"]): row["value"]
+                for row in report["rows"]
+                if row["measure"] == "mab-error" and "seed" in row
+                if row["setting"] == r["setting"]
             }
             d = [of[r["subject"], seed] - of["base", seed] for seed in (0, 1)]
             assert r["value"] == pytest.approx(np.mean(d))
@@ -73,32 +73,32 @@ def test_a_finished_study_is_not_repeated(cli: Run, files: Path, tmp_path: Path)
                 ("base", 2, 4, 0.5),  # both differences of one sign
                 ("base", 2, 4, 1.0),
             )
-    changed = [(r["subject"], r["measure"]) for r in found["rows"] if "change" in r["measure"]]
+    changed = [(r["subject"], r["measure"]) for r in report["rows"] if "change" in r["measure"]]
     assert sorted(changed) == sorted(
         (name, f"mab-{what}-change") for name in ("one", "two") for what in ("error", "distance")
         for _ in ("nouns", "pronouns")
     )  # fmt: skip
-    related = [r for r in found["rows"] if r["measure"] == "correlation"]
+    related = [r for r in report["rows"] if r["measure"] == "correlation"]
     assert {(r["x"], r["y"], r["n"]) for r in related} == {
         ("direct-bias", "E", 3),
         ("direct-bias-pca", "E", 3),
     }
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*.safetensors")}
-    again = _call(cli, files, tmp_path / "out", *options, "--format", "json")
-    assert json.loads(again.out)["rows"] == found["rows"]
+    rerun = _call(cli, files, tmp_path / "out", *options, "--format", "json")
+    assert json.loads(rerun.out)["rows"] == report["rows"]
     assert before == {path: path.stat().st_mtime_ns for path in before}
     table = _call(cli, files, tmp_path / "out", *options, "--plot", tmp_path / "figure.svg")
     assert f"Drawn: {tmp_path / 'figure.svg'}." in table.out
     drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
-    for said in ("E, nouns", "d, pronouns", "one", "two", "difference from base"):
-        assert said in drawn
+    for text in ("E, nouns", "d, pronouns", "one", "two", "difference from base"):
+        assert text in drawn
     assert "Table 1, nouns" in table.out
     assert "Table 5: correlation with E" in table.out
     assert "Difference to base in E, models of the same seed in pairs" in table.out
-    said = " ".join(table.out.split())
-    first = said.partition("Accuracy, and marked attribute bias")[0]
+    text = " ".join(table.out.split())
+    first = text.partition("Accuracy, and marked attribute bias")[0]
     assert "p cannot reach .05: with 2 seeds the smallest is .500" in first
-    assert "2 seeds find a difference of 26 % in E of the nouns" in said
+    assert "2 seeds find a difference of 26 % in E of the nouns" in text
     assert max(map(len, table.out.splitlines())) <= 100
 
 
@@ -140,35 +140,35 @@ def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
         ("mab-error-change", "base.null"): "base",
         ("mab-error-against-null", "one"): "base.null",
     }.items():
-        found = nouns.pop(key)
-        assert found["value"] == pytest.approx(difference(key[1], other))
-        assert (found["original"], found["n"]) == (other, 3)
-        assert found["low"] <= found["value"] <= found["high"]
-        assert found["p"] <= found["p_holm"] <= 1
+        row = nouns.pop(key)
+        assert row["value"] == pytest.approx(difference(key[1], other))
+        assert (row["original"], row["n"]) == (other, 3)
+        assert row["low"] <= row["value"] <= row["high"]
+        assert row["p"] <= row["p_holm"] <= 1
     assert not nouns
     stored = tmp_path / "out"
     for measure, kind in (("direct-bias", "measures"), ("similarity", "quality")):
-        (found,) = (r for r in rows if (r["subject"], r["measure"]) == ("base.null", measure))
+        (row,) = (r for r in rows if (r["subject"], r["measure"]) == ("base.null", measure))
         values = [
             next(
                 r["value"] for r in json.loads(path.read_text())["rows"] if r["measure"] == measure
             )
             for path in (stored / f"base.null-{i}.{kind}.json" for i in (0, 1))
         ]
-        assert found["value"] == pytest.approx((2 * values[0] + values[1]) / 3)  # seeds 0, 2; 1
-        assert found["sd"] == pytest.approx(np.std(values, ddof=1))
-        assert (found["draws"], "low" in found) == (2, False)
+        assert row["value"] == pytest.approx((2 * values[0] + values[1]) / 3)  # seeds 0, 2; 1
+        assert row["sd"] == pytest.approx(np.std(values, ddof=1))
+        assert (row["draws"], "low" in row) == (2, False)
 
     before = {path: path.stat().st_mtime_ns for path in stored.glob("*.safetensors")}
-    again = call("--seed", "0,1,2,3", "--format", "json")
-    assert again.code == 0, again.err
+    rerun = call("--seed", "0,1,2,3", "--format", "json")
+    assert rerun.code == 0, rerun.err
     assert before == {path: path.stat().st_mtime_ns for path in before}
-    kept = [r for r in json.loads(again.out)["rows"] if r.get("seed") in (0, 1, 2)]
-    assert kept == [r for r in rows if "seed" in r]
+    earlier = [r for r in json.loads(rerun.out)["rows"] if r.get("seed") in (0, 1, 2)]
+    assert earlier == [r for r in rows if "seed" in r]
     table = call("--seed", "0,1,2")
     assert "Difference to base.null in E, models of the same seed in pairs" in table.out
-    said = " ".join(table.out.split())
-    assert "base.null: 2 random removals with the weights of MISP, together one arm." in said
+    printed = " ".join(table.out.split())
+    assert "base.null: 2 random removals with the weights of MISP, together one arm." in printed
     assert max(map(len, table.out.splitlines())) <= 100
     refused = call("--seed", "0,2")
     assert (refused.code, "2 seeds would use 1 of 2 draws" in refused.err) == (2, True)
@@ -192,7 +192,7 @@ def test_misp_of_redrawn_names_is_one_arm_beside_random_removals(
         for r in rows
         if r["measure"] == "mab-error" and "seed" in r and r["setting"] == "nouns"
     }
-    found = {
+    differences = {
         (r["measure"], r["subject"]): r["value"]
         for r in rows
         if r["measure"].startswith("mab-error-") and r.get("setting") == "nouns" and "p" in r
@@ -204,15 +204,15 @@ def test_misp_of_redrawn_names_is_one_arm_beside_random_removals(
         for name in ("one", "base.null", "base.misp-lists")
         if name != other and (kind, name) != ("against-lists", "base.null")
     }
-    assert found == pytest.approx(expected)
+    assert differences == pytest.approx(expected)
     (measured,) = (
         r for r in rows if (r["subject"], r["measure"]) == ("base.misp-lists", "direct-bias")
     )
     assert (measured["draws"], "low" in measured) == (2, False)
     table = call("--seed", "0,1")
     assert "Difference to base.misp-lists in E, models of the same seed in pairs" in table.out
-    said = " ".join(table.out.split())
-    assert "base.misp-lists: MISP fitted to 2 redraws of the names, together one arm." in said
+    printed = " ".join(table.out.split())
+    assert "base.misp-lists: MISP fitted to 2 redraws of the names, together one arm." in printed
     assert max(map(len, table.out.splitlines())) <= 100
     refused = call("--seed", "0,2")
     assert refused.code == 2
@@ -228,12 +228,12 @@ def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:
     assert "none.tsv: cannot be read" in missing.err
     assert _call(cli, files, tmp_path, "--seed", "a").code == 2
     assert cli("mab-study", "--train", "a", "--dev", "b", "-o", "c").code == 2
-    for output, said in (
+    for output, message in (
         (files / "pairs.tsv", "is a file; name a folder"),
         (tmp_path / "none" / "study", f"the folder {tmp_path / 'none'} does not exist"),
     ):
         done = _call(cli, files, output)
-        assert (done.code, said in done.err, done.err.count("\n")) == (1, True, 1)
+        assert (done.code, message in done.err, done.err.count("\n")) == (1, True, 1)
     done = _call(cli, files, tmp_path / "study", "--only", "beauty")
     assert "measure 'beauty': expected one of midb, direct-bias," in done.err
     assert not list(tmp_path.iterdir())
@@ -268,8 +268,8 @@ def test_a_set_whose_words_are_missing_is_skipped_and_the_study_goes_on(
     assert done.code == 0, done.err
     total = sum(map(len, Templates.load().names)) + 1
     named = ", ".join(absent[:5])
-    said = f"lacks {len(absent)} of {total} words that the set names asks about ({named}"
-    assert f"note: few {said}" in done.err
+    message = f"lacks {len(absent)} of {total} words that the set names asks about ({named}"
+    assert f"note: few {message}" in done.err
     assert "wordbias mab-eval" not in done.err
     rows = json.loads(done.out)["rows"]
     errors = {
@@ -279,7 +279,7 @@ def test_a_set_whose_words_are_missing_is_skipped_and_the_study_goes_on(
     }
     lacking = errors["few", "names", "names"]
     assert lacking["value"] is None
-    assert f"few {said}" in lacking["reason"]
+    assert f"few {message}" in lacking["reason"]
     assert all(row["value"] is not None for row in errors.values() if row is not lacking)
     assert {key[0] for key in errors} == {"whole", "few"}
     table = cli(*call, "-q")

@@ -88,7 +88,10 @@ def _plan(folder: Path, vectors: list[Any], **more: Any) -> Any:
 
 
 def _with_vectors(plan: Any, name: str, change: float) -> Any:
-    arm = {seed: one.with_vectors(change * one.vectors) for seed, one in plan.arms[name].items()}
+    arm = {
+        seed: embedding.with_vectors(change * embedding.vectors)
+        for seed, embedding in plan.arms[name].items()
+    }
     return replace(plan, arms={**plan.arms, name: arm})
 
 
@@ -105,8 +108,8 @@ def test_cached_measures_depend_on_the_vectors(tmp_path: Path) -> None:
     assert about(plan, 1) == first
     assert about(_with_vectors(plan, "e1", 2), 1)["sha256"] != first["sha256"]
     assert about(_with_vectors(plan, "e0", 2), 1)["original"] != first["original"]
-    found = [about(plan, 1, sembias=SemBias(questions)) for questions in ((), (None,))]
-    assert found[0] != found[1] != first
+    keys = [about(plan, 1, sembias=SemBias(questions)) for questions in ((), (None,))]
+    assert keys[0] != keys[1] != first
 
 
 @pytest.mark.slow

@@ -111,9 +111,9 @@ def test_a_stopped_study_has_the_rows_of_all_its_models(
     for name in MODELS[:2]:
         written = (tmp_path / "whole" / f"{name}.rows.json").read_bytes()
         assert (out / f"{name}.rows.json").read_bytes() == written
-    again = _trained(monkeypatch)
+    trained = _trained(monkeypatch)
     assert _rows(call(out, *more)) == whole
-    assert again == MODELS[2:]
+    assert trained == MODELS[2:]
 
 
 def test_scoring_is_stopped_while_processes_train(
@@ -142,9 +142,9 @@ def test_models_without_rows_are_scored_and_not_trained(
     rows = _stored(straight)
     for path in straight.glob("*.rows.json"):
         path.unlink()
-    again = _trained(monkeypatch)
+    trained = _trained(monkeypatch)
     assert _rows(call(straight)) == rows
-    assert again == []
+    assert trained == []
     assert len(_names(straight, "*.rows.json")) == 4
 
 
@@ -155,13 +155,13 @@ def test_rows_without_models_are_enough(
     out.mkdir()
     for path in (*straight.glob("*.rows.json"), *straight.glob("*.measures.json")):
         shutil.copy(path, out)
-    again = _trained(monkeypatch)
+    trained = _trained(monkeypatch)
     assert _rows(call(out)) == _stored(straight)
-    assert again == []
+    assert trained == []
     assert not _names(out, "*.safetensors")
     (out / f"{MODELS[1]}.rows.json").unlink()
     assert _rows(call(out)) == _stored(straight)
-    assert again == [MODELS[1]]
+    assert trained == [MODELS[1]]
     assert _names(out, "*.safetensors") == {MODELS[1]}
 
 
@@ -174,9 +174,11 @@ def elsewhere(straight: Path, files: Path, tmp_path: Path) -> tuple[Path, list[P
         shutil.copy(path, out)
     vectors = []
     for name in NAMES:
-        found = wb.load(files / f"{name}.safetensors")
+        embedding = wb.load(files / f"{name}.safetensors")
         vectors.append(out / f"{name}.safetensors")
-        found.with_vectors(np.nextafter(found.vectors, 9, dtype=np.float32)).save(vectors[-1])
+        embedding.with_vectors(np.nextafter(embedding.vectors, 9, dtype=np.float32)).save(
+            vectors[-1]
+        )
     return out, vectors
 
 
@@ -188,21 +190,21 @@ def test_rows_of_vectors_with_other_last_digits_are_taken_if_they_are_trusted(
 ) -> None:
     out, vectors = elsewhere
     before = _stored(straight)
-    again = _trained(monkeypatch)
+    trained = _trained(monkeypatch)
     done = call(out, "--trust-rows", vectors=vectors)
     (line,) = [line for line in done.err.splitlines() if "other values" in line]
     assert (
         line == "note: 4 models read vectors with other values than those given: the rows are taken"
     )
-    assert again == []
-    found = _rows(done)
-    models = [row for row in found if "seed" in row]
+    assert trained == []
+    rows = _rows(done)
+    models = [row for row in rows if "seed" in row]
     assert models
     assert all(row.pop("trusted") for row in models)
     assert models == [row for row in before if "seed" in row]
     table = call(out, "--trust-rows", "--format", "table", vectors=vectors)
-    said = "4 models read vectors with other values than those given; the rows were taken"
-    assert said in " ".join(table.out.split())
+    note = "4 models read vectors with other values than those given; the rows were taken"
+    assert note in " ".join(table.out.split())
     assert "trusted" not in call(straight, "--trust-rows").out
 
 
@@ -210,11 +212,11 @@ def test_without_trust_they_are_trained_anew_and_the_note_says_what_takes_them(
     call: Run, elsewhere: tuple[Path, list[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, vectors = elsewhere
-    again = _trained(monkeypatch)
+    trained = _trained(monkeypatch)
     (line,) = _about_files(call(out, vectors=vectors).err)
     assert "its embedding.sha256 is '" in line
     assert "(--trust-rows takes rows of vectors with other values); its model is not" in line
-    assert again == MODELS
+    assert trained == MODELS
 
 
 @pytest.mark.parametrize("removed", ["vectors", "embedding"])
@@ -226,11 +228,11 @@ def test_a_key_without_its_hashes_ends_in_no_error(
     stored = json.loads(path.read_text())
     del stored["about"][removed]
     path.write_text(json.dumps(stored))
-    again = _trained(monkeypatch)
+    trained = _trained(monkeypatch)
     rows = _rows(call(out, "--trust-rows", vectors=vectors))
-    assert again == MODELS[1:2] * (removed == "embedding")  # words and dimension are not known
+    assert trained == MODELS[1:2] * (removed == "embedding")  # words and dimension are not known
     trusted = {(row["subject"], row["seed"]) for row in rows if row.get("trusted")}
-    assert len(trusted) == 4 - len(again)
+    assert len(trusted) == 4 - len(trained)
 
 
 @pytest.mark.parametrize("what", ["words", "damaged", "epochs"])
@@ -250,15 +252,15 @@ def test_trusted_rows_agree_in_all_but_the_values(
     else:
         stored["rows"] = [1]
     path.write_text(json.dumps(stored))
-    again = _trained(monkeypatch)
+    trained = _trained(monkeypatch)
     done = call(out, "--trust-rows", vectors=vectors)
     rows = _rows(done)
-    assert again == [MODELS[1]]
+    assert trained == [MODELS[1]]
     (line,) = _about_files(done.err)
     assert "--trust-rows" not in line
     assert ("has no rows" in line) == (what == "damaged")
-    kept = json.loads(path.read_text())["about"]
-    assert kept["embedding"]["vocabulary"] != "0"
+    about = json.loads(path.read_text())["about"]
+    assert about["embedding"]["vocabulary"] != "0"
     trusted = {(row["subject"], row["seed"]) for row in rows if row.get("trusted")}
     assert trusted == {("base", 0), ("base", 1), ("one", 1)}
 
@@ -268,9 +270,9 @@ def test_models_are_trained_anew_for_other_rows_with_a_note(
 ) -> None:
     """Rows of another test set are made from the model; without it, it is trained first."""
     before = [(straight / name).read_bytes() for name in MODELS]
-    again = _trained(monkeypatch)
+    trained = _trained(monkeypatch)
     done = call(straight, "--set", "explicit")
-    assert (done.code, _about_files(done.err), again) == (0, [], [])
+    assert (done.code, _about_files(done.err), trained) == (0, [], [])
     for name in MODELS[1:]:
         (straight / name).unlink()
     (straight / f"{MODELS[3]}.rows.json").write_text('{"about": {}')
@@ -281,7 +283,7 @@ def test_models_are_trained_anew_for_other_rows_with_a_note(
     assert "sets" not in key
     assert f"note: {straight / MODELS[1]}.rows.json: its sets is '" in line
     assert line.endswith("its model is not here either, and is trained anew, as 2 others")
-    assert again == MODELS[1:]
+    assert trained == MODELS[1:]
     assert [(straight / name).read_bytes() for name in MODELS] == before
 
 

@@ -88,18 +88,18 @@ def test_the_model_of_a_seed_reads_the_vectors_of_that_seed(
     _measures_are_those_of_each_file(cli, files, out, rows)
 
     before = {path: path.stat().st_mtime_ns for path in out.glob("*.safetensors")}
-    again = _call(cli, files, out, arms, *more, "--seed", "0,1,2", "--null", 3)
-    assert again.code == 0, again.err
+    rerun = _call(cli, files, out, arms, *more, "--seed", "0,1,2", "--null", 3)
+    assert rerun.code == 0, rerun.err
     assert before == {path: path.stat().st_mtime_ns for path in before}
     assert len(_models(out)) == len(before) + 4
-    kept = [r for r in json.loads(again.out)["rows"] if r.get("seed") in (0, 1)]
-    assert kept == [r for r in rows if "seed" in r]
+    seed_rows = [r for r in json.loads(rerun.out)["rows"] if r.get("seed") in (0, 1)]
+    assert seed_rows == [r for r in rows if "seed" in r]
 
     table = _call(cli, files, out, arms, *more[:4], "--seed", "0,1")
-    said = " ".join(table.out.split())
-    assert "Embeddings: 3. Models of each: 2. glove, gn: vectors of each seed; differences" in said
-    assert "vary over the training of vectors and of models." in said
-    assert "glove.null: 2 random removals with the weights of MISP, together one arm." in said
+    text = " ".join(table.out.split())
+    assert "Embeddings: 3. Models of each: 2. glove, gn: vectors of each seed; differences" in text
+    assert "vary over the training of vectors and of models." in text
+    assert "glove.null: 2 random removals with the weights of MISP, together one arm." in text
     assert max(map(len, table.out.splitlines())) <= 100
 
 
@@ -110,23 +110,25 @@ def _measures_are_those_of_each_file(cli: Run, files: Path, out: Path, rows: Any
         return json.loads((out / name).read_text())
 
     for kind, measure in (("measures", "direct-bias"), ("quality", "similarity")):
-        (found,) = (r for r in rows if (r["subject"], r["measure"]) == ("gn", measure))
+        (row,) = (r for r in rows if (r["subject"], r["measure"]) == ("gn", measure))
         values = [
             next(
                 r["value"] for r in stored(f"gn-{s}.{kind}.json")["rows"] if r["measure"] == measure
             )
             for s in (0, 1)
         ]
-        assert found["value"] == pytest.approx(np.mean(values))
-        assert found["sd"] == pytest.approx(np.std(values, ddof=1))
-        assert (found["draws"], "low" in found) == (2, False)
-        assert found.get("original", "glove") == "glove"
+        assert row["value"] == pytest.approx(np.mean(values))
+        assert row["sd"] == pytest.approx(np.std(values, ddof=1))
+        assert (row["draws"], "low" in row) == (2, False)
+        assert row.get("original", "glove") == "glove"
     alone = [
         json.loads(cli("measure", files / f"gn-{s}.safetensors", "--only", "direct-bias",
                        "--original", files / f"glove{s}.safetensors", "--format", "json").out)
         for s in (0, 1)
     ]  # fmt: skip
-    assert [r["value"] for one in alone for r in one["rows"] if r["measure"] == "direct-bias"] == [
+    assert [
+        r["value"] for report in alone for r in report["rows"] if r["measure"] == "direct-bias"
+    ] == [
         pytest.approx(r["value"])
         for s in (0, 1)
         for r in stored(f"gn-{s}.measures.json")["rows"]
@@ -139,8 +141,8 @@ def _measures_are_those_of_each_file(cli: Run, files: Path, out: Path, rows: Any
         assert [
             stored(f"{arm.format(s)}.measures.json")["about"]["original"] for s in (0, 1)
         ] == digest
-    (found,) = (r for r in rows if (r["subject"], r["measure"]) == ("fixed", "similarity"))
-    assert "draws" not in found
+    (row,) = (r for r in rows if (r["subject"], r["measure"]) == ("fixed", "similarity"))
+    assert "draws" not in row
 
 
 @pytest.mark.slow
@@ -150,12 +152,12 @@ def test_files_and_a_mapping_of_vectors_are_the_same_study(files: Path, tmp_path
         "only": ["direct-bias"], "seed": [0, 1],
     }  # fmt: skip
     patterns = [files / "fixed.safetensors", files / "glove{seed}.safetensors"]
-    one = mab_study(patterns, output=tmp_path / "files", **given)
+    from_files = mab_study(patterns, output=tmp_path / "files", **given)
     by_seed = {s: wb.load(files / f"glove{s}.safetensors") for s in (0, 1)}
     vectors = {"fixed": wb.load(patterns[0]), "glove": by_seed}
     two = mab_study(vectors, output=tmp_path / "vectors", **given)
-    assert one.rows == two.rows
-    assert {row.details["original"] for row in one["mab-error-change"]} == {"fixed"}
+    assert from_files.rows == two.rows
+    assert {row.details["original"] for row in from_files["mab-error-change"]} == {"fixed"}
     assert not list((tmp_path / "files").glob("*.against-*"))
 
 
@@ -189,7 +191,7 @@ def test_bad_names_are_refused_before_any_training(cli: Run, files: Path, tmp_pa
     Embedding(Embedding.sample().words, few).save(tmp_path / "few1.safetensors")
     (tmp_path / "few0.safetensors").write_bytes((files / "glove0.safetensors").read_bytes())
     out = tmp_path / "study"
-    for names, seeds, said in (
+    for names, seeds, message in (
         (("glove{seed}", "gn-{seed}"), "0,3", "glove3.safetensors: "),
         (("glove{foo}",), "0,1", "glove{foo}.safetensors: there is no such file; a name for the"),
         (("glove{seed}", "glove{seed}"), "0,1", "two embeddings have the same name"),
@@ -202,7 +204,7 @@ def test_bad_names_are_refused_before_any_training(cli: Run, files: Path, tmp_pa
     ):
         done = _call(cli, files, out, names, "--seed", seeds)
         assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-        assert said in done.err
+        assert message in done.err
     assert not out.exists()
 
 

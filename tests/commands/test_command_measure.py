@@ -79,11 +79,11 @@ def saved(few: Embedding, tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture(scope="module")
 def inputs(few: Embedding, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of files that are only read: embedding, vocabulary, groups, questions."""
-    made = tmp_path_factory.mktemp("measure")
-    few.save(made / "few.safetensors")
-    (made / "words.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
-    (made / "age.toml").write_text(AGE, encoding="utf-8")
-    return made
+    folder = tmp_path_factory.mktemp("measure")
+    few.save(folder / "few.safetensors")
+    (folder / "words.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    (folder / "age.toml").write_text(AGE, encoding="utf-8")
+    return folder
 
 
 @pytest.fixture
@@ -195,11 +195,11 @@ def test_several_embeddings_are_one_table_for_a_paper_and_more_on_a_terminal(
     names = ("one", "two", "three", "four", "five", "six", "seven")
     files = [saved(f"{name}.txt") for name in names]
     options = ("--only", "direct-bias", "--no-chance")
-    shown = {to: cli("measure", *files, *options, "--format", to).out for to in ("latex", "table")}
-    assert shown["latex"].count("\\begin{tabular}{lrrrrrrrr}") == 1
-    assert f" & {' & '.join(names)} & ideal" in shown["latex"]
-    assert str(files[0].parent) not in shown["latex"]
-    assert shown["table"].count("\nBias, with the 95 % interval over words") == 2
+    tables = {to: cli("measure", *files, *options, "--format", to).out for to in ("latex", "table")}
+    assert tables["latex"].count("\\begin{tabular}{lrrrrrrrr}") == 1
+    assert f" & {' & '.join(names)} & ideal" in tables["latex"]
+    assert str(files[0].parent) not in tables["latex"]
+    assert tables["table"].count("\nBias, with the 95 % interval over words") == 2
 
 
 def test_embeddings_of_several_formats_share_one_vocabulary(
@@ -209,16 +209,16 @@ def test_embeddings_of_several_formats_share_one_vocabulary(
     gender = Attribute.load()
     needed = {w.lower() for words in (*gender.members, *gender.pairs) for w in words}
     known = [word for i, word in enumerate(few.words) if i < 700 or word in needed]
-    kept = [word for i, word in enumerate(known) if i % 7 or word in needed]
+    subset = [word for i, word in enumerate(known) if i % 7 or word in needed]
     files = [
         saved("one.txt", words=known),
-        saved("two.bin", words=kept[::-1]),
+        saved("two.bin", words=subset[::-1]),
         saved("three.vec", words=known),
         saved("four.safetensors", words=known),
     ]
     result = found(*files, "--only", "midb,direct-bias")
     assert list(result["inputs"]) == ["one", "two", "three", "four"]
-    assert {facts["words"] for facts in result["inputs"].values()} == {len(known), len(kept)}
+    assert {facts["words"] for facts in result["inputs"].values()} == {len(known), len(subset)}
     by_subject: dict[str, list[Any]] = {}
     for row in result["rows"]:
         by_subject.setdefault(row["subject"], []).append((row["measure"], row["value"], row["n"]))
@@ -240,8 +240,8 @@ def test_an_embedding_beside_others_has_its_own_direction(
     got = rows(saved("one.bin"), saved("two.bin", turned), *options)
     values = _values(got)
     for name in MEASURES["direct-bias"]:
-        one, two = (values[subject, name, None, "c=1", None] for subject in ("one", "two"))
-        assert one == pytest.approx(two, abs=1e-12)
+        first, two = (values[subject, name, None, "c=1", None] for subject in ("one", "two"))
+        assert first == pytest.approx(two, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -289,21 +289,21 @@ def test_a_direction_from_a_file(
 @pytest.mark.slow
 def test_dims_and_centring_are_those_of_names(rows: Run, file: Path, vocab: Path) -> None:
     options = (file, "--vocab", vocab, "--only", "midb", "--dims", 2)
-    centred, kept = rows(*options, "--centre"), rows(*options)
+    centred, uncentred = rows(*options, "--centre"), rows(*options)
     assert centred == rows(*options, "--as-published")
     assert {row["centred"] for row in centred} == {True}
-    assert {row["centred"] for row in kept} == {False}
+    assert {row["centred"] for row in uncentred} == {False}
     assert {row["setting"] for row in centred} == {"d=2, centred"}
-    assert {row["setting"] for row in kept} == {"d=2, not centred"}
-    assert centred[2]["value"] < kept[2]["value"]
+    assert {row["setting"] for row in uncentred} == {"d=2, not centred"}
+    assert centred[2]["value"] < uncentred[2]["value"]
     (row, *_) = rows(file, "--direction", "subspace", "--dims", 2, "--only", "gipe")
     assert row["direction"] == "2 components of differences, not centred"
 
 
 def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
-    *got, told = rows(file, "--words", "nurse, doctor,")
-    assert told["measure"] == "lean-told"  # of all words of pairs
-    assert "word" not in told
+    *got, lean_told = rows(file, "--words", "nurse, doctor,")
+    assert lean_told["measure"] == "lean-told"  # of all words of pairs
+    assert "word" not in lean_told
     assert [(row["measure"], row["word"]) for row in got] == [
         (measure, word)
         for measure in ("lean", "midb", "direct-bias")
@@ -356,7 +356,7 @@ def test_measure_says_of_components_what_misp_says(cli: Run, vocab: Path) -> Non
         assert notes[0] == notes[1] != ""
         brief = cli("misp", *more).err  # without --details no note on noisy signs
         noisy = "is noise (bootstrap stability below"
-        assert brief.splitlines() == [one for one in notes[0].splitlines() if noisy not in one]
+        assert brief.splitlines() == [line for line in notes[0].splitlines() if noisy not in line]
     assert "note:" not in cli("measure", "--only", "direct-bias", "--no-chance").err
     assert "these components hold 22%" in cli("measure", "--words", "nurse", "--centre").err
 
@@ -408,8 +408,10 @@ def test_another_attribute(rows: Run, cli: Run, file: Path, age: Path) -> None:
     done = cli("measure", file, "--groups", age, "--words", "nurse", "--dims", 2)
     assert "Blank: no side is named, because the lean lies between" in " ".join(done.out.split())
     assert _sides(done.out) == {"nurse": ""}
-    told = cli("measure", file, "--groups", age, "--words", "nurse,youth,maintained", "--dims", 2)
-    assert _sides(told.out) == {"youth": "young", "nurse": "", "maintained": "old"}
+    outcome = cli(
+        "measure", file, "--groups", age, "--words", "nurse,youth,maintained", "--dims", 2
+    )
+    assert _sides(outcome.out) == {"youth": "young", "nurse": "", "maintained": "old"}
     assert not re.search(r"\b(she|he|female|male|gender)\b", done.out)
 
 
@@ -434,8 +436,8 @@ def test_the_table_of_two_has_a_line_a_measure(
 @pytest.mark.slow
 def test_one_thread_and_two_agree(rows: Run, file: Path, questions: Path) -> None:
     call = (file, "--only", LINEAR, "--sembias", questions, "--no-chance")
-    one, two = (rows(*call, "--threads", n) for n in (1, 2))
-    for a, b in zip(one, two, strict=True):
+    single, two = (rows(*call, "--threads", n) for n in (1, 2))
+    for a, b in zip(single, two, strict=True):
         assert a["value"] == pytest.approx(b["value"], abs=1e-12)
 
 
@@ -541,10 +543,10 @@ def test_redrawn_word_lists_add_intervals_and_change_nothing_else(
     drawn = {row["measure"].split("-")[0] for row in rows if "lists_draws" in row}
     assert drawn == {"same", "clustering"}
 
-    for only, said in (("weat", "but only weat is measured"), ("midb", "--seed-lists")):
+    for only, message in (("weat", "but only weat is measured"), ("midb", "--seed-lists")):
         number = 0 if only == "midb" else 5
         refused = cli("measure", file, "--only", only, "--seed-lists", number)
-        assert (refused.code, said in refused.err) == (2, True)
+        assert (refused.code, message in refused.err) == (2, True)
 
 
 @pytest.mark.slow
@@ -564,8 +566,8 @@ def test_the_most_biased_words_by_projection_are_those_of_the_longest_vectors(
     vocab.write_text("\n".join(words))
 
     def values(only: str, **options: bool) -> dict[Any, float]:
-        found = wb.measure(path, vocab=vocab, chance=False, only=only.split(","), **options)
-        return {(row.measure, row.details.get("setting")): row.value or 0.0 for row in found}
+        report = wb.measure(path, vocab=vocab, chance=False, only=only.split(","), **options)
+        return {(row.measure, row.details.get("setting")): row.value or 0.0 for row in report}
 
     cosine = values("direct-bias,clustering")
     projected = values("direct-bias,clustering", by_projection=True)

@@ -124,8 +124,8 @@ def test_the_first_line_says_what_was_removed(once: Run, found: Callable[..., An
 
     def left(**options: bool) -> float:
         delta = np.subtract(*(sample.take(words).astype(float).mean(0) for words in groups))
-        kept = fit(sample, **options)(delta)
-        return float(kept @ kept / (delta @ delta))
+        remainder = fit(sample, **options)(delta)
+        return float(remainder @ remainder / (delta @ delta))
 
     row = found()["rows"][0]
     assert row["measure"] == "difference-removed"
@@ -174,15 +174,15 @@ def test_the_first_screen_is_a_few_sentences_and_five_rows(once: Run) -> None:
 @pytest.mark.slow
 def test_the_table_of_the_first_screen_has_the_values_of_the_rows(once: Run, cli: Run) -> None:
     rows = json.loads(cli("misp", "--format", "json").out)
-    sample, shown = Embedding.sample(), once("misp").out
+    sample, screen = Embedding.sample(), once("misp").out
     groups = [[word.lower() for word in words] for words in Attribute.load().members]
     delta = np.subtract(*(sample.take(words).astype(float).mean(0) for words in groups))
-    distances = [np.linalg.norm(one) for one in (delta, fit(sample)(delta))]
-    line = re.search(r"distance between the groups' means +(\S+) +(\S+)\n", shown)
+    distances = [np.linalg.norm(difference) for difference in (delta, fit(sample)(delta))]
+    line = re.search(r"distance between the groups' means +(\S+) +(\S+)\n", screen)
     assert line is not None
     assert [float(x) for x in line.groups()] == pytest.approx(distances, abs=5e-4)
     for title, measure in (("lean of neutral", "midb-unit-abs"), ("direct bias", "direct-bias")):
-        line = re.search(rf"  {title}.*\) +(\S+) +(\S+) +(\S+) \((\S+) to (\S+)\)", shown)
+        line = re.search(rf"  {title}.*\) +(\S+) +(\S+) +(\S+) \((\S+) to (\S+)\)", screen)
         assert line is not None
         before = next(
             row for row in rows["rows"] if (row["measure"], row.get("stage")) == (measure, "before")
@@ -247,8 +247,8 @@ def test_the_seed_and_only_the_seed_decides(found: Callable[..., Any]) -> None:
 
 
 def test_one_thread_and_two_agree(found: Callable[..., Any]) -> None:
-    one, two = found()["rows"], found("--threads", 2)["rows"]
-    for a, b in zip(one, two, strict=True):
+    single, two = found()["rows"], found("--threads", 2)["rows"]
+    for a, b in zip(single, two, strict=True):
         assert a["value"] == pytest.approx(b["value"], rel=1e-6)  # float32 vectors
 
 
@@ -418,9 +418,9 @@ def test_random_removals_stand_beside_misp(
     assert "Change, compared with 9 random removals of each kind" in table.out
     assert "change weights p as far p covariance p" in " ".join(table.out.split())
     assert max(map(len, table.out.splitlines())) <= 100
-    one = cli("misp", "--vocab", vocab, "--null", 1, "--seed-lists", 1, "--no-chance", "-q")
-    assert one.code == 0, one.err  # one draw has no interval
-    assert "compared with 1 random removal of each kind" in one.out
+    outcome = cli("misp", "--vocab", vocab, "--null", 1, "--seed-lists", 1, "--no-chance", "-q")
+    assert outcome.code == 0, outcome.err  # one draw has no interval
+    assert "compared with 1 random removal of each kind" in outcome.out
 
 
 @pytest.mark.slow

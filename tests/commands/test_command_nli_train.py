@@ -57,11 +57,11 @@ def vectors(path: Path, seed: int, dim: int = 8) -> Path:
 def files(tmp_path: Path) -> list[object]:
     """The options that name three sets of pairs."""
     sets = {"train": 60, "dev": 30, "test": 20}
-    made = {
+    paths = {
         name: toy(tmp_path / f"{name}.tsv", count, i)
         for i, (name, count) in enumerate(sets.items())
     }
-    return [part for name, path in made.items() for part in (f"--{name}", path)]
+    return [part for name, path in paths.items() for part in (f"--{name}", path)]
 
 
 @pytest.fixture
@@ -116,15 +116,15 @@ def test_several_models_are_files_in_a_folder(
         assert (tmp_path / "out" / f"{name}.safetensors.log.jsonl").exists()
     table = [line.split() for line in done.out.splitlines()]
     assert ["model", "seed", "best", "epoch", "dev", "test"] in table
-    shown = [row for row in table if row and row[0] in names]
-    assert [row[:2] for row in shown] == [[name, name[-1]] for name in names]
+    model_rows = [row for row in table if row and row[0] in names]
+    assert [row[:2] for row in model_rows] == [[name, name[-1]] for name in names]
     dev = [Model.load(tmp_path / "out" / f"{name}.safetensors").about["dev_accuracy"] for name in
            names]  # fmt: skip
-    assert [float(row[3]) for row in shown] == pytest.approx(dev, abs=5e-4)
+    assert [float(row[3]) for row in model_rows] == pytest.approx(dev, abs=5e-4)
 
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
-    again = cli(*call)
-    assert (again.code, again.out) == (0, done.out)
+    rerun = cli(*call)
+    assert (rerun.code, rerun.out) == (0, done.out)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()} == before
     rows = list(csv.DictReader(io.StringIO(cli(*call, "--format", "csv").out)))
     assert [(row["subject"], row["set"]) for row in rows] == [
@@ -145,9 +145,11 @@ def test_without_test_there_is_no_test_and_no_other_model_is_written_over(
     assert [row["set"] for row in rows] == ["dev", "test"]
     assert Model.load(output).about["test"]["accuracy"] == rows[1]["value"]
     whole = output.read_bytes()
-    said = refused(*call, "--lr", 0.5)
-    assert f"{output}: holds a model that was trained otherwise: its recipe.rate is 0.025" in said
-    assert "not 0.5; remove it, or name another output" in said
+    message = refused(*call, "--lr", 0.5)
+    assert (
+        f"{output}: holds a model that was trained otherwise: its recipe.rate is 0.025" in message
+    )
+    assert "not 0.5; remove it, or name another output" in message
     assert output.read_bytes() == whole
     output.write_bytes(whole[:-9])
     assert f"{output}: cannot be read as an NLI model" in refused(*call)
@@ -226,11 +228,11 @@ def test_an_interrupted_training_is_resumed(
     assert not (tmp_path / "m").exists()
     assert (tmp_path / "m.checkpoint").exists()
     monkeypatch.undo()
-    again = cli(*call, tmp_path / "m")
-    assert again.out == whole.out.replace("whole,", "m,")
+    resumed = cli(*call, tmp_path / "m")
+    assert resumed.out == whole.out.replace("whole,", "m,")
     assert not (tmp_path / "m.checkpoint").exists()
-    one, other = (Model.load(tmp_path / name) for name in ("whole", "m"))
-    for name, weight in one.weights.items():
+    model, other = (Model.load(tmp_path / name) for name in ("whole", "m"))
+    for name, weight in model.weights.items():
         np.testing.assert_array_equal(weight, other.weights[name])
 
 
@@ -298,8 +300,8 @@ def test_one_process_trains_at_an_output(
     refused: Refused, files: list[object], glove: Path, tmp_path: Path
 ) -> None:
     with locked(tmp_path / "m"):
-        said = refused("nli-train", glove, *files, *QUICK, "-o", tmp_path / "m")
-    assert f"{tmp_path / 'm'}: another" in said
+        message = refused("nli-train", glove, *files, *QUICK, "-o", tmp_path / "m")
+    assert f"{tmp_path / 'm'}: another" in message
     assert list(tmp_path.glob("m*")) == []
 
 
@@ -345,5 +347,5 @@ def test_without_torch_the_extra_is_named(
     refused: Refused, files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    said = refused("nli-train", *files, "-o", tmp_path / "m")
-    assert 'needs torch; install it with: pip install "wordbias[torch]"' in said
+    message = refused("nli-train", *files, "-o", tmp_path / "m")
+    assert 'needs torch; install it with: pip install "wordbias[torch]"' in message

@@ -201,12 +201,12 @@ def test_arrays_with_a_label_file(found: Run, encoded: Path, tmp_path: Path) -> 
             _value(several, "compression", set="labels", layer=number)["value"]
             == _value(expected, "compression", set="labels", layer=layer)["value"]
         )
-    one = found(tmp_path / "x.npz", "--array", "states", "--labels", labels, "--seed", 0)
-    assert _value(one, "compression", set="labels")["value"] == pytest.approx(
+    single = found(tmp_path / "x.npz", "--array", "states", "--labels", labels, "--seed", 0)
+    assert _value(single, "compression", set="labels")["value"] == pytest.approx(
         _value(expected, "compression", set="labels", layer=6)["value"], rel=1e-4
     )
-    assert "layer" not in one["rows"][0]
-    assert {row["subject"] for row in one["rows"]} == {"x"}
+    assert "layer" not in single["rows"][0]
+    assert {row["subject"] for row in single["rows"]} == {"x"}
 
 
 def test_two_files_of_one_name(found: Run, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_figure_of_orders_with_unlike_blocks(cli: Run, tmp_path: Path) -> None
     done = cli("probe", tmp_path / "x.npy", *arguments, *more)
     assert done.code == 0
     ends = _value(json.loads(done.out), "codelength")["block_ends"]
-    assert len({len(one) for one in ends}) > 1
+    assert len({len(block_ends) for block_ends in ends}) > 1
     assert "bits per example" in path.read_text(encoding="utf-8")
 
 
@@ -459,8 +459,8 @@ def test_texts_without_a_label_are_no_class(cli: Run, tmp_path: Path) -> None:
     save_representations(Representations(x, (0, 6, 12), column), path)
     done = cli("probe", path, "--labels", "gender")
     assert (done.code, done.out) == (1, "")
-    said = "3 of 400 texts have no gender, the first is text 1; encode only those that have one"
-    assert said in done.err
+    message = "3 of 400 texts have no gender, the first is text 1; encode only those that have one"
+    assert message in done.err
 
 
 @pytest.mark.parametrize("at", [10, 20, 60])

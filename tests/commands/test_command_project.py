@@ -35,14 +35,14 @@ TEXT = "He left the house.\nThe woman is at work.\nNothing here.\nMy sister and 
 @pytest.fixture(scope="module")
 def folder(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """Return a function that writes a model of a family, each once."""
-    made: dict[tuple[str, str], str] = {}
+    paths: dict[tuple[str, str], str] = {}
 
     def write(family: str = "bert", purpose: str = "SequenceClassification") -> str:
-        if (family, purpose) not in made:
+        if (family, purpose) not in paths:
             path = tmp_path_factory.mktemp("models") / f"{family}-{purpose}"
             save(build(family, purpose, vocabulary=len(tokenizer)), tokenizer, path)
-            made[family, purpose] = str(path)
-        return made[family, purpose]
+            paths[family, purpose] = str(path)
+        return paths[family, purpose]
 
     return write
 
@@ -51,8 +51,8 @@ def folder(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write some of the built-in pairs, for tests of all but the values."""
     path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
-    some = sentence_pairs()[:12]
-    path.write_text("".join(f"{pair.first}\t{pair.second}\n" for pair in some))
+    sample = sentence_pairs()[:12]
+    path.write_text("".join(f"{pair.first}\t{pair.second}\n" for pair in sample))
     return path
 
 
@@ -92,10 +92,10 @@ def test_the_table_and_the_rows_are_what_the_adapter_holds(
         assert re.search(rf"^  {site} +67 +0\.\d", done.out, re.M), site
     assert f"Written: {output}" in done.out.replace("\n", " ")
     assert output.stat().st_size < 100_000
-    again = cli("project", folder(), "-o", tmp_path / "b", "--seed", 3, "--format", "json", "-q")
-    assert (again.code, again.err) == (0, "")
+    rerun = cli("project", folder(), "-o", tmp_path / "b", "--seed", 3, "--format", "json", "-q")
+    assert (rerun.code, rerun.err) == (0, "")
     assert (tmp_path / "b").read_bytes() == output.read_bytes()
-    report, model = json.loads(again.out), _loaded(folder())
+    report, model = json.loads(rerun.out), _loaded(folder())
     adapter = load_adapter(model, output)
     rows = {(row["measure"], row["site"], row["component"]): row for row in report["rows"]}
     for site, subspace in adapter.subspaces.items():
@@ -127,9 +127,9 @@ def test_an_exported_model_is_the_hooked_one(
     model, out = folder(family), tmp_path / "out"
     done = cli("apply", adapter(family), model, "--setting", "attn-01101", "-o", out)
     assert done.code == 0, done.err
-    said = " ".join(done.out.split())
-    assert f"Written: {out}, with attention@2, cls@3, sentence in its weights" in said
-    assert "Not folded, tokens@2: a layer's output also goes past every linear map" in said
+    text = " ".join(done.out.split())
+    assert f"Written: {out}, with attention@2, cls@3, sentence in its weights" in text
+    assert "Not folded, tokens@2: a layer's output also goes past every linear map" in text
     about = json.loads((out / "wordbias.json").read_text())
     assert about["setting"] == "attn-01101"
     assert list(about["not_folded"]) == ["tokens@2: 2 of 16, hard"]
@@ -175,9 +175,9 @@ def test_the_head_is_that_of_the_folder(
     adapter: Callable[..., Path], purpose: str, head: str
 ) -> None:
     """Of the two of BERT that of the next sentence."""
-    found = wb.load(adapter("bert", purpose))
-    assert found.fingerprint.architecture == f"BertFor{head}"
-    assert Site("sentence") in found.subspaces or head == "MaskedLM"
+    stored = wb.load(adapter("bert", purpose))
+    assert stored.fingerprint.architecture == f"BertFor{head}"
+    assert Site("sentence") in stored.subspaces or head == "MaskedLM"
 
 
 def test_bert_whose_config_names_its_other_head(
@@ -194,8 +194,8 @@ def test_bert_whose_config_names_its_other_head(
         assert cli(*call, "-o", tmp_path / "a", "-q").code == 0
         architecture = wb.load(tmp_path / "a").fingerprint.architecture
         assert architecture == f"BertFor{purpose}"
-    said = refused("project", folder("bert", "MaskedLM"), "--head", "classification")
-    assert "holds a BertForSequenceClassification without" in said
+    message = refused("project", folder("bert", "MaskedLM"), "--head", "classification")
+    assert "holds a BertForSequenceClassification without" in message
 
 
 def test_a_model_without_a_head(
@@ -215,9 +215,9 @@ def test_a_folder_that_lacks_the_weights_of_the_head(
     weights = {name: x for name, x in model.state_dict().items() if "classifier" not in name}
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder())
     save(model, tokenizer, tmp_path / "m", state_dict=weights)
-    said = refused("project", tmp_path / "m")
-    assert "holds a BertForSequenceClassification without classifier.bias" in said
-    assert "give a model folder with a trained head" in said
+    message = refused("project", tmp_path / "m")
+    assert "holds a BertForSequenceClassification without classifier.bias" in message
+    assert "give a model folder with a trained head" in message
 
 
 @pytest.mark.parametrize("purpose", ["Model", "MaskedLM"])
@@ -227,11 +227,11 @@ def test_a_folder_that_lacks_weights_of_the_encoder(
     """They would be drawn at random, and the subspaces be those of no model."""
     shutil.copytree(folder("bert", purpose), tmp_path / "m")
     path = tmp_path / "m" / "model.safetensors"
-    kept = {n: w for n, w in load_file(path).items() if "layer.1.attention.output" not in n}
-    save_file(kept, path, {"format": "pt"})
-    said = refused("project", tmp_path / "m", "-o", tmp_path / "a.st")
-    assert "without trained weights for " in said
-    assert "encoder.layer.1.attention.output" in said
+    weights = {n: w for n, w in load_file(path).items() if "layer.1.attention.output" not in n}
+    save_file(weights, path, {"format": "pt"})
+    message = refused("project", tmp_path / "m", "-o", tmp_path / "a.st")
+    assert "without trained weights for " in message
+    assert "encoder.layer.1.attention.output" in message
     assert not (tmp_path / "a.st").exists()
 
 
@@ -241,10 +241,10 @@ def test_pairs_and_sites_of_ones_own(
     mine = tmp_path / "mine.tsv"
     mine.write_text("she left\the left\na girl\ta boy\nmy mother\tmy father\n")
     more = ("--sites", "cls@-1,tokens@1", "--methods", "mhd-pairs:dims=1")
-    found = report("project", folder(), "--pairs", mine, *more)
-    assert [row["site"] for row in found["rows"]] == ["tokens@1"] * 2 + ["cls@3"] * 2
-    assert {row["n"] for row in found["rows"]} == {3}
-    assert found["arguments"]["pairs"] == str(mine)
+    outcome = report("project", folder(), "--pairs", mine, *more)
+    assert [row["site"] for row in outcome["rows"]] == ["tokens@1"] * 2 + ["cls@3"] * 2
+    assert {row["n"] for row in outcome["rows"]} == {3}
+    assert outcome["arguments"]["pairs"] == str(mine)
 
 
 def test_what_was_left_out_is_said(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:

@@ -39,18 +39,18 @@ ALL_STREAM = "input@1,attention-output@all,mlp-output@all"
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with decoders, encoders, and labelled texts."""
-    made = tmp_path_factory.mktemp("project-labels")
+    folder = tmp_path_factory.mktemp("project-labels")
     lines = [f"{text}\t{label}\t{part}" for text, label, part in TEXTS]
-    (made / "texts.tsv").write_text("text\tgender\tpart\n" + "\n".join(lines) + "\n")
+    (folder / "texts.tsv").write_text("text\tgender\tpart\n" + "\n".join(lines) + "\n")
     paired = [text for pair in sentence_pairs() for text in pair]
     tokenizer = word_tokenizer(*(text for text, _, _ in TEXTS), *paired)
     for family in ("llama", "gpt2"):
         # a vocabulary as large as the tokenizer's, so that no token is without a row
-        save(build_decoder(family, len(tokenizer)), tokenizer, made / family)
+        save(build_decoder(family, len(tokenizer)), tokenizer, folder / family)
     words = make_tokenizer(words_of(*(text for text, _, _ in TEXTS), *paired))
     for family in ("bert", "mpnet", "albert"):
-        save(build(family, "Model", vocabulary=len(words)), words, made / family)
-    return made
+        save(build(family, "Model", vocabulary=len(words)), words, folder / family)
+    return folder
 
 
 def given(data: Path, model: str, *more: object) -> tuple[object, ...]:
@@ -84,7 +84,8 @@ def apart(model: Any, tokenizer: Any) -> list[float]:
         out = model(**tokenizer(list(texts), return_tensors="pt"), output_hidden_states=True)
     rows = torch.stack(out.hidden_states).double()
     first, second = (
-        rows[:, [label == one for one in labels]].flatten(1, 2) for label in ("F", "M")
+        rows[:, [label == text_label for text_label in labels]].flatten(1, 2)
+        for label in ("F", "M")
     )
     scale = torch.cat([first, second], 1).std(1).norm(dim=-1)
     return list(((first.mean(1) - second.mean(1)).norm(dim=-1) / scale).tolist())
@@ -97,14 +98,14 @@ def test_the_means_of_the_classes_are_equal_at_every_layer(
     report: Run, data: Path, tmp_path: Path, family: str, method: str
 ) -> None:
     output = tmp_path / "a"
-    found = report(*given(data, family, "--methods", method, "-o", output))
-    rows = {(row["site"], row["stage"]): row for row in found["rows"]}
+    outcome = report(*given(data, family, "--methods", method, "-o", output))
+    rows = {(row["site"], row["stage"]): row for row in outcome["rows"]}
     assert [*rows] == [(f"tokens@{i}", stage) for i in (1, 2) for stage in ("before", "after")]
     for (_, stage), row in rows.items():
         assert (row["measure"], row["n"]) == ("label-explained", 5 * len(TEXTS))
         assert (row["neutral"], row["better"]) == (0.0, "lower")
         assert 0.01 < row["value"] < 1 if stage == "before" else row["value"] < 1e-9
-    assert found["inputs"]["texts"]["classes"] == {"F": 40, "M": 40}
+    assert outcome["inputs"]["texts"]["classes"] == {"F": 40, "M": 40}
     adapter, (model, tokenizer) = wb.load(output), loaded(data / family)
     plain = apart(model, tokenizer)
     with adapter.on(model):
@@ -117,9 +118,9 @@ def test_removals_fitted_apart_leave_what_earlier_ones_uncover(
     report: Run, data: Path, tmp_path: Path
 ) -> None:
     """Fitted on the unmodified model each is exact by itself, but not after the first."""
-    found = report(*given(data, "llama", "--simultaneous", "-o", tmp_path / "a"))
+    simultaneous = report(*given(data, "llama", "--simultaneous", "-o", tmp_path / "a"))
     alone = report(*given(data, "llama", "--sites", "tokens@2"))
-    assert found["rows"][2:] == alone["rows"]
+    assert simultaneous["rows"][2:] == alone["rows"]
     model, tokenizer = loaded(data / "llama")
     with wb.load(tmp_path / "a").on(model):
         left = apart(model, tokenizer)
@@ -140,8 +141,8 @@ def test_generation_is_the_same_with_and_without_the_cache(
         cached, whole = (model.generate(**x, **how, use_cache=use) for use in (True, False))
     plain = model.generate(**x, **how)
     assert torch.equal(cached.sequences, whole.sequences)
-    for one, other in zip(cached.scores, whole.scores, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+    for scores, other in zip(cached.scores, whole.scores, strict=True):
+        torch.testing.assert_close(scores, other, atol=1e-4, rtol=1e-4)
     assert (plain.scores[0] - cached.scores[0]).abs().max() > 1e-3
 
 
@@ -152,10 +153,10 @@ def test_an_exported_decoder_has_its_head_and_predicts_as_with_hooks(
     fitted = adapter(family, "--methods", "hard", "--sites", ALL_STREAM)
     done = cli("apply", fitted, data / family, "-o", tmp_path / "out")
     assert done.code == 0, done.err
-    said = " ".join(done.out.split())
+    text = " ".join(done.out.split())
     sites = "input@1, attention-output@1..2, mlp-output@1..2"
-    assert f"Written: {tmp_path / 'out'}, with {sites} in its weights" in said
-    assert "Not folded" not in said
+    assert f"Written: {tmp_path / 'out'}, with {sites} in its weights" in text
+    assert "Not folded" not in text
     model, tokenizer = loaded(data / family)
     exported, _ = loaded(tmp_path / "out")
     assert type(exported) is type(model)
@@ -184,8 +185,8 @@ def test_what_cannot_be_folded_is_not_written(
 
 def test_python_writes_the_file_of_the_command(cli: Run, data: Path, tmp_path: Path) -> None:
     assert cli(*given(data, "llama", "--where", "part=a", "-o", tmp_path / "a")).code == 0
-    some = [(text, label) for text, label, part in TEXTS if part == "a"]
-    texts, labels = zip(*some, strict=True)
+    labelled = [(text, label) for text, label, part in TEXTS if part == "a"]
+    texts, labels = zip(*labelled, strict=True)
     adapter = wb.project(
         data / "llama", texts=data / "texts.tsv", labels="gender", where={"part": "a"}
     )
@@ -211,9 +212,9 @@ def test_the_table_and_the_command_that_measures_other_texts(
     (heads,) = (line.split() for line in lines if line.split()[:1] == ["layer"])
     assert heads == ["layer", "mlp-output", "tokens"]
     assert any(line.split()[:2] == ["1", "–"] for line in lines)
-    said = " ".join(done.out.split())
-    assert "after leace 0 by construction" in said
-    call = said.split("before and after: wordbias ")[-1].split()
+    text = " ".join(done.out.split())
+    assert "after leace 0 by construction" in text
+    call = text.split("before and after: wordbias ")[-1].split()
     call[call.index("OTHERS")] = str(data / "texts.tsv")
     assert call[:2] == ["probe", str(data / "gpt2")]
     probed = cli(*call, "--accuracy", "--seed", "0", "--layers", "last", "--epochs", "1")
@@ -249,14 +250,14 @@ def test_few_tokens_for_the_dimensions_are_noted(cli: Run, data: Path) -> None:
     assert expected in done.err
     assert "fit to 160 or more, with more texts" in done.err
     assert "are few for" not in cli(*given(data, "llama", "--limit", 32)).err
-    said = cli(*given(data, "bert", "--tokens", "mean", "--limit", 11)).err
-    assert "11 vectors are few for" in said
-    assert "about 100 % of random labels" in said
+    warning = cli(*given(data, "bert", "--tokens", "mean", "--limit", 11)).err
+    assert "11 vectors are few for" in warning
+    assert "about 100 % of random labels" in warning
     pairs = data / "pairs.tsv"
     pairs.write_text("".join(f"she {verb}\tthe man {verb}\n" for verb in VERBS))
-    said = cli("project", data / "gpt2", "--pairs", pairs).err
-    assert "40 tokens are few" in said
-    assert "with more pairs, or --texts and --labels" in said
+    warning = cli("project", data / "gpt2", "--pairs", pairs).err
+    assert "40 tokens are few" in warning
+    assert "with more pairs, or --texts and --labels" in warning
 
 
 def test_what_a_removal_costs_a_decoder_is_named(
@@ -303,37 +304,37 @@ def test_weights_with_a_part_of_a_sequence_are_noted(cli: Run, data: Path, tmp_p
 
 def test_encoders(report: Run, data: Path, tmp_path: Path) -> None:
     for family in ("bert", "mpnet"):
-        found = report(*given(data, family, "--tokens", "mean"))
-        assert {row["site"] for row in found["rows"]} == {f"tokens@{i}" for i in (1, 2, 3)}
-        assert {row["n"] for row in found["rows"]} == {len(TEXTS)}
-    found = report(*given(data, "bert", "--sites", "cls@-1", "--methods", "mhd:dims=1"))
-    assert [row["site"] for row in found["rows"]] == ["cls@3", "cls@3"]
+        outcome = report(*given(data, family, "--tokens", "mean"))
+        assert {row["site"] for row in outcome["rows"]} == {f"tokens@{i}" for i in (1, 2, 3)}
+        assert {row["n"] for row in outcome["rows"]} == {len(TEXTS)}
+    outcome = report(*given(data, "bert", "--sites", "cls@-1", "--methods", "mhd:dims=1"))
+    assert [row["site"] for row in outcome["rows"]] == ["cls@3", "cls@3"]
 
 
 def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -> None:
     """LEACE of all tokens at all layers by default; or the components of pairs."""
-    found = report("project", data / "llama", "-o", tmp_path / "default")
-    assert {row["measure"] for row in found["rows"]} == {"label-explained"}
+    outcome = report("project", data / "llama", "-o", tmp_path / "default")
+    assert {row["measure"] for row in outcome["rows"]} == {"label-explained"}
     fitted = wb.load(tmp_path / "default").facts
     assert (fitted["method"], fitted["tokens"], fitted["sequential"]) == ("leace", "all", True)
     call = ("project", data / "llama", "--methods", "mhd-pairs")
-    found = report(*call, "-o", tmp_path / "a")
-    (note,) = [one for one in found["notes"] if "tokens 'mean' at tokens@1" in one]
+    outcome = report(*call, "-o", tmp_path / "a")
+    (note,) = [note for note in outcome["notes"] if "tokens 'mean' at tokens@1" in note]
     assert "only leace on all tokens takes account of it" in note
-    variance = [row for row in found["rows"] if row["measure"] == "explained-variance"]
+    variance = [row for row in outcome["rows"] if row["measure"] == "explained-variance"]
     assert [row["site"] for row in variance] == ["tokens@1"] * 2 + ["tokens@2"] * 2
     adapter = wb.load(tmp_path / "a")
     assert (adapter.chosen, dict(adapter.steps)) == ("tokens@1..2", {})
     with safe_open(tmp_path / "a", "np") as file:  # as files before there were labels
         assert "steps" not in json.loads(next(iter(file.metadata().values())))
     pairs = tmp_path / "pairs.tsv"
-    some = sentence_pairs()[:12]
-    pairs.write_text("".join(f"{pair.first}\t{pair.second}\n" for pair in some))
+    sample = sentence_pairs()[:12]
+    pairs.write_text("".join(f"{pair.first}\t{pair.second}\n" for pair in sample))
     for tokens in ("word", "last"):
         call = ("project", data / "llama", "--tokens", tokens, "--pairs", pairs)
         assert cli(*call, "--methods", "mhd-pairs").code == 0
-        found = report(*call, "-o", tmp_path / tokens)
-        assert {row["measure"] for row in found["rows"]} == {"label-explained"}
+        outcome = report(*call, "-o", tmp_path / tokens)
+        assert {row["measure"] for row in outcome["rows"]} == {"label-explained"}
         assert wb.load(tmp_path / tokens).facts["tokens"] == tokens
 
 
@@ -367,8 +368,8 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
         *call
     )
     published = ("--methods", "mhd-pairs", "--setting", "L11-11101", "-o", tmp_path / "a")
-    said = refused("project", data / "llama", *published)
-    assert "site cls@2: LlamaForCausalLM is a decoder; it has input@L" in said
+    message = refused("project", data / "llama", *published)
+    assert "site cls@2: LlamaForCausalLM is a decoder; it has input@L" in message
     assert "--head=masked-lm is for encoders; " in refused(
         *given(data, "llama", "--head", "masked-lm"), code=2
     )
@@ -386,16 +387,16 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
     (tmp_path / "labels.txt").write_text("F\nM\n")
     assert "blank.tsv: 3 texts, but 2 values of" in refused(*call, tmp_path / "labels.txt")
     (tmp_path / "names.txt").write_text("Ann\nBob\nCid\n")
-    said = refused(*call, tmp_path / "names.txt")
-    assert "has 3 classes in 3 texts, such as 'Ann': fewer than two texts each" in said
+    message = refused(*call, tmp_path / "names.txt")
+    assert "has 3 classes in 3 texts, such as 'Ann': fewer than two texts each" in message
     shutil.copytree(data / "llama", tmp_path / "headless")
     from safetensors.torch import load_file, save_file
 
     weights = load_file(tmp_path / "headless" / "model.safetensors")
     del weights["lm_head.weight"]
     save_file(weights, tmp_path / "headless" / "model.safetensors", {"format": "pt"})
-    said = refused(*given(data, "llama")[:1], tmp_path / "headless")
-    assert "without lm_head.weight; give a model folder with a trained head" in said
+    message = refused(*given(data, "llama")[:1], tmp_path / "headless")
+    assert "without lm_head.weight; give a model folder with a trained head" in message
 
 
 @pytest.mark.parametrize(

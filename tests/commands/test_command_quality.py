@@ -52,8 +52,8 @@ def found(cli: Run, sets: Path) -> Callable[..., dict[str, Any]]:
 def other(tmp_path: Path) -> Path:
     """Words of the sample, in a file."""
     sample, path = Embedding.sample(), tmp_path / "other.txt"
-    asked = {*re.findall(r"[a-z]+", (SIMILAR + ANALOGIES).lower())} & {*sample.words}
-    sample.subset([*sample.words[:300], *sorted(asked)]).save(path)
+    words = {*re.findall(r"[a-z]+", (SIMILAR + ANALOGIES).lower())} & {*sample.words}
+    sample.subset([*sample.words[:300], *sorted(words)]).save(path)
     return path
 
 
@@ -79,11 +79,11 @@ def test_what_was_asked_for_is_in_the_rows(found: Callable[..., Any], sets: Path
     assert {row["oov"] for row in rows.values()} == {"mean"}
     assert {row["setting"] for name, row in rows.items() if name != "mine"} == {"mul"}
     (sets / "MSR-syntax.txt").write_text("world's world womens women\n")
-    kept, changed = (found("--only", "msr", *x)["rows"] for x in ((), ("--standardise",)))
-    assert (kept[0]["setting"], changed[0]["setting"]) == ("add", "add, standardised")
-    assert "world's" in kept[0]["missing"]
+    unchanged, changed = (found("--only", "msr", *x)["rows"] for x in ((), ("--standardise",)))
+    assert (unchanged[0]["setting"], changed[0]["setting"]) == ("add", "add, standardised")
+    assert "world's" in unchanged[0]["missing"]
     assert "world's" not in changed[0]["missing"]
-    assert (len(kept), len(found("--only", "mine, google")["rows"])) == (1, 4)
+    assert (len(unchanged), len(found("--only", "mine, google")["rows"])) == (1, 4)
 
 
 def test_several_embeddings_stand_side_by_side_and_later_ones_beside_the_first(
@@ -188,6 +188,6 @@ def test_a_failure_is_one_line(
     monkeypatch.chdir(tmp_path)
     Path("bad.txt").write_text("man woman 8\nking queen\n")
     given = [other if word == "OTHER" else word for word in shlex.split(typed)]
-    said = refused("quality", "--benchmarks", sets, *given)
-    assert message in said
-    assert "unexpected" not in said
+    line = refused("quality", "--benchmarks", sets, *given)
+    assert message in line
+    assert "unexpected" not in line

@@ -87,7 +87,7 @@ def test_several_files_make_one_page_that_makes_itself_again(
     copy = tmp_path / "copy.html"
     copy.write_text(text, encoding="utf-8")
     assert page(copy) == text
-    assert [one.about["command"] for one in read_documents(copy)] == ["weat", "misp"]
+    assert [document.about["command"] for document in read_documents(copy)] == ["weat", "misp"]
 
 
 def test_markdown_goes_to_stdout_or_into_a_file(cli: Run, saved: Run, tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_what_cannot_be_seen_is_neither_in_a_page_nor_on_the_terminal(
     page, text = tmp_path / "page.html", tmp_path / "page.md"
     outputs = [cli("report", tmp_path / "rows.json", "-o", target).out for target in (page, text)]
     outputs += [path.read_text(encoding="utf-8") for path in (page, text)]
-    for said in outputs:
-        assert not set(said) & set("\x1b\u202e\x00\x07")
-    assert all("\ufffd[2Jgood" in said.replace("\\", "") for said in outputs)
+    for printed in outputs:
+        assert not set(printed) & set("\x1b\u202e\x00\x07")
+    assert all("\ufffd[2Jgood" in written.replace("\\", "") for written in outputs)
     assert read_documents(page)[0].rows == rows
 
 
@@ -131,12 +131,12 @@ def test_without_a_name_the_page_has_one(
 
 def test_a_file_named_like_a_tag_is_a_file(cli: Run, saved: Run, tmp_path: Path) -> None:
     rows = saved("weat", "--query", "weat7", "--draws", 10)
-    found = json.loads(rows.read_text())
+    document = json.loads(rows.read_text())
     name = "<script>alert(1)<"
-    for row in found["rows"]:
+    for row in document["rows"]:
         row["subject"] = name
-    found["inputs"] = {name: {"path": f"{name}.txt", "words": 2, "dim": 1}}
-    (tmp_path / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
+    document["inputs"] = {name: {"path": f"{name}.txt", "words": 2, "dim": 1}}
+    (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
     target = tmp_path / "out.html"
     assert cli("report", tmp_path / f"{name}.json", "-o", target).code == 0
     text = target.read_text(encoding="utf-8")
@@ -194,15 +194,15 @@ def test_what_is_printed_fits_80_columns_and_breaks_no_word(
     monkeypatch.setenv("COLUMNS", "80")
     measures = ("direct-bias", "gipe", "midb-abs", "clustering-accuracy")
     rows = [
-        {"subject": "e", "measure": one, "value": 0.5, "low": 0.4, "high": 0.6, "neutral": 0.0}
-        for one in measures
+        {"subject": "e", "measure": measure, "value": 0.5, "low": 0.4, "high": 0.6, "neutral": 0.0}
+        for measure in measures
     ]
     (tmp_path / "rows.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
     done = cli("report", tmp_path / "rows.json", "-o", tmp_path / "page.html")
-    *said, written = done.out.splitlines()
+    *lines, written = done.out.splitlines()
     assert written == f"Written: {tmp_path / 'page.html'}"
-    assert max(map(len, said)) <= 80
-    assert " ".join(said) == " ".join(answers(rows))
+    assert max(map(len, lines)) <= 80
+    assert " ".join(lines) == " ".join(answers(rows))
 
 
 @pytest.mark.slow
@@ -220,7 +220,7 @@ def test_the_table_of_a_sweep_is_printed_and_written_where_that_is_asked_for(
     assert done.out.endswith("Written: page.html.\n")
     assert "snli-increase" in Path("page.html").read_text(encoding="utf-8")
     assert cli("report", table, "--format", "html").code == 0
-    assert {one.name for one in tmp_path.iterdir()} == {"page.html", "wordbias-report.html"}
+    assert {path.name for path in tmp_path.iterdir()} == {"page.html", "wordbias-report.html"}
     done = cli("report", table, table)
     assert (done.code, "is summarised alone" in done.err) == (2, True)
     pytest.importorskip("matplotlib")

@@ -200,8 +200,8 @@ def test_real_biographies(cli: Callable, shared_data: Path, tmp_path: Path) -> N
     assert cli("rewrite", method, path, "-o", out).code == 0
     with gzip.open(path, "rt", encoding="utf-8") as file:
         known = Counter(file)
-    found = Counter(out.read_text("utf-8").splitlines(keepends=True))
-    assert not found - known
+    lines = Counter(out.read_text("utf-8").splitlines(keepends=True))
+    assert not lines - known
     pairs = Counter(zip(cells(out, "profession"), cells(out, "gender"), strict=True))
     assert pairs["nurse", "F"] == pairs["nurse", "M"]
     assert pairs["surgeon", "F"] == pairs["surgeon", "M"]

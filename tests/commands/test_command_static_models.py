@@ -58,9 +58,9 @@ def test_misp_debiases_every_token_and_every_text(cli: Run, folder: Path) -> Non
     done = cli("misp", folder, "-o", "clean", "--format", "json")
     assert done.code == 0
     assert COUNTS in done.err
-    found = json.loads(done.out)["inputs"]["model"]
-    assert (found["words"], found["parts"], found["others"]) == (len(known_words()), 6, 6)
-    assert found["format"] == "static-model"
+    facts = json.loads(done.out)["inputs"]["model"]
+    assert (facts["words"], facts["parts"], facts["others"]) == (len(known_words()), 6, 6)
+    assert facts["format"] == "static-model"
     fitted = wb.MISP().fit(wb.load(folder)).fitted_
     before, after = texts_of(folder), texts_of("clean")
     np.testing.assert_allclose(after, fitted(before), atol=1e-5)
@@ -87,12 +87,12 @@ def test_no_part_of_a_word_is_in_a_vocabulary_and_a_split_word_is_missing(
     assert done.code == 0
     assert "model does not have: zqnurse" in done.err
     sizes = {row["n"] for row in json.loads(done.out)["rows"] if row["measure"] == "midb-abs"}
-    kept = set(wb.load(folder).words)
-    assert kept.isdisjoint(PARTS)
-    assert "zq" not in kept
-    assert max(sizes) < len(kept)
+    vocabulary = set(wb.load(folder).words)
+    assert vocabulary.isdisjoint(PARTS)
+    assert "zq" not in vocabulary
+    assert max(sizes) < len(vocabulary)
     words = wb.load(folder).most_similar("nurse", 5_000)
-    assert {word for word, _ in words} <= kept
+    assert {word for word, _ in words} <= vocabulary
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_debias_and_apply_write_one_thing(method: str, cli: Run, folder: Path) -
 
 
 def test_leace_of_texts_is_leace_of_their_tokens(folder: Path) -> None:
-    made = wb.debias(folder, "leace", output="clean")
+    debiased = wb.debias(folder, "leace", output="clean")
     fitted = wb.LEACE().fit(wb.load(folder)).fitted_
     known = [0, 1, 2, 4, 5]  # text 3 has no token that is known, and no vector
     np.testing.assert_allclose(texts_of("clean")[known], fitted(texts_of(folder)[known]), atol=1e-4)
-    assert made.report is not None
-    np.testing.assert_array_equal(made.vectors, wb.load("clean").vectors)
+    assert debiased.report is not None
+    np.testing.assert_array_equal(debiased.vectors, wb.load("clean").vectors)
 
 
 def test_exempt_words_stay_as_they_were_in_the_folder(folder: Path) -> None:
@@ -139,10 +139,10 @@ def test_exempt_words_stay_as_they_were_in_the_folder(folder: Path) -> None:
 def test_an_embedding_in_memory_keeps_its_folder(folder: Path) -> None:
     wb.misp(folder, output="one")
     wb.misp(wb.load(folder), output="two")
-    one, two = (Path(name, "model.safetensors").read_bytes() for name in ("one", "two"))
-    assert one == two
-    some = wb.load(folder).subset(known_words()[:4_000])
-    wb.misp(some, output="some.txt")
+    first, two = (Path(name, "model.safetensors").read_bytes() for name in ("one", "two"))
+    assert first == two
+    subset = wb.load(folder).subset(known_words()[:4_000])
+    wb.misp(subset, output="some.txt")
     assert len(wb.load("some.txt")) == 4_000
     loaded = wb.load(folder)
     Path("one", "model.safetensors").replace(folder / "model.safetensors")
@@ -239,8 +239,8 @@ def test_a_loaded_model_has_no_words_and_the_same_vectors_of_texts(
         with pytest.raises(WordbiasError, match=r"save it with model\.save_pretrained\(folder\)"):
             call(model)  # type: ignore[operator]
     with pytest.warns(UserWarning, match="is read as an encoder of texts"):
-        found = wb.encode(model, texts)
-    np.testing.assert_allclose(found[0], wb.encode(folder, texts)[0], atol=1e-6)
+        encoded = wb.encode(model, texts)
+    np.testing.assert_allclose(encoded[0], wb.encode(folder, texts)[0], atol=1e-6)
     assert model_among(model) is model
 
 
@@ -258,8 +258,8 @@ def test_a_real_model(cli: Run, tmp_path: Path) -> None:
     assert done.code == 0
     texts = ["The nurse smiled.", "Unbelievably headstrong homemakers.", "He is a programmer."]
     old, new = (
-        Model2Vec.from_pretrained(one).encode(texts, normalize=False).astype(float)
-        for one in (path, tmp_path / "clean")
+        Model2Vec.from_pretrained(source).encode(texts, normalize=False).astype(float)
+        for source in (path, tmp_path / "clean")
     )
     removed = np.linalg.svd(old - new)
     assert removed.S[1] < 1e-5 * removed.S[0]  # all texts moved along one direction

@@ -88,7 +88,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return two models and the files of a sweep."""
     folder = tmp_path_factory.mktemp("sweep")
     labels = {0: "contradiction", 1: "entailment", 2: "neutral"}
-    found = {
+    paths = {
         "nsp": save(folder / "nsp", "BertForNextSentencePrediction", 1),
         "nli": save(folder / "nli", "BertForSequenceClassification", 2, id2label=labels),
         "gsss": folder / "gsss.csv",
@@ -96,7 +96,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "text": folder / "text.txt",
         "lists": folder / "lists",
     }
-    with found["gsss"].open("w", newline="") as file:
+    with paths["gsss"].open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         for i, following in enumerate(FOLLOWING):
@@ -104,13 +104,13 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             for label, text in zip(LABELS, following, strict=True):
                 both = [swapped(context), swapped(text)]
                 writer.writerow([str(i), context, text, label, "F", *both])
-    found["snli"].write_text("".join("\t".join(row) + "\n" for row in SNLI))
+    paths["snli"].write_text("".join("\t".join(row) + "\n" for row in SNLI))
     lines = [
         f"{who} {did}." for who in ("She", "The woman", "Her friend") for did in WORDS.split()[9:15]
     ]
-    found["text"].write_text("\n".join(lines) + "\n")
-    small_word_lists.write(found["lists"])
-    return found
+    paths["text"].write_text("\n".join(lines) + "\n")
+    small_word_lists.write(paths["lists"])
+    return paths
 
 
 def arguments(inputs: dict[str, Any], *more: Any) -> list[Any]:
@@ -152,20 +152,22 @@ def swept(tmp_path_factory: pytest.TempPathFactory, inputs: dict[str, Any]) -> S
     given = arguments(inputs, "--sent-debias", inputs["text"], "-o", output, "--plot", plot)
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = run([str(one) for one in (*given, "--format", "json")])
+        code = run([str(argument) for argument in (*given, "--format", "json")])
     assert code == 0, err.getvalue()
     return Swept(json.loads(out.getvalue()), err.getvalue(), output, plot)
 
 
 @pytest.mark.slow
 def test_table_7_in_one_command(swept: Swept) -> None:
-    table, found = swept.table, swept.values
+    table, values = swept.table, swept.values
     assert [row["level"] for row in table[:2]] == ["Base", "Sent-debias"]
     numbers = {(row["level"], row["settings (n11 c11 n12 c12 np)"]) for row in table[2:]}
-    assert numbers == {(one.level, " ".join(map(str, one.numbers))) for one in all_settings()}
+    assert numbers == {
+        (setting.level, " ".join(map(str, setting.numbers))) for setting in all_settings()
+    }
     base = table[0]
-    assert float(base["strength"]) == found["strength", "Base", "original", ""]
-    assert float(base["parity"]) == found["nli-parity", "Base", "", "mean"]
+    assert float(base["strength"]) == values["strength", "Base", "original", ""]
+    assert float(base["parity"]) == values["nli-parity", "Base", "", "mean"]
     for row in table:
         x = {name: float(row[name]) for name in NUMBERS}
         assert x["fairness"] == pytest.approx(x["parity"] * x["accuracy"])
@@ -175,17 +177,17 @@ def test_table_7_in_one_command(swept: Swept) -> None:
     fitted = swept.report["inputs"]["next-sentence"]["fitting"]
     assert fitted["pairs"] == len(sentence_pairs())
     assert any(
-        said.startswith("the unmodified NLI model reaches") for said in swept.report["notes"]
+        note.startswith("the unmodified NLI model reaches") for note in swept.report["notes"]
     )
 
 
 @pytest.mark.slow
 def test_swaps_that_need_no_repair_give_the_same_repaired(swept: Swept) -> None:
-    found = swept.values
-    pairs = [(key, value) for key, value in found.items() if key[2] == "original"]
+    values = swept.values
+    pairs = [(key, value) for key, value in values.items() if key[2] == "original"]
     assert len(pairs) == 76 * 4
     for key, value in pairs:
-        assert found[(*key[:2], "repaired", key[3])] == value
+        assert values[(*key[:2], "repaired", key[3])] == value
 
 
 @pytest.fixture(scope="module")
@@ -211,30 +213,30 @@ def test_a_setting_has_what_the_other_commands_measure(
         for row in swept.table
         if (row["level"], row["settings (n11 c11 n12 c12 np)"]) == (level, " ".join(digits))
     )
-    asked = ["--setting", setting, "--format", "json"]
+    options = ["--setting", setting, "--format", "json"]
     common = [inputs["nsp"], "--data", inputs["gsss"], "--top", "0.5"]
-    done = cli("likelihood", *common, "--adapter", adapters["nsp"], *asked)
-    found = {
-        one["measure"]: one["value"]
-        for one in json.loads(done.out)["rows"]
-        if one["subject"].endswith(setting)
-        and (one["subset"], one["version"]) == ("all", "original")
+    done = cli("likelihood", *common, "--adapter", adapters["nsp"], *options)
+    values = {
+        row["measure"]: row["value"]
+        for row in json.loads(done.out)["rows"]
+        if row["subject"].endswith(setting)
+        and (row["subset"], row["version"]) == ("all", "original")
     }
     common = [inputs["nli"], "--snli", inputs["snli"], "--lists", inputs["lists"]]
-    done = cli("mab-eval", "--set", "parity", *common, "--adapter", adapters["nli"], *asked)
-    found |= {
-        one["measure"]: one["value"]
-        for one in json.loads(done.out)["rows"]
-        if one["setting"] == setting and one.get("parity", "mean") == "mean"
+    done = cli("mab-eval", "--set", "parity", *common, "--adapter", adapters["nli"], *options)
+    values |= {
+        row["measure"]: row["value"]
+        for row in json.loads(done.out)["rows"]
+        if row["setting"] == setting and row.get("parity", "mean") == "mean"
     }
     names = ("strength", "distance", "nli-parity", "nli-accuracy", "nli-fairness", "snli-accuracy")
     for name, measure in zip(NUMBERS, names, strict=True):
-        assert float(row[name]) == pytest.approx(found[measure], abs=1e-5), name
+        assert float(row[name]) == pytest.approx(values[measure], abs=1e-5), name
 
 
 @pytest.mark.slow
 def test_its_own_table_is_summarised_again(swept: Swept) -> None:
-    again = wb.report(swept.output)
+    report = wb.report(swept.output)
 
     def summary(rows: list[Any]) -> list[Any]:
         return [
@@ -245,7 +247,7 @@ def test_its_own_table_is_summarised_again(swept: Swept) -> None:
 
     first = summary(swept.report["rows"])
     assert len(first) == 12 + 5 + 1 + 1
-    read = summary(again.to_dict()["rows"])
+    read = summary(report.to_dict()["rows"])
     for mine, other in zip(first, read, strict=True):
         assert mine[::2] == other[::2]
         assert mine[1] == pytest.approx(other[1], abs=1e-12)
@@ -256,7 +258,7 @@ def test_the_published_table(cli: Cli, shared_data: Path) -> None:
     """All of Table 6, 37 of 37, 24 of 32, Spearman −.041, and where Table 5 differs from it."""
     done = cli("report", shared_data / "published" / "paper2_table7_clean.csv")
     assert done.code == 0, done.err
-    said = " ".join(done.out.split())
+    text = " ".join(done.out.split())
     for line in (
         "sentence 1 0.8458 0.8849 0.0391 1 of 1",
         "layer 12 4 0.8162 0.8647 0.0484 0.0194 4 of 4",
@@ -266,7 +268,7 @@ def test_the_published_table(cli: Cli, shared_data: Path) -> None:
         "24 of 32 settings of layer 11",
         "over 76 models: -0.041 (p = 0.728;",
     ):
-        assert line in said
+        assert line in text
     assert "L11 η: printed 0.6493 (00111), best is 0.3205 (11101)" in done.err
     assert "SENT-1: the table says η = 0.1231, parity · accuracy is 0.0690" in done.err
     assert all(len(line) <= 100 for line in done.out.splitlines())
@@ -306,8 +308,8 @@ def test_interrupted_behind_the_models(
     monkeypatch.setattr(study, "inference_rows", stop)
     done = cli(*arguments(inputs, "-o", tmp_path / "t.csv"))
     assert done.code == 130
-    kept = "t.csv.next-sentence.part and t.csv.inference.part"
-    assert f"interrupted; the same call resumes from {kept}" in done.err
+    files = "t.csv.next-sentence.part and t.csv.inference.part"
+    assert f"interrupted; the same call resumes from {files}" in done.err
     assert not (tmp_path / "t.csv").exists()
     assert "start it again with an output file" in cli(*arguments(inputs)).err
 
@@ -386,8 +388,8 @@ def test_bad_input(refused: Callable[..., str], inputs: dict[str, Any], tmp_path
     assert "no trained next-sentence head" in said(at=1, given=inputs["nli"])
     assert "is no trained classifier" in said(at=5, given=inputs["nsp"])
     assert "line 1: has no columns" in said(at=3, given=inputs["snli"])
-    one = save(tmp_path / "one", "BertForNextSentencePrediction", 3, layers=1)
-    assert "layers 1 to 1" in said(at=1, given=one)
+    shallow = save(tmp_path / "one", "BertForNextSentencePrediction", 3, layers=1)
+    assert "layers 1 to 1" in said(at=1, given=shallow)
 
 
 @pytest.mark.slow

@@ -28,24 +28,24 @@ PEOPLE = ("nurse", "surgeon", "teacher", "pilot", "clerk", "judge")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a decoder, texts with labels, and sentences of four words."""
-    made = tmp_path_factory.mktemp("templates")
-    save_decoder(made / "decoder")
+    root = tmp_path_factory.mktemp("templates")
+    save_decoder(root / "decoder")
     lines = ["text\tgender\tword"]
     for i, person in enumerate(PEOPLE * 3):
         pronoun, gender = (("She", "F"), ("He", "M"))[i % 2]
         lines.append(f"{pronoun} is a {person} number {i}.\t{gender}\t{person}")
-    (made / "texts.tsv").write_text("\n".join(lines) + "\n")
+    (root / "texts.tsv").write_text("\n".join(lines) + "\n")
     rows = [line.split("\t") for line in lines[1:]]
     written = [{"text": AROUND.replace("{}", a), "gender": b, "word": c} for a, b, c in rows]
-    (made / "written.jsonl").write_text("\n".join(map(json.dumps, written)) + "\n")
+    (root / "written.jsonl").write_text("\n".join(map(json.dumps, written)) + "\n")
     sentences = [f"{a} and {b} spoke." for a in ("He", "She", "Him", "Her") for b in PEOPLE]
-    (made / "sentences.txt").write_text("\n".join(sentences) + "\n")
-    (made / "query.toml").write_text(
+    (root / "sentences.txt").write_text("\n".join(sentences) + "\n")
+    (root / "query.toml").write_text(
         "[sets]\na = ['nurse', 'teacher']\nb = ['pilot', 'judge']\n"
         "f = ['she', 'her']\nm = ['he', 'him']\n"
         "[queries.jobs]\ntargets = ['a', 'b']\nattributes = ['f', 'm']\n"
     )
-    return made
+    return root
 
 
 def test_encode_puts_each_text_into_it(folder: Path, cli: Cli, tmp_path: Path) -> None:
@@ -54,15 +54,15 @@ def test_encode_puts_each_text_into_it(folder: Path, cli: Cli, tmp_path: Path) -
     done = cli("encode", folder / "decoder", folder / "texts.tsv", "--template", TYPED, "-o", out)
     assert done.code == 0, done.err
     assert "Each text in the template" in done.out
-    found = load_representations(out)
-    assert found.about["template"] == AROUND
+    encoded = load_representations(out)
+    assert encoded.about["template"] == AROUND
     written = wb.encode(folder / "decoder", folder / "written.jsonl")
-    np.testing.assert_array_equal(found.vectors, written.vectors)
+    np.testing.assert_array_equal(encoded.vectors, written.vectors)
     python = wb.encode(folder / "decoder", folder / "texts.tsv", template=AROUND)
-    np.testing.assert_array_equal(found.vectors, python.vectors)
+    np.testing.assert_array_equal(encoded.vectors, python.vectors)
     plain = wb.encode(folder / "decoder", folder / "texts.tsv")
     assert "template" not in plain.about
-    assert not np.array_equal(plain[-1], found[-1])
+    assert not np.array_equal(plain[-1], encoded[-1])
 
 
 def test_words_are_found_in_the_text_and_not_in_the_template(folder: Path) -> None:
@@ -75,9 +75,9 @@ def test_words_are_found_in_the_text_and_not_in_the_template(folder: Path) -> No
             subword=subword,
         )
 
-    found = words("The nurse said: {}")
-    np.testing.assert_array_equal(found.vectors, words("The nurse said: {}", "last").vectors)
-    assert not np.array_equal(found[-1], words(None)[-1])
+    encoded = words("The nurse said: {}")
+    np.testing.assert_array_equal(encoded.vectors, words("The nurse said: {}", "last").vectors)
+    assert not np.array_equal(encoded[-1], words(None)[-1])
     np.testing.assert_array_equal(words("{} said the nurse")[-1], words("{} said the pilot")[-1])
 
 
@@ -111,16 +111,16 @@ def test_probe_and_ceat_take_it_too(folder: Path, cli: Cli) -> None:
         folder / "query.toml", "--draws", 20, "--template", "They said: {}", "--format", "json",
     )  # fmt: skip
     assert done.code == 0, done.err
-    found = json.loads(done.out)
-    assert found["inputs"]["model"]["template"] == "They said: {}"
-    assert found["inputs"]["model"]["subword"] == "last"
+    report = json.loads(done.out)
+    assert report["inputs"]["model"]["template"] == "They said: {}"
+    assert report["inputs"]["model"]["subword"] == "last"
     assert "in 24 of 40 contexts that is only the template" in done.err
     given = ("--sentences", folder / "sentences.txt", "--query", folder / "query.toml")
     done = cli("ceat", folder / "decoder", *given, "--draws", 20)
     assert done.code == 0, done.err
-    said = " ".join(done.err.split())
-    assert "depends on what stands before the word alone; in 24 of 40 contexts" in said
-    assert "--template 'Someone said: {}'" in said
+    warning = " ".join(done.err.split())
+    assert "depends on what stands before the word alone; in 24 of 40 contexts" in warning
+    assert "--template 'Someone said: {}'" in warning
 
 
 def test_a_mean_that_counts_the_first_token_is_noted(folder: Path, cli: Cli) -> None:
@@ -132,9 +132,9 @@ def test_a_mean_that_counts_the_first_token_is_noted(folder: Path, cli: Cli) -> 
         assert done.code == 0, done.err
         return " ".join(str(done.err).split())
 
-    said = noted("--pooling", "mean")
-    assert "the mean counts the first token of its input" in said
-    assert "--template '<s>{}'" in said
+    note = noted("--pooling", "mean")
+    assert "the mean counts the first token of its input" in note
+    assert "--template '<s>{}'" in note
     for other in (("--pooling", "last"), ("--pooling", "mean", "--template", "<s>{}")):
         assert "the first token" not in noted(*other)
 

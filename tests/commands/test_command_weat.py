@@ -60,8 +60,8 @@ def test_without_arguments_it_runs_the_ten_queries_on_the_sample(
     done = cli("weat")
     assert (done.code, done.err) == (0, "")
     assert "Associations in sample" in done.out
-    for said in ("1.281", "one-sided", "ddof 1", "missing: weat1 (gladiola)."):
-        assert said in " ".join(done.out.split())
+    for phrase in ("1.281", "one-sided", "ddof 1", "missing: weat1 (gladiola)."):
+        assert phrase in " ".join(done.out.split())
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
     assert "…  " not in done.out.replace(" … ", "")
@@ -96,19 +96,19 @@ def test_a_small_p_beside_an_interval_with_0_says_what_that_means(found: Run, cl
     rows = found()["rows"]
     for row in rows:
         assert ("reading" in row) == (row["p"] < 0.05 and row["low"] <= 0 <= row["high"])
-    told = [row["set"] for row in rows if "reading" in row]
-    assert "weat7" in told
-    assert "weat6" not in told
+    sets = [row["set"] for row in rows if "reading" in row]
+    assert "weat7" in sets
+    assert "weat6" not in sets
     reading = rows[6]["reading"]
     assert "p takes all words as given" in reading
     assert "other words of the same kinds could give another result" in reading
     lines = cli("weat").out.splitlines()
     marked = [line.split()[0] for line in lines if line.startswith("  weat") and " * " in line]
-    assert marked == told
-    said = " ".join(" ".join(lines).split())
-    assert f"*: {reading}" in said
+    assert marked == sets
+    text = " ".join(" ".join(lines).split())
+    assert f"*: {reading}" in text
     saved = list(csv.DictReader(io.StringIO(cli("weat", "--format", "csv").out)))
-    assert [row["set"] for row in saved if row["reading"] == reading] == told
+    assert [row["set"] for row in saved if row["reading"] == reading] == sets
 
 
 def test_missing_words_of_several_queries_are_named(cli: Run, tmp_path: Path) -> None:

@@ -29,11 +29,13 @@ def found(tmp_path: Path, folder: Path) -> Path:
     """Clusters of a system that goes by the stereotype, and finds nobody in one sentence."""
     path = tmp_path / "found.jsonl"
     lines = []
-    for one in load_winobias(folder):
-        other = next(span for name, span in one.people if name != one.profession)
-        person = one.mention if one.stereotype == "pro" else other
-        clusters = [[person, *one.pronouns]] if one.number < 3 or one.kind == 2 else []
-        lines.append(json.dumps({"sentence": one.text, "clusters": clusters}))
+    for sentence in load_winobias(folder):
+        other = next(span for name, span in sentence.people if name != sentence.profession)
+        person = sentence.mention if sentence.stereotype == "pro" else other
+        clusters = (
+            [[person, *sentence.pronouns]] if sentence.number < 3 or sentence.kind == 2 else []
+        )
+        lines.append(json.dumps({"sentence": sentence.text, "clusters": clusters}))
     path.write_text("\n".join(lines))
     return path
 
@@ -79,8 +81,8 @@ def test_shares_beside_the_sentences_are_found(
     path.unlink()
     results.append(json.loads(cli(*arguments, "--shares", other).out))
     values = [
-        [r["value"] for r in one["rows"] if (r["measure"], r["set"]) == ("tpr-gap", "pearson")]
-        for one in results
+        [r["value"] for r in report["rows"] if (r["measure"], r["set"]) == ("tpr-gap", "pearson")]
+        for report in results
     ]
     assert values[0] == values[1]
     assert values[0][0] > 0
@@ -120,8 +122,8 @@ def test_sentences_go_out_and_come_back(cli: Run, folder: Path, tmp_path: Path) 
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(lines) == 24
     # a system that joins the first two words with the last word but one, in tokens
-    for one in lines:
-        one["clusters"] = [[[0, 1], [len(one["tokens"]) - 2] * 2]]
+    for sentence in lines:
+        sentence["clusters"] = [[[0, 1], [len(sentence["tokens"]) - 2] * 2]]
     back.write_text("\n".join(map(json.dumps, lines)))
     arguments = ("--span-unit", "tokens", "--inclusive", "--draws", 0, "--format", "jsonl")
     scored = cli("winobias", folder, "--clusters", back, *arguments)

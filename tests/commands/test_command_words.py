@@ -26,13 +26,13 @@ def _of(name: str) -> click.Command:
 
 def _parameters() -> Iterator[tuple[str, click.Parameter]]:
     for name in COMMANDS:
-        for one in _of(name).params:
-            if not getattr(one, "hidden", False) and "--format" not in one.opts:
-                yield name, one
+        for parameter in _of(name).params:
+            if not getattr(parameter, "hidden", False) and "--format" not in parameter.opts:
+                yield name, parameter
 
 
 def test_every_word_stands_in_the_table_and_every_word_of_it_is_used() -> None:
-    used = {one.name for _, one in _parameters()}
+    used = {parameter.name for _, parameter in _parameters()}
     assert used == {*WORDS}
     assert {group for group, _ in WORDS.values()} == {*GROUPS}
     meanings = [meaning for _, meaning in WORDS.values()]
@@ -40,17 +40,19 @@ def test_every_word_stands_in_the_table_and_every_word_of_it_is_used() -> None:
 
 
 def test_no_option_has_the_name_of_another_with_an_s() -> None:
-    names = {one.name for _, one in _parameters() if isinstance(one, click.Option)}
+    names = {
+        parameter.name for _, parameter in _parameters() if isinstance(parameter, click.Option)
+    }
     assert not {name for name in names if f"{name}s" in names}
 
 
 def test_one_word_is_spelled_one_way() -> None:
     spelled: dict[str, set[tuple[str, ...]]] = {}
-    for _, one in _parameters():
-        if isinstance(one, click.Option):
-            long = tuple(sorted(opt for opt in one.opts if opt.startswith("--")))
-            spelled.setdefault(str(one.name), set()).add(long)
-    assert {name: one for name, one in spelled.items() if len(one) > 1} == {}
+    for _, parameter in _parameters():
+        if isinstance(parameter, click.Option):
+            long = tuple(sorted(opt for opt in parameter.opts if opt.startswith("--")))
+            spelled.setdefault(str(parameter.name), set()).add(long)
+    assert {name: spellings for name, spellings in spelled.items() if len(spellings) > 1} == {}
 
 
 OF_THEIR_OWN = {
@@ -63,10 +65,10 @@ OF_THEIR_OWN = {
 def test_what_one_command_refuses_as_a_value_others_refuse_too() -> None:
     """So the values of all other options are tried below, in one command that has them."""
     kinds: dict[str, set[str]] = {}
-    for _, one in _parameters():
-        if isinstance(one, click.Option):
-            kinds.setdefault(str(one.name), set()).add(repr(one.type))
-    assert {name for name, found in kinds.items() if len(found) > 1} == OF_THEIR_OWN
+    for _, parameter in _parameters():
+        if isinstance(parameter, click.Option):
+            kinds.setdefault(str(parameter.name), set()).add(repr(parameter.type))
+    assert {name for name, types in kinds.items() if len(types) > 1} == OF_THEIR_OWN
 
 
 @pytest.mark.parametrize(
@@ -110,9 +112,11 @@ def test_a_value_that_an_option_does_not_take(
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_has_at_most_25_options_of_its_own(name: str) -> None:
     own = [
-        one
-        for one in _of(name).params
-        if isinstance(one, click.Option) and not one.hidden and "--format" not in one.opts
+        parameter
+        for parameter in _of(name).params
+        if isinstance(parameter, click.Option)
+        and not parameter.hidden
+        and "--format" not in parameter.opts
     ]
     assert (len(own) > 25) == (name in MANY)
 
@@ -121,10 +125,10 @@ def test_a_command_has_at_most_25_options_of_its_own(name: str) -> None:
 def test_the_help_has_little_prose_and_its_options_in_groups(
     cli: Callable[..., Any], name: str
 ) -> None:
-    said = cli("help", name).out
-    prose = said.partition("Examples:")[0].partition("METHODS:")[0].splitlines()[1:]
+    text = cli("help", name).out
+    prose = text.partition("Examples:")[0].partition("METHODS:")[0].splitlines()[1:]
     assert len([line for line in prose if line.strip()]) <= 15
-    titles = [line[:-1] for line in said.splitlines() if line[:-1] in GROUPS]
+    titles = [line[:-1] for line in text.splitlines() if line[:-1] in GROUPS]
     assert titles == [group for group in GROUPS if group in titles] != []
 
 

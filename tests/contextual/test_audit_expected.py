@@ -41,22 +41,24 @@ def test_a_loss_of_every_token_multiplies_the_perplexity(seed: int, cost: float)
     assert new["perplexity"] == pytest.approx(old["perplexity"] * np.exp(cost))
     assert new["perplexity-kept"] == pytest.approx(np.exp(-cost))
     assert new["bits-per-byte"] == pytest.approx(old["bits-per-byte"] + cost / 4 / np.log(2))
-    (kept,) = (row for row in after.rows("m", {}, before=before) if row.measure[-4:] == "kept")
-    assert kept.details["low"] == pytest.approx(kept.details["high"])  # the same in all sentences
+    (ratio,) = (row for row in after.rows("m", {}, before=before) if row.measure[-4:] == "kept")
+    assert ratio.details["low"] == pytest.approx(ratio.details["high"])  # the same in all sentences
 
 
 @given(seed=st.integers(0, 100))
 def test_perplexity_and_bits_are_those_of_all_sentences_as_one(seed: int) -> None:
-    one, whole = sentences(seed), sentences(seed)
+    predicted, whole = sentences(seed), sentences(seed)
     joined = Predicted(*(np.array([x.sum()]) for x in (whole.total, whole.tokens, whole.size)))
-    assert values(one) == pytest.approx(values(joined))
-    perplexity, bits = values(one)["perplexity"], values(one)["bits-per-byte"]
-    assert np.log2(perplexity) * one.tokens.sum() == pytest.approx(bits * one.size.sum())
+    assert values(predicted) == pytest.approx(values(joined))
+    perplexity, bits = values(predicted)["perplexity"], values(predicted)["bits-per-byte"]
+    assert np.log2(perplexity) * predicted.tokens.sum() == pytest.approx(
+        bits * predicted.size.sum()
+    )
 
 
 def test_an_unchanged_decoder_keeps_everything() -> None:
-    one = sentences(0)
-    for row in one.rows("m", {}, before=one):
+    predicted = sentences(0)
+    for row in predicted.rows("m", {}, before=predicted):
         if row.measure == "perplexity-kept":
             assert (row.value, row.details["low"], row.details["high"]) == (1.0, 1.0, 1.0)
         else:
@@ -98,8 +100,8 @@ def test_shares_of_pronouns_are_those_among_them(seed: int, shift: float) -> Non
     shares = pronoun_shares(scores)
     np.testing.assert_allclose(shares.sum(1), 1)
     np.testing.assert_allclose(shares, pronoun_shares(scores + shift * rng.random((N, 2, 1))))
-    one = pronoun_shares(scores[:, :1])
-    np.testing.assert_allclose(np.log(one[:, 0] / one[:, 1]), pronoun_leans(scores[:, :1]))
+    single = pronoun_shares(scores[:, :1])
+    np.testing.assert_allclose(np.log(single[:, 0] / single[:, 1]), pronoun_leans(scores[:, :1]))
     rows = share_rows("m", {}, shares, shares[:3])
     assert [row.details["set"] for row in rows] == list(PRONOUNS)
     assert sum(row.value or 0 for row in rows) == pytest.approx(1)

@@ -103,47 +103,50 @@ def test_what_is_no_method_is_refused(text: str, message: str) -> None:
 def test_a_projection_of_the_pooled_vector_is_that_of_every_token(
     folders: dict[str, Path], pooling: str, method: str
 ) -> None:
-    one = reader(folders[pooling])
-    assert one.words_follow
-    done = fitted(method, one)
+    embedder = reader(folders[pooling])
+    assert embedder.words_follow
+    done = fitted(method, embedder)
     places = {text: i for i, text in enumerate(TEXTS)}
-    (pooled,) = one.pooled(TEXTS, [one.last], None)
-    after = done.vectors(one, Unprojected(places, pooled)).layers[one.last]
-    (removal,) = done.at(Site("tokens", one.last))
-    with applied(one.encoder.model, [removal]):
-        (expected,) = encode(one.encoder, TEXTS, None, Settings((one.last,)))
+    (pooled,) = embedder.pooled(TEXTS, [embedder.last], None)
+    after = done.vectors(embedder, Unprojected(places, pooled)).layers[embedder.last]
+    (removal,) = done.at(Site("tokens", embedder.last))
+    with applied(embedder.encoder.model, [removal]):
+        (expected,) = encode(embedder.encoder, TEXTS, None, Settings((embedder.last,)))
     np.testing.assert_allclose(after, expected, atol=1e-5)
-    assert np.abs(after - encode(one.encoder, TEXTS, None, Settings((one.last,)))[0]).max() > 1e-3
+    assert (
+        np.abs(after - encode(embedder.encoder, TEXTS, None, Settings((embedder.last,)))[0]).max()
+        > 1e-3
+    )
 
 
 def test_of_the_first_token_it_is_that_of_cls_and_words_do_not_follow(
     folders: dict[str, Path],
 ) -> None:
-    one = reader(folders["cls"])
-    assert not one.words_follow
-    assert one.layers == (1, 2, 3)  # the first token's embedding is the same in all texts
-    done = fitted("hard", one)
-    (pooled,) = one.pooled(TEXTS, [one.last], None)
+    embedder = reader(folders["cls"])
+    assert not embedder.words_follow
+    assert embedder.layers == (1, 2, 3)  # the first token's embedding is the same in all texts
+    done = fitted("hard", embedder)
+    (pooled,) = embedder.pooled(TEXTS, [embedder.last], None)
     places = {text: i for i, text in enumerate(TEXTS)}
-    after = done.vectors(one, Unprojected(places, pooled, one.words([one.last])))
+    after = done.vectors(embedder, Unprojected(places, pooled, embedder.words([embedder.last])))
     assert after.words is None
-    with applied(one.encoder.model, done.at(Site("cls", one.last))):
-        (expected,) = encode(one.encoder, TEXTS, None, Settings((one.last,)))
-    np.testing.assert_allclose(after.layers[one.last], expected, atol=1e-5)
+    with applied(embedder.encoder.model, done.at(Site("cls", embedder.last))):
+        (expected,) = encode(embedder.encoder, TEXTS, None, Settings((embedder.last,)))
+    np.testing.assert_allclose(after.layers[embedder.last], expected, atol=1e-5)
 
 
 def test_vectors_before_are_those_of_encode(folders: dict[str, Path]) -> None:
     for folder in folders.values():
-        one = reader(folder)
-        pooled = one.pooled(TEXTS, [1, one.last], None)
-        lower, last = encode(one.encoder, TEXTS, None, Settings((1, one.last)))
+        embedder = reader(folder)
+        pooled = embedder.pooled(TEXTS, [1, embedder.last], None)
+        lower, last = encode(embedder.encoder, TEXTS, None, Settings((1, embedder.last)))
         np.testing.assert_array_equal(pooled[0], lower)
-        np.testing.assert_allclose(one.finished(pooled[1]), last, atol=1e-7)
+        np.testing.assert_allclose(embedder.finished(pooled[1]), last, atol=1e-7)
 
 
 def test_leace_makes_the_means_equal(folders: dict[str, Path]) -> None:
-    one = reader(folders["mean"])
-    done, (first, second) = fitted("leace", one), halves()
+    embedder = reader(folders["mean"])
+    done, (first, second) = fitted("leace", embedder), halves()
     assert done.step is not None
     moved = done.step(first).mean(0) - done.step(second).mean(0)
     assert np.abs(moved).max() < 1e-6
@@ -152,8 +155,8 @@ def test_leace_makes_the_means_equal(folders: dict[str, Path]) -> None:
 def test_inlp_leaves_the_training_versions_at_chance(folders: dict[str, Path]) -> None:
     from sklearn.linear_model import LogisticRegression
 
-    one, (first, second) = reader(folders["mean"]), halves()
-    done = fitted("inlp", one)
+    embedder, (first, second) = reader(folders["mean"]), halves()
+    done = fitted("inlp", embedder)
     assert done.step is not None
     x, y = np.concatenate([first, second]), np.repeat([0, 1], len(first))
     assert LogisticRegression().fit(x[::2], y[::2]).score(x[1::2], y[1::2]) > 0.8
@@ -163,41 +166,43 @@ def test_inlp_leaves_the_training_versions_at_chance(folders: dict[str, Path]) -
 
 @pytest.mark.slow
 def test_settings_are_fitted_as_project_fits_them(folders: dict[str, Path]) -> None:
-    one = reader(folders["mean"])
-    done = fit(read_method("L11-01010"), one, halves(), seed=0)
-    model, tokenizer = one.encoder.model, one.encoder.tokenizer
+    embedder = reader(folders["mean"])
+    done = fit(read_method("L11-01010"), embedder, halves(), seed=0)
+    model, tokenizer = embedder.encoder.model, embedder.encoder.tokenizer
     adapter = fit_adapter(model, tokenizer, sentence_pairs(), Recipe(seed=0))
     expected = adapter.interventions("L11-01010")
     assert [str(it) for it in done.inside] == [str(it) for it in expected]
     for it, other in zip(done.inside, expected, strict=True):
         np.testing.assert_allclose(it.what.basis, other.what.basis)
     places = {text: i for i, text in enumerate(TEXTS)}
-    (pooled,) = one.pooled(TEXTS, [one.last], None)
-    after = done.vectors(one, Unprojected(places, pooled))
+    (pooled,) = embedder.pooled(TEXTS, [embedder.last], None)
+    after = done.vectors(embedder, Unprojected(places, pooled))
     assert sorted(after.layers) == [2, 3]  # from the tokens of the last layer but one
     with applied(model, expected):
-        found = encode(one.encoder, TEXTS, None, Settings((2, 3)))
-    np.testing.assert_allclose(after.layers[2], found[0], atol=1e-6)
-    np.testing.assert_allclose(after.layers[3], found[1], atol=1e-6)
+        encoded = encode(embedder.encoder, TEXTS, None, Settings((2, 3)))
+    np.testing.assert_allclose(after.layers[2], encoded[0], atol=1e-6)
+    np.testing.assert_allclose(after.layers[3], encoded[1], atol=1e-6)
 
 
 def test_a_setting_that_nothing_reads_is_refused(folders: dict[str, Path]) -> None:
-    one = reader(folders["mean"])
-    done = fit(read_method("SENT-0"), one, halves(), seed=0)
+    embedder = reader(folders["mean"])
+    done = fit(read_method("SENT-0"), embedder, halves(), seed=0)
     places = {text: i for i, text in enumerate(TEXTS)}
     with pytest.raises(WordbiasError, match="change no output"):
-        done.vectors(one, Unprojected(places, one.pooled(TEXTS, [one.last], None)[0]))
+        done.vectors(
+            embedder, Unprojected(places, embedder.pooled(TEXTS, [embedder.last], None)[0])
+        )
 
 
 def test_an_interrupted_encoding_resumes(folders: dict[str, Path], tmp_path: Path) -> None:
-    one, path = reader(folders["mean"]), tmp_path / "page.html.vectors"
-    expected = one.pooled(TEXTS, [0, 3], None)
-    found = one.pooled(TEXTS, [0, 3], str(path))
-    np.testing.assert_array_equal(found, expected)
+    embedder, path = reader(folders["mean"]), tmp_path / "page.html.vectors"
+    expected = embedder.pooled(TEXTS, [0, 3], None)
+    pooled = embedder.pooled(TEXTS, [0, 3], str(path))
+    np.testing.assert_array_equal(pooled, expected)
     assert path.exists()
-    np.testing.assert_array_equal(one.pooled(TEXTS, [0, 3], str(path)), expected)
+    np.testing.assert_array_equal(embedder.pooled(TEXTS, [0, 3], str(path)), expected)
     with pytest.raises(WordbiasError, match="is of another run"):
-        one.pooled(TEXTS[:2], [0, 3], str(path))
+        embedder.pooled(TEXTS[:2], [0, 3], str(path))
 
 
 # Export
@@ -208,16 +213,16 @@ def test_an_interrupted_encoding_resumes(folders: dict[str, Path], tmp_path: Pat
 def test_the_exported_folder_gives_the_projected_vectors(
     folders: dict[str, Path], tmp_path: Path, method: str, pooling: str
 ) -> None:
-    one = reader(folders[pooling])
-    done = fitted(method, one)
-    (pooled,) = one.pooled(TEXTS, [one.last], None)
+    embedder = reader(folders[pooling])
+    done = fitted(method, embedder)
+    (pooled,) = embedder.pooled(TEXTS, [embedder.last], None)
     places = {text: i for i, text in enumerate(TEXTS)}
-    expected = done.vectors(one, Unprojected(places, pooled)).layers[one.last]
+    expected = done.vectors(embedder, Unprojected(places, pooled)).layers[embedder.last]
     target = tmp_path / "clean"
-    export_with_step(one.encoder, str(folders[pooling]), done, target)
-    again = Encoder.load(target, device="cpu")
-    (found,) = encode(again, TEXTS, None, Settings((one.last,)))
-    np.testing.assert_allclose(found, expected, atol=2e-6)
+    export_with_step(embedder.encoder, str(folders[pooling]), done, target)
+    exported = Encoder.load(target, device="cpu")
+    (encoded,) = encode(exported, TEXTS, None, Settings((embedder.last,)))
+    np.testing.assert_allclose(encoded, expected, atol=2e-6)
     assert json.loads((target / "wordbias.json").read_text())["method"] == method
     library = pytest.importorskip("sentence_transformers", reason="the library is what reads it")
     with warnings.catch_warnings():
@@ -228,8 +233,10 @@ def test_the_exported_folder_gives_the_projected_vectors(
 
 
 def test_an_export_can_be_exported_again(folders: dict[str, Path], tmp_path: Path) -> None:
-    one = reader(folders["mean"])
-    export_with_step(one.encoder, str(folders["mean"]), fitted("hard", one), tmp_path / "a")
+    embedder = reader(folders["mean"])
+    export_with_step(
+        embedder.encoder, str(folders["mean"]), fitted("hard", embedder), tmp_path / "a"
+    )
     other = reader(tmp_path / "a")
     export_with_step(other.encoder, str(tmp_path / "a"), fitted("leace", other), tmp_path / "b")
     paths = [part["path"] for part in json.loads((tmp_path / "b" / "modules.json").read_text())]
@@ -238,15 +245,15 @@ def test_an_export_can_be_exported_again(folders: dict[str, Path], tmp_path: Pat
 
 
 def test_what_cannot_be_exported_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
-    one = reader(folders["mean"])
+    embedder = reader(folders["mean"])
     inside = Fitted(
         Configured("L11-01110"), None, (Intervention(Site("tokens", 2), halves_subspace()),)
     )
     with pytest.raises(WordbiasError, match="L11-01110: acts inside the encoder; write it with: "):
-        export_with_step(one.encoder, str(folders["mean"]), inside, tmp_path / "c")
-    plain = replace(one.encoder, sentence=None)
+        export_with_step(embedder.encoder, str(folders["mean"]), inside, tmp_path / "c")
+    plain = replace(embedder.encoder, sentence=None)
     with pytest.raises(WordbiasError, match="is no sentence-transformers model"):
-        export_with_step(plain, str(folders["mean"]), fitted("hard", one), tmp_path / "c")
+        export_with_step(plain, str(folders["mean"]), fitted("hard", embedder), tmp_path / "c")
     assert not (tmp_path / "c").exists()
 
 
@@ -261,13 +268,13 @@ def test_a_loaded_sentence_transformer_is_exported(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = library.SentenceTransformer(str(folders["mean"]), device="cpu")
-        one = Reader(Encoder.load(model), AuditTexts.load())
-        done = fitted("hard", one)
-        export_with_step(one.encoder, model, done, tmp_path / "clean")
+        embedder = Reader(Encoder.load(model), AuditTexts.load())
+        done = fitted("hard", embedder)
+        export_with_step(embedder.encoder, model, done, tmp_path / "clean")
         theirs = library.SentenceTransformer(str(tmp_path / "clean"), device="cpu").encode(
             TEXTS, show_progress_bar=False
         )
-    (pooled,) = one.pooled(TEXTS, [one.last], None)
+    (pooled,) = embedder.pooled(TEXTS, [embedder.last], None)
     places = {text: i for i, text in enumerate(TEXTS)}
-    expected = done.vectors(one, Unprojected(places, pooled)).layers[one.last]
+    expected = done.vectors(embedder, Unprojected(places, pooled)).layers[embedder.last]
     np.testing.assert_allclose(theirs, expected, atol=2e-6)

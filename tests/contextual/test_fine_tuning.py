@@ -38,10 +38,10 @@ def labelled(n: int, names: tuple[str, ...] = LABELS, seed: int = 0) -> Labelled
     """Pairs whose label is told by one word of the second sentence."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(len(names), size=n)
-    told = ["cooked", "slept", "melted"]
+    verbs = ["cooked", "slept", "melted"]
     first = ["the man sat .", "a woman was kind .", "the dog ."]
     pairs = [
-        (first[int(rng.integers(3))], f"{'very ' * int(rng.integers(4))}{told[label]} .")
+        (first[int(rng.integers(3))], f"{'very ' * int(rng.integers(4))}{verbs[label]} .")
         for label in labels
     ]
     return LabelledPairs("made", str(seed), names, pairs, labels, "made")
@@ -51,7 +51,7 @@ def few(times: int = 1) -> LabelledPairs:
     """Six pairs, fewer than a head has dimensions, so that it can learn them by heart."""
     first = ["the man sat .", "a woman was very kind in the car ."]
     second = ["he cooked .", "she slept and the tea melted .", "her dog is stern ."]
-    pairs = [(one, other) for one in first for other in second]
+    pairs = [(premise, other) for premise in first for other in second]
     labels = np.tile([0, 1, 2, 1, 2, 0], times)
     return LabelledPairs("few", "0", LABELS, pairs * times, labels, "made")
 
@@ -62,8 +62,8 @@ BY_HEART = Recipe(epochs=15, batch=6, rate=1e-2)
 def saved(path: Path, family: str = "bert", purpose: str = "", **options: Any) -> str:
     if purpose:
         return tiny_heads.folder(path, tiny_heads.model(family, purpose, **options))
-    made = tiny_heads.model(family, "SequenceClassification")
-    return tiny_heads.folder(path, made.base_model)
+    model = tiny_heads.model(family, "SequenceClassification")
+    return tiny_heads.folder(path, model.base_model)
 
 
 @pytest.mark.parametrize("family", first_quick(tiny_heads.FAMILIES))
@@ -75,12 +75,12 @@ def test_a_new_head_on_every_family_keeps_the_encoder(tmp_path: Path, family: st
     assert "classifier" in headed.missing[0]
     before = transformers.AutoModel.from_pretrained(name).state_dict()
     after = headed.model.base_model.state_dict()
-    kept = [key for key in after if "pooler" not in key]
-    assert kept
-    assert all(torch.equal(before[key], after[key]) for key in kept)
+    keys = [key for key in after if "pooler" not in key]
+    assert keys
+    assert all(torch.equal(before[key], after[key]) for key in keys)
     same, other = (load_headed("nli", LABELS, name, seed=seed).model for seed in (1, 2))
     drawn = next(name for name in headed.missing if "norm" not in name and "weight" in name)
-    weights = [dict(one.named_parameters())[drawn] for one in (headed.model, same, other)]
+    weights = [dict(model.named_parameters())[drawn] for model in (headed.model, same, other)]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
 
@@ -119,10 +119,10 @@ def test_an_encoder_without_weights_is_refused(tmp_path: Path) -> None:
 
 def test_an_encoder_with_damaged_weights_is_refused(tmp_path: Path) -> None:
     """Its losses are no numbers either: that is no fault of the learning rate."""
-    made = tiny_heads.model("bert", "SequenceClassification")
+    model = tiny_heads.model("bert", "SequenceClassification")
     with torch.no_grad():
-        made.bert.encoder.layer[1].output.dense.weight[2, 3] = torch.inf
-    name = tiny_heads.folder(tmp_path / "bert", made)
+        model.bert.encoder.layer[1].output.dense.weight[2, 3] = torch.inf
+    name = tiny_heads.folder(tmp_path / "bert", model)
     with pytest.raises(
         WordbiasError, match=r"weights are damaged: bert\.encoder\.layer\.1\.output"
     ):
@@ -151,14 +151,14 @@ def test_it_learns_and_is_what_the_folder_says(tmp_path: Path, head_only: bool) 
     lines = [json.loads(line) for line in log.splitlines()]
     assert len(lines) == tuned.rounds.rounds == recipe.epochs
     assert max(line["dev"] for line in lines) == tuned.accuracy
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["m", "tuned", "tuned.log.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "tuned", "tuned.log.jsonl"]
 
 
 def test_head_only_leaves_the_encoder_and_whole_does_not(tmp_path: Path) -> None:
     name = saved(tmp_path / "m", "roberta")
     for head_only in (True, False):
         headed = load_headed("nli", LABELS, name)
-        before = [one.detach().clone() for one in encoder_parameters(headed.model)]
+        before = [parameter.detach().clone() for parameter in encoder_parameters(headed.model)]
         recipe = replace(QUICK, head_only=head_only, epochs=1)
         train_model(headed, labelled(24), labelled(8, seed=1), recipe)
         pairs = zip(before, encoder_parameters(headed.model), strict=True)
@@ -177,8 +177,8 @@ def test_a_head_with_labels_in_another_order_is_trained_in_it(tmp_path: Path) ->
 
     judged = Classifier.load(tmp_path / "out", device="cpu")
     assert judged.places == headed.places == (1, 2, 0)
-    found = judged.probabilities([Pair(*pair) for pair in dev.pairs]).argmax(1)
-    assert (found == dev.labels).mean() == tuned.accuracy
+    predicted = judged.probabilities([Pair(*pair) for pair in dev.pairs]).argmax(1)
+    assert (predicted == dev.labels).mean() == tuned.accuracy
 
 
 def weights_of(folder: Path) -> dict[str, Any]:
@@ -202,10 +202,10 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
     assert not (tmp_path / "again").exists()
     with pytest.raises(WordbiasError, match=r"is of another training: its recipe\.rate"):
         fine_tune("nli", name, data, dev, replace(recipe, rate=1.0), tmp_path / "again", "cpu")
-    again, _ = fine_tune("nli", name, data, dev, recipe, tmp_path / "again", "cpu")
-    assert again == straight
-    one, other = weights_of(tmp_path / "straight"), weights_of(tmp_path / "again")
-    assert all(torch.equal(one[key], other[key]) for key in one)
+    resumed, _ = fine_tune("nli", name, data, dev, recipe, tmp_path / "again", "cpu")
+    assert resumed == straight
+    weights, other = weights_of(tmp_path / "straight"), weights_of(tmp_path / "again")
+    assert all(torch.equal(weights[key], other[key]) for key in weights)
     assert not (tmp_path / "again.checkpoint").exists()
 
 
@@ -231,4 +231,4 @@ def test_bfloat16_trains_too(tmp_path: Path) -> None:
         "nli", name, labelled(48), labelled(16, seed=1), recipe, tmp_path / "o", "cpu"
     )
     assert 0 <= tuned.accuracy <= 1
-    assert {one.dtype for one in headed.model.parameters()} == {torch.float32}
+    assert {parameter.dtype for parameter in headed.model.parameters()} == {torch.float32}

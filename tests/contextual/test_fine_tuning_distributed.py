@@ -111,7 +111,7 @@ def test_gradients_are_those_of_one_process_with_all_rows(
     assert len(alone["gradients"]) == len(together["gradients"]) >= 6  # an odd batch among them
     first, same_first = alone["gradients"][0], together["gradients"][0]
     assert first.keys() == same_first.keys()
-    norm = float(torch.stack([one.norm() for one in first.values()]).norm())
+    norm = float(torch.stack([gradient.norm() for gradient in first.values()]).norm())
     for key, gradient in first.items():  # two orders of adding: the roundings of float32
         away = float((gradient - same_first[key]).abs().max())
         assert away < 8 * torch.finfo(torch.float32).eps * norm, key
@@ -143,7 +143,7 @@ def test_a_resumed_training_ends_as_if_it_had_not_stopped(seen: list[dict[str, A
 
 @pytest.mark.slow
 def test_a_checkpoint_that_only_one_process_has_is_refused(seen: list[dict[str, Any]]) -> None:
-    assert {one["refused"] for one in seen} == {
+    assert {process["refused"] for process in seen} == {
         "made.checkpoint: only 1 of 2 processes see it; name an output in a folder that all "
         "machines share"
     }
@@ -172,7 +172,7 @@ def test_the_command_line(model: str, tmp_path: Path) -> None:
     log = [json.loads(line) for line in (tmp_path / "tuned.log.jsonl").read_text().splitlines()]
     assert [line["epoch"] for line in log] == [1, 2]
     assert about["dev_accuracy"] == max(line["dev"] for line in log)
-    assert sorted(one.name for one in tmp_path.iterdir()) == [
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
         "pairs.tsv", "tuned", "tuned.log.jsonl",
     ]  # fmt: skip
 

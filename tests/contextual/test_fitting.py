@@ -88,13 +88,15 @@ def test_sites_are_fitted_to_what_the_plain_model_computes(family: str, small: A
         with torch.no_grad():
             before = [[place.module(norm(x[-3])) for x in pair] for pair in read]
             d = torch.stack([(a - b).mean(0) for a, b in before])[:, place.values]
-        found = adapter.subspaces[Site(part, LAYERS - 1)]
-        assert found.basis.shape == (4, 16)
+        fitted = adapter.subspaces[Site(part, LAYERS - 1)]
+        assert fitted.basis.shape == (4, 16)
         for head in range(4):
             block = slice(4 * head, 4 * head + 4)
-            one = Subspace(found.basis[head : head + 1, block], found.weights[head : head + 1])
-            assert_same(one, d[:, block], 1)
-            assert not found.basis[head].any() or not np.delete(found.basis[head], block).any()
+            head_fit = Subspace(
+                fitted.basis[head : head + 1, block], fitted.weights[head : head + 1]
+            )
+            assert_same(head_fit, d[:, block], 1)
+            assert not fitted.basis[head].any() or not np.delete(fitted.basis[head], block).any()
 
 
 @pytest.mark.parametrize("tokens", ["mean", "word", "cls"])
@@ -149,8 +151,8 @@ def test_all_sites_take_one_pass(small: Any) -> None:
 @pytest.mark.parametrize("family", first_quick(FAMILIES))
 def test_batches_and_their_padding_do_not_matter(family: str, small: Any) -> None:
     model = model_for(family, small)
-    one, all_at_once = (fit_adapter(model, small, EVEN, batch=size) for size in (1, 64))
-    for site, subspace in one.subspaces.items():
+    one_by_one, all_at_once = (fit_adapter(model, small, EVEN, batch=size) for size in (1, 64))
+    for site, subspace in one_by_one.subspaces.items():
         other = all_at_once.subspaces[site]
         np.testing.assert_allclose(subspace.weights, other.weights, atol=1e-4)
         np.testing.assert_allclose(subspace.basis, other.basis, atol=1e-3)
@@ -168,10 +170,10 @@ def test_the_model_is_left_as_it_was(small: Any) -> None:
 
 def test_dropout_is_off_and_twice_gives_the_same(small: Any) -> None:
     model = model_for("bert", small, hidden_dropout_prob=0.5).train()
-    one, two = fit_adapter(model, small, EVEN), fit_adapter(model, small, EVEN)
-    for site, subspace in one.subspaces.items():
+    first, two = fit_adapter(model, small, EVEN), fit_adapter(model, small, EVEN)
+    for site, subspace in first.subspaces.items():
         np.testing.assert_array_equal(subspace.basis, two.subspaces[site].basis)
-    assert one.facts == two.facts
+    assert first.facts == two.facts
 
 
 def test_uneven_pairs_are_reported_and_left_out_where_tokens_align(small: Any) -> None:
@@ -217,9 +219,9 @@ def test_a_model_that_is_being_intervened_in(small: Any) -> None:
             fit_adapter(model, small, EVEN)
         with pytest.raises(WordbiasError, match="so fit outside the block"):
             sent_debias.fit_sent_debias(model, small, [EVEN])
-    again = fit_adapter(model, small, EVEN)
+    refitted = fit_adapter(model, small, EVEN)
     for site, subspace in plain.subspaces.items():
-        np.testing.assert_array_equal(subspace.basis, again.subspaces[site].basis)
+        np.testing.assert_array_equal(subspace.basis, refitted.subspaces[site].basis)
 
 
 def test_more_components_than_pairs_span(small: Any) -> None:
@@ -256,15 +258,15 @@ def test_one_sided_is_pca_of_the_differences() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.normal(size=(2, 30, 6)).astype(np.float32)
     first += np.array([9, 0, 0, 0, 0, 0], np.float32)
-    found = subspace_of_pairs(first, second, 2, one_sided=True)
+    fitted = subspace_of_pairs(first, second, 2, one_sided=True)
     pca.fit(first.astype(float) - second)
-    np.testing.assert_allclose(np.abs(found.basis @ pca.components_.T), np.eye(2), atol=1e-6)
-    np.testing.assert_allclose(found.weights, pca.explained_variance_ratio_, atol=1e-6)
+    np.testing.assert_allclose(np.abs(fitted.basis @ pca.components_.T), np.eye(2), atol=1e-6)
+    np.testing.assert_allclose(fitted.weights, pca.explained_variance_ratio_, atol=1e-6)
     shift = np.eye(6)[0]
     assert (
         abs(subspace_of_pairs(first, second, 1).basis[0] @ shift) > 0.99
     )  # what centring takes away
-    assert abs(found.basis[0] @ shift) < 0.9
+    assert abs(fitted.basis[0] @ shift) < 0.9
 
 
 def test_vectors_of_length_one_as_sent_debias_takes_them(small: Any) -> None:
@@ -280,14 +282,14 @@ def test_vectors_of_length_one_as_sent_debias_takes_them(small: Any) -> None:
     cls = [(to_unit(a[2][0]) - to_unit(b[2][0])).numpy() for a, b in read]
     assert_same(adapter.subspaces[Site("cls", 2)], cls, 2)
     linear = locate(model, Site("query", 2)).module
-    found = adapter.subspaces[Site("query", 2)]
+    fitted = adapter.subspaces[Site("query", 2)]
     with torch.no_grad():
         heads = [[to_unit(linear(x[1][0]).view(4, 4)) for x in pair] for pair in read]
     d = torch.stack([a - b for a, b in heads]).numpy()
     for head in range(4):
         block = slice(4 * head, 4 * head + 4)
-        one = Subspace(found.basis[head : head + 1, block], found.weights[head : head + 1])
-        assert_same(one, d[:, head], 1)
+        head_fit = Subspace(fitted.basis[head : head + 1, block], fitted.weights[head : head + 1])
+        assert_same(head_fit, d[:, head], 1)
     plain = fit_adapter(model, small, EVEN, Recipe("cls"), wanted=wanted)
     assert not np.allclose(plain.subspaces[Site("cls", 2)].weights,
                            adapter.subspaces[Site("cls", 2)].weights)  # fmt: skip
@@ -304,13 +306,13 @@ def test_the_built_in_pairs_fit_a_model_of_every_family(family: str, tokenizer: 
 def test_stability_is_what_resampling_gives() -> None:
     rng = np.random.default_rng(3)
     d = rng.normal(size=(12, 30)) + 0.5
-    found = stability(d, centre=False, seed=7, draws=50)
-    again = np.random.default_rng(7)
+    estimate = stability(d, centre=False, seed=7, draws=50)
+    twin = np.random.default_rng(7)
     whole = np.linalg.svd(d)[2][0]
-    cosines = [abs(np.linalg.svd(d[again.integers(12, size=12)])[2][0] @ whole) for _ in range(50)]
-    assert found.mean == pytest.approx(np.mean(cosines), abs=1e-9)
-    assert found.low == pytest.approx(np.quantile(cosines, 0.025), abs=1e-9)
-    assert found.high == pytest.approx(np.quantile(cosines, 0.975), abs=1e-9)
+    cosines = [abs(np.linalg.svd(d[twin.integers(12, size=12)])[2][0] @ whole) for _ in range(50)]
+    assert estimate.mean == pytest.approx(np.mean(cosines), abs=1e-9)
+    assert estimate.low == pytest.approx(np.quantile(cosines, 0.025), abs=1e-9)
+    assert estimate.high == pytest.approx(np.quantile(cosines, 0.975), abs=1e-9)
 
 
 @given(st.integers(2, 8), st.integers(2, 8), st.integers(0, 99))

@@ -25,7 +25,7 @@ def test_a_sentence_is_followed_by_its_next_or_by_one_of_another_document(
     documents: list[list[str]], seed: int
 ) -> None:
     pairs, labels = from_documents(documents, seed)
-    assert [first for first, _ in pairs] == [one for doc in documents for one in doc[:-1]]
+    assert [first for first, _ in pairs] == [sentence for doc in documents for sentence in doc[:-1]]
     for (first, second), label in zip(pairs, labels, strict=True):
         document, place = map(int, first.split("."))
         if label == 0:

@@ -145,7 +145,7 @@ def test_the_arrangement_of_pairs_is_the_order_of_the_set(parity: TestSet) -> No
         first.startswith("The nurse ") and second.startswith("The man ") for first, second in parity
     ]
     p = np.where(np.array(hit)[:, None], C, N).astype(np.float32)
-    records = {one["occupation"]: one for one in occupation_records(parity, p)}
+    records = {record["occupation"]: record for record in occupation_records(parity, p)}
     nurse = records.pop("nurse")
     assert nurse == {
         "occupation": "nurse",
@@ -155,9 +155,9 @@ def test_the_arrangement_of_pairs_is_the_order_of_the_set(parity: TestSet) -> No
         "parity mean": 0,
         "parity strict": 0,
     }
-    assert {(one["neutral"], one["man"], one["parity strict"]) for one in records.values()} == {
-        (1.0, "neutral", 1)
-    }
+    assert {
+        (record["neutral"], record["man"], record["parity strict"]) for record in records.values()
+    } == {(1.0, "neutral", 1)}
     accuracy, mean, *_ = (row.value for row in fairness_rows(parity, p, "m"))
     assert mean == pytest.approx(163 / 164)
     assert accuracy == pytest.approx(1 - 33 / 10824)

@@ -42,10 +42,10 @@ def test_pairs_are_drawn_with_replacement_as_many_as_listed() -> None:
     drawn = redrawn_pairs(PAIRS, 60, seed=4)
     assert redrawn_pairs(PAIRS, 3, seed=4) == drawn[:3]
     assert redrawn_pairs(PAIRS, 3, seed=5) != drawn[:3]
-    assert {len(one) for one in drawn} == {len(PAIRS)}
-    assert {pair for one in drawn for pair in one} == set(PAIRS)
+    assert {len(redraw) for redraw in drawn} == {len(PAIRS)}
+    assert {pair for redraw in drawn for pair in redraw} == set(PAIRS)
     # 1 / e of the pairs are absent from a redraw, on average
-    absent = np.mean([1 - len(set(one)) / len(PAIRS) for one in drawn])
+    absent = np.mean([1 - len(set(redraw)) / len(PAIRS) for redraw in drawn])
     assert absent == pytest.approx((1 - 1 / len(PAIRS)) ** len(PAIRS), abs=0.05)
 
 
@@ -55,22 +55,22 @@ def test_a_redraw_is_a_fit_to_the_drawn_pairs(source: tuple[Any, Any], recipe: R
     uneven = SentencePair("The woman met her aunt .", "The man slept .")
     pairs = [*PAIRS[:12], uneven]
     lists = redrawn_pairs(pairs, 3)
-    assert any(uneven in one for one in lists)
-    whole, *found = fit_adapters(*source, [pairs, *lists], recipe)
+    assert any(uneven in redraw for redraw in lists)
+    whole, *adapters = fit_adapters(*source, [pairs, *lists], recipe)
     assert_same_fit(whole, fit_adapter(*source, pairs, recipe))
-    for i, (one, drawn) in enumerate(zip(found, lists, strict=True), 1):
+    for i, (adapter, drawn) in enumerate(zip(adapters, lists, strict=True), 1):
         expected = fit_adapter(*source, drawn, recipe)
-        assert_same_fit(one, expected)
-        assert one.facts["redraw"] == i
-        assert one.facts["left_out"] == expected.facts["left_out"]
-        assert "stability" not in one.facts["sites"]["sentence"]
+        assert_same_fit(adapter, expected)
+        assert adapter.facts["redraw"] == i
+        assert adapter.facts["left_out"] == expected.facts["left_out"]
+        assert "stability" not in adapter.facts["sites"]["sentence"]
 
 
 def test_the_baseline_is_fitted_to_redraws_of_the_text_s_pairs(source: tuple[Any, Any]) -> None:
     recipe = Recipe(seed=2)
-    whole, *found = fit_with_baseline(*source, recipe, text=LINES, draws=2)
+    whole, *adapters = fit_with_baseline(*source, recipe, text=LINES, draws=2)
     of_text = counterfactuals(LINES, seed=2)
-    for adapter, drawn in zip(found, redrawn_pairs(of_text, 2, 2), strict=True):
+    for adapter, drawn in zip(adapters, redrawn_pairs(of_text, 2, 2), strict=True):
         (expected,) = fit_sent_debias(*source, [drawn])
         assert adapter.sent_debias is not None
         assert whole.sent_debias is not None
@@ -110,4 +110,4 @@ def test_what_would_write_nothing_is_refused(source: tuple[Any, Any], tmp_path: 
     (tmp_path / "a.lists").write_text("she left\the left\n")
     with pytest.raises(Exception, match=r"a\.lists: is both pairs= and seed_lists=, file 1"):
         project(source, output=tmp_path / "a", pairs=tmp_path / "a.lists", seed_lists=1)
-    assert [one.name for one in tmp_path.iterdir()] == ["a.lists"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.lists"]

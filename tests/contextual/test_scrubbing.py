@@ -45,22 +45,22 @@ def model_of(family: str, **options: Any) -> Any:
 def values_at(model: Any, site: Site, texts: list[str] = TEXTS, size: int = 64) -> list[Any]:
     """Return the vectors of all tokens of each text at a site, by one pass as the model is."""
     tokens = [{"input_ids": TOKENIZER(text)["input_ids"]} for text in texts]
-    found: list[Any] = [None] * len(texts)
+    vectors: list[Any] = [None] * len(texts)
     with torch.inference_mode(), recording(model, [site]) as values:
         for places, inputs in batches(tokens, size, 0):
             model(**inputs)
             for place, x, mask in zip(
                 places, values[site], inputs["attention_mask"].bool(), strict=True
             ):
-                found[place] = x[mask].double().numpy()
-    return found
+                vectors[place] = x[mask].double().numpy()
+    return vectors
 
 
 def gap(rows: list[Any], labels: list[str]) -> float:
     """Return the largest difference of two classes' means, relative to the largest value."""
     means = [
-        np.concatenate([x for x, label in zip(rows, labels, strict=True) if label == one]).mean(0)
-        for one in sorted(set(labels))
+        np.concatenate([x for x, label in zip(rows, labels, strict=True) if label == name]).mean(0)
+        for name in sorted(set(labels))
     ]
     return float(np.ptp(means, axis=0).max() / max(np.abs(x).max() for x in rows))
 
@@ -85,7 +85,9 @@ def test_three_classes_and_hard_projections() -> None:
     texts, labels = labelled(3)
     model = model_of("qwen2")
     adapter = scrub(model, TOKENIZER, texts, labels, method="hard")
-    assert [str(one) for one in adapter.interventions("tokens@1")] == ["tokens@1: 2 of 16, hard"]
+    assert [str(removal) for removal in adapter.interventions("tokens@1")] == [
+        "tokens@1: 2 of 16, hard"
+    ]
     with adapter.on(model):
         for site in adapter.sites:
             assert gap(values_at(model, site, texts), labels) <= ROUNDING
@@ -95,8 +97,8 @@ def test_three_classes_and_hard_projections() -> None:
 def test_components_leave_less(method: str) -> None:
     model = model_of("llama")
     adapter = scrub(model, TOKENIZER, TEXTS, LABELS, method=method, settings={"dims": 2})
-    for site, one in adapter.facts["sites"].items():
-        assert 0 < one["after"] <= one["before"] * (1 + 1e-9) < 1, site
+    for site, shares in adapter.facts["sites"].items():
+        assert 0 < shares["after"] <= shares["before"] * (1 + 1e-9) < 1, site
     assert all(it.what.dims == 2 and it.hard == (method == "mhd") for it in adapter.interventions())
 
 
@@ -132,9 +134,11 @@ def test_rows_and_parts_of_a_fit() -> None:
         == part_of_sequence(adapter, "tokens@1..2")
         == ""
     )
-    said = part_of_sequence(adapter, "tokens@2..3")
-    assert said.startswith("tokens@2..3: is a part of removals that were fitted one after another")
-    assert "without tokens@1" in said
+    message = part_of_sequence(adapter, "tokens@2..3")
+    assert message.startswith(
+        "tokens@2..3: is a part of removals that were fitted one after another"
+    )
+    assert "without tokens@1" in message
     together = scrub(model, TOKENIZER, TEXTS, LABELS, sequential=False)
     assert part_of_sequence(together, "tokens@3") == ""
     assert part_of_sequence(adapter, "L12-110") == "", "which the adapter has not"

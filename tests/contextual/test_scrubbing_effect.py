@@ -45,8 +45,8 @@ def inputs_of(reader: Any, texts: list[str]) -> tuple[dict[str, Any], Any]:
     """Return the texts as one batch, padded on the right, and the mask of their tokens."""
     ids = [reader(text)["input_ids"] for text in texts]
     width = max(map(len, ids))
-    padded = torch.tensor([one + [0] * (width - len(one)) for one in ids])
-    mask = torch.tensor([[1] * len(one) + [0] * (width - len(one)) for one in ids])
+    padded = torch.tensor([row + [0] * (width - len(row)) for row in ids])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in ids])
     return {"input_ids": padded, "attention_mask": mask}, mask.bool()
 
 
@@ -61,11 +61,11 @@ def left_at(
     every = np.repeat(labels, mask.sum(1).numpy())
     with torch.no_grad(), adapter.on(model), recording(model, list(adapter.steps)) as values:
         model(**inputs)
-    found = {}
+    by_site = {}
     for site, x in values.items():
         rows = x if x.ndim == 2 else x[mask]
-        found[site] = rows.double().numpy(), np.array(labels) if x.ndim == 2 else every
-    return found
+        by_site[site] = rows.double().numpy(), np.array(labels) if x.ndim == 2 else every
+    return by_site
 
 
 def gap(rows: Any, labels: Any) -> float:
@@ -99,7 +99,7 @@ def test_no_layer_tells_the_classes_apart(family: str, given_sites: str) -> None
     later = left_at(model, tokenizer(), plain, *THREE)
     ends = list(later.values())
     assert gap(*ends[0]) <= EXACT * np.abs(ends[0][0]).max()  # the first has none before it
-    assert any(r_squared(*one) > 1e-4 for one in ends[1:])  # later ones are of other vectors
+    assert any(r_squared(*end) > 1e-4 for end in ends[1:])  # later ones are of other vectors
 
 
 @pytest.mark.parametrize("family", ["bert", "deberta-v2", "modernbert", "xlm-roberta-xl"])
@@ -156,7 +156,7 @@ def test_it_is_on_while_texts_are_generated(cache: bool) -> None:
     adapter = scrub(model, tokenizer(), *TWO)
     ids = torch.tensor([tokenizer()(TWO.texts[0])["input_ids"]])
     with adapter.on(model), torch.no_grad():
-        made = model.generate(
+        generated = model.generate(
             ids,
             attention_mask=torch.ones_like(ids),
             max_new_tokens=6,
@@ -164,8 +164,8 @@ def test_it_is_on_while_texts_are_generated(cache: bool) -> None:
             use_cache=cache,
             pad_token_id=0,
         )
-        for n in range(ids.shape[1], made.shape[1]):
-            assert int(model(made[:, :n]).logits[0, -1].argmax()) == int(made[0, n])
+        for n in range(ids.shape[1], generated.shape[1]):
+            assert int(model(generated[:, :n]).logits[0, -1].argmax()) == int(generated[0, n])
 
 
 # How it is computed
@@ -185,8 +185,8 @@ def test_padding_never_counts(family: str) -> None:
         together = scrub(model, tokenizer(), *TWO, wanted=wanted, batch=batch)
         for site, step in alone.steps.items():
             x = np.eye(16) * np.abs(step.bias).max()
-            expected, found = step(x), together.steps[site](x)
-            assert np.abs(found - expected).max() <= 1e-7 * np.abs(expected).max(), site
+            expected, actual = step(x), together.steps[site](x)
+            assert np.abs(actual - expected).max() <= 1e-7 * np.abs(expected).max(), site
 
 
 @pytest.fixture
@@ -203,12 +203,12 @@ def test_states_in_a_file_are_those_in_memory(
 ) -> None:
     model = build_decoder("qwen3", 40, num_hidden_layers=3).to(torch.bfloat16)
     held = scrub(model, tokenizer(), *TWO)
-    made = []
+    calls = []
     from_file = torch.from_file
-    monkeypatch.setattr(torch, "from_file", lambda *a, **k: made.append(a) or from_file(*a, **k))
+    monkeypatch.setattr(torch, "from_file", lambda *a, **k: calls.append(a) or from_file(*a, **k))
     monkeypatch.setattr(scrubbing, "IN_MEMORY", 0)
     stored = scrub(model, tokenizer(), *TWO)
-    assert len(made) == 1
+    assert len(calls) == 1
     for site, arrays in steps_of(held).items():
         for a, b in zip(arrays, steps_of(stored)[site], strict=True):
             np.testing.assert_array_equal(a, b)
@@ -244,15 +244,15 @@ def test_a_process_that_is_killed_leaves_no_states(
 ) -> None:
     """The file has no name while it is used."""
     monkeypatch.setattr(scrubbing, "IN_MEMORY", 0)
-    fit, found = scrubbing.fit_moments, []
+    fit, names = scrubbing.fit_moments, []
 
     def seen(*given: Any, **named: Any) -> Any:
-        found.append([path.name for path in temporary.glob("wordbias-*/*")])
+        names.append([path.name for path in temporary.glob("wordbias-*/*")])
         return fit(*given, **named)
 
     monkeypatch.setattr(scrubbing, "fit_moments", seen)
     scrub(decoder("llama"), tokenizer(), *TWO)
-    assert found == [[]] * DEPTH
+    assert names == [[]] * DEPTH
 
 
 def calls_of_layers(model: Any, **options: Any) -> list[int]:
@@ -290,8 +290,8 @@ def test_a_compiled_model() -> None:
     ids = torch.arange(6)[None]
     adapter = scrub(model, tokenizer(), *TWO)
     with torch.no_grad(), adapter.on(model):
-        found = torch.compile(model, backend="eager")(input_ids=ids).logits
-        assert torch.equal(found, model(input_ids=ids).logits)
+        logits = torch.compile(model, backend="eager")(input_ids=ids).logits
+        assert torch.equal(logits, model(input_ids=ids).logits)
 
 
 # The model afterwards
@@ -299,12 +299,12 @@ def test_a_compiled_model() -> None:
 
 def state_of(model: Any) -> list[Any]:
     """Return all that a fit could leave behind in a model."""
-    found: list[Any] = []
+    state: list[Any] = []
     for name, module in model.named_modules():
         hooks = (module._forward_hooks, module._forward_pre_hooks)
-        found.append((name, module.training, "forward" in vars(module), *map(len, hooks)))
-    found += [(name, one.requires_grad) for name, one in model.named_parameters()]
-    return found
+        state.append((name, module.training, "forward" in vars(module), *map(len, hooks)))
+    state += [(name, parameter.requires_grad) for name, parameter in model.named_parameters()]
+    return state
 
 
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt, RuntimeError, WordbiasError])
@@ -362,10 +362,10 @@ def test_a_layer_whose_forward_was_replaced() -> None:
         return type(layer).forward(layer, *args, **named)
 
     layer.forward = counted
-    found = scrub(model, tokenizer(), *TWO, batch=len(TWO.texts))
+    adapter = scrub(model, tokenizer(), *TWO, batch=len(TWO.texts))
     assert vars(layer)["forward"] is counted
     assert len(calls) == 1
-    assert found.fingerprint == expected.fingerprint
+    assert adapter.fingerprint == expected.fingerprint
 
 
 def test_ctrl_c_before_the_first_layer(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,7 +427,7 @@ def test_biographies_of_women_and_men(shared_data: Path) -> None:
     model = build_decoder("llama", len(reader), num_hidden_layers=3, max_position_embeddings=1024)
     adapter = scrub(model, reader, texts, labels, batch=len(texts))
     shares = [adapter.facts["sites"][str(site)] for site in adapter.steps]
-    assert all(one["before"] > 1e-3 and one["after"] == 0 for one in shares)
+    assert all(share["before"] > 1e-3 and share["after"] == 0 for share in shares)
     assert shares[0]["vectors"] == sum(len(text.encode()) for text in texts)
     for site, (rows_there, every) in left_at(model, reader, adapter, texts, labels).items():
         eps = torch.finfo(torch.float32).eps
@@ -473,8 +473,8 @@ def test_the_share_of_random_labels_is_the_mean_over_all_their_orders(
     codes = np.sort(np.concatenate([np.arange(classes), rng.integers(0, classes, 6 - classes)]))
     x, names = rng.normal(size=(6, dim)), [f"{number}" for number in range(classes)]
     orders = sorted(set(permutations(codes.tolist())))
-    found = [explained(Moments.of_codes(x, np.array(one), names)) for one in orders]
-    assert np.mean(found) == pytest.approx(explained_by_chance(6, dim), rel=1e-6)
+    shares = [explained(Moments.of_codes(x, np.array(order), names)) for order in orders]
+    assert np.mean(shares) == pytest.approx(explained_by_chance(6, dim), rel=1e-6)
 
 
 # Texts and labels
@@ -484,11 +484,11 @@ def test_labels_of_any_type_name_the_classes() -> None:
     model = decoder("llama")
     numbers = [int(label[-1]) for label in TWO.labels]
     expected = scrub(model, tokenizer(), *TWO)
-    found = scrub(model, tokenizer(), TWO.texts, numbers, source="bios", name="gender")
-    assert found.facts["classes"] == {"0": 18, "1": 18}
-    assert (found.facts["source"], found.facts["labels"]) == ("bios", "gender")
+    adapter = scrub(model, tokenizer(), TWO.texts, numbers, source="bios", name="gender")
+    assert adapter.facts["classes"] == {"0": 18, "1": 18}
+    assert (adapter.facts["source"], adapter.facts["labels"]) == ("bios", "gender")
     for site, arrays in steps_of(expected).items():
-        for a, b in zip(arrays, steps_of(found)[site], strict=True):
+        for a, b in zip(arrays, steps_of(adapter)[site], strict=True):
             np.testing.assert_array_equal(a, b)
 
 
@@ -500,7 +500,7 @@ def test_texts_of_one_token_and_texts_that_repeat() -> None:
     once = scrub(model, reader, texts, labels)
     twice = scrub(model, reader, texts * 2, labels * 2)
     at = Site("tokens", 2)
-    about = [one.facts["sites"][str(at)]["vectors"] for one in (once, twice)]
+    about = [adapter.facts["sites"][str(at)]["vectors"] for adapter in (once, twice)]
     assert about == [len(" ".join(texts).split()), 2 * len(" ".join(texts).split())]
     for site, (rows, every) in left_at(model, reader, once, texts, labels).items():
         assert gap(rows, every) <= EXACT * np.abs(rows).max(), site

@@ -97,7 +97,7 @@ def in_decoder(family: str, ids: Any, site: Site, removals: Mapping[Site, Erasur
 def in_encoder(family: str, ids: Any, site: Site, removals: Mapping[Site, Erasure]) -> Any:
     """Return the vectors of one text at an output of an encoder's layer, after removals."""
     model = encoder(family)
-    changes = [Intervention(one, step) for one, step in removals.items()]
+    changes = [Intervention(place, step) for place, step in removals.items()]
     with torch.no_grad(), applied(model, changes):
         x = model(input_ids=ids, output_hidden_states=True).hidden_states[site.layer]
     return x[0, :1].numpy() if site.kind == "cls" else x[0].numpy()
@@ -129,7 +129,7 @@ def check_fitted(
 ) -> None:
     """Compare each removal with one fitted to whole forward passes with those before it."""
     before: dict[Site, Erasure] = {}
-    for number, (site, found) in enumerate(adapter.steps.items(), 1):
+    for number, (site, step) in enumerate(adapter.steps.items(), 1):
         rows, codes = gathered(read, site, before, data, tokens)
         expected = fit_erasure(rows, codes)
         scale = np.abs(rows).max()
@@ -139,7 +139,7 @@ def check_fitted(
         condition = np.linalg.cond(shrunk_covariance(np.cov(rows.T), len(rows)))
         rounding = number * np.sqrt(condition) * EPS * scale
         np.testing.assert_allclose(
-            found(rows), expected(rows), rtol=0, atol=rounding, err_msg=str(site)
+            step(rows), expected(rows), rtol=0, atol=rounding, err_msg=str(site)
         )
         about = adapter.facts["sites"][str(site)]
         assert about["vectors"] == len(rows)
@@ -228,7 +228,7 @@ def test_the_two_sides_of_pairs_are_the_classes(tokens: str) -> None:
         x = in_decoder("qwen3", ids, site, removals)
         if tokens != "word":
             return x
-        place = next(i for i, one in enumerate(data.ids) if one is ids)
+        place = next(i for i, text_ids in enumerate(data.ids) if text_ids is ids)
         return x[1 : 1 + changed[place]].mean(0, keepdims=True)  # behind the BOS token
 
     check_fitted(adapter, read, data, "all" if tokens == "word" else tokens)

@@ -38,8 +38,8 @@ LINES = [
 
 
 def test_each_gendered_word_gives_a_pair_in_which_only_it_changes() -> None:
-    found = counterfactuals(LINES[:1], WORDS)
-    assert found == (
+    pairs = counterfactuals(LINES[:1], WORDS)
+    assert pairs == (
         SentencePair("She saw the woman and she saw him.", LINES[0]),
         SentencePair(LINES[0], "He saw the man and she saw him."),
         SentencePair(LINES[0], "He saw the woman and he saw him."),
@@ -48,10 +48,10 @@ def test_each_gendered_word_gives_a_pair_in_which_only_it_changes() -> None:
 
 
 def test_her_becomes_his_always_and_case_is_kept() -> None:
-    found = counterfactuals(LINES[1:2], WORDS)
-    assert found[0] == SentencePair(LINES[1], "I gave his HIS coat, the man said.")
-    assert found[1] == SentencePair("I gave her HER coat, the woman said.", LINES[1])
-    assert len(found) == 2
+    pairs = counterfactuals(LINES[1:2], WORDS)
+    assert pairs[0] == SentencePair(LINES[1], "I gave his HIS coat, the man said.")
+    assert pairs[1] == SentencePair("I gave her HER coat, the woman said.", LINES[1])
+    assert len(pairs) == 2
 
 
 def test_parts_of_words_are_no_words() -> None:
@@ -94,11 +94,11 @@ def test_the_direction_is_the_first_component_of_centred_unit_vectors(family: st
             u = np.array([x.double().numpy() / x.double().norm().item() for x in seen])
             rows += list(u - u.mean(0))
     handle.remove()
-    (found,) = fit_sent_debias(model, tokenizer, [pairs], batch=3)
+    (subspace,) = fit_sent_debias(model, tokenizer, [pairs], batch=3)
     _, s, vt = np.linalg.svd(np.array(rows))
-    assert found.dims == 1
-    assert abs(found.basis[0] @ vt[0]) == pytest.approx(1, abs=1e-4)
-    assert found.weights[0] == pytest.approx(s[0] ** 2 / (s**2).sum(), abs=1e-4)
+    assert subspace.dims == 1
+    assert abs(subspace.basis[0] @ vt[0]) == pytest.approx(1, abs=1e-4)
+    assert subspace.weights[0] == pytest.approx(s[0] ** 2 / (s**2).sum(), abs=1e-4)
 
 
 def test_an_adapter_has_the_baseline_beside_its_own_sites(tokenizer: Any) -> None:

@@ -68,12 +68,12 @@ def value_of(one: Items, measure: str) -> float:
 @pytest.mark.parametrize("measure", ["strength", "distance", "fairness"])
 def test_differences_are_those_of_the_measures(measure: str) -> None:
     heads, nulls = [head(1), head(2), head(3)], [drawn(k, 4) for k in (1, 2, 3)]
-    found = rows(heads, nulls, (5, 6, 7))
+    compared = rows(heads, nulls, (5, 6, 7))
     for name in NAMES:
         own = np.array([value_of(each[name], measure) for each in heads])
         base = np.array([value_of(each["Base"], measure) for each in heads])
         null = np.array([[value_of(x, measure) for x in each[name]] for each in nulls])
-        change = one(found, f"{measure}-change", setting=name, against="Base")
+        change = one(compared, f"{measure}-change", setting=name, against="Base")
         assert change.value == pytest.approx((own - base).mean())
         assert change.subject == ("nli" if measure == "fairness" else "nsp")
         assert change.details["setting_value"] == pytest.approx(own.mean())
@@ -83,9 +83,9 @@ def test_differences_are_those_of_the_measures(measure: str) -> None:
         assert change.details["p"] == sign_flip_p(own - base)
         assert change.details["p_holm"] >= change.details["p"]
         assert change.details["heads"] == [5, 6, 7]
-        against = one(found, f"{measure}-change", setting=name, against="null")
+        against = one(compared, f"{measure}-change", setting=name, against="null")
         assert against.value == pytest.approx((own - null.mean(1)).mean())
-        row = one(found, f"null-{measure}", setting=name)
+        row = one(compared, f"null-{measure}", setting=name)
         means = null.mean(0)
         assert row.value == pytest.approx(means.mean())
         better = means >= own.mean() if measure == "fairness" else means <= own.mean()
@@ -100,8 +100,8 @@ def test_differences_are_those_of_the_measures(measure: str) -> None:
 def test_what_is_the_same_has_no_difference(seed: int) -> None:
     """Items are paired: equal ones differ by nothing in every sample, whatever their spread."""
     same = items(seed)
-    found = rows([dict.fromkeys(("Base", *NAMES), same)], [{name: [same] for name in NAMES}])
-    for row in found:
+    compared = rows([dict.fromkeys(("Base", *NAMES), same)], [{name: [same] for name in NAMES}])
+    for row in compared:
         if row.measure.endswith("-change"):
             assert (row.value, row.details["low"], row.details["high"]) == (0, 0, 0)
         else:
@@ -115,7 +115,7 @@ def test_a_removal_that_predicts_the_same_for_every_head_reaches_the_setting(hea
     """Means over heads are added in two orders, which must not decide whether they are equal."""
     for seed in range(6):
         same = [head(seed * heads + i) for i in range(heads)]
-        nulls = [{name: [one[name]] * 3 for name in NAMES} for one in same]
+        nulls = [{name: [by_name[name]] * 3 for name in NAMES} for by_name in same]
         for row in rows(same, nulls, tuple(range(heads))):
             if row.measure.startswith("null-"):
                 assert (row.details["reached"], row.details["p"]) == (3, 1)
@@ -125,16 +125,16 @@ def test_a_difference_that_all_items_share_is_certain() -> None:
     """S of items that are all lower by .5 is lower by .5 in every bootstrap sample."""
     base = items(3)
     lower = base._replace(strength=base.strength - 0.5)
-    found = rows([{"Base": base, **dict.fromkeys(NAMES, lower)}], [])
-    row = one(found, "strength-change", setting="SENT-0")
+    compared = rows([{"Base": base, **dict.fromkeys(NAMES, lower)}], [])
+    row = one(compared, "strength-change", setting="SENT-0")
     assert row.value == pytest.approx(-0.5)
     assert (row.details["low"], row.details["high"]) == pytest.approx((-0.5, -0.5))
     assert "p" not in row.details  # one head has no test
 
 
 def test_the_interval_is_that_of_the_paired_bootstrap() -> None:
-    found = rows([head(4)], [])
-    row = one(found, "fairness-change", setting="L12-110")
+    compared = rows([head(4)], [])
+    row = one(compared, "fairness-change", setting="L12-110")
     rng = np.random.default_rng(FEW.seed)
     own, base = head(4)["L12-110"], head(4)["Base"]
     chosen = rng.integers(OCCUPATIONS, size=(FEW.samples, OCCUPATIONS))
@@ -154,8 +154,10 @@ def test_draws_that_differ_widen_the_interval() -> None:
     alike = [base, base]
     width = []
     for nulls in (alike, apart):
-        found = rows([{"Base": base, **dict.fromkeys(NAMES, base)}], [dict.fromkeys(NAMES, nulls)])
-        row = one(found, "strength-change", setting="SENT-0", against="null")
+        compared = rows(
+            [{"Base": base, **dict.fromkeys(NAMES, base)}], [dict.fromkeys(NAMES, nulls)]
+        )
+        row = one(compared, "strength-change", setting="SENT-0", against="null")
         assert row.value == pytest.approx(0)
         width.append(row.details["high"] - row.details["low"])
     assert width[0] == 0
@@ -166,21 +168,21 @@ def test_draws_that_differ_widen_the_interval() -> None:
 def test_redraws_give_the_changes_an_interval_and_change_nothing_else(measure: str) -> None:
     heads, nulls, redraws = [head(1), head(2)], [drawn(1, 2), drawn(2, 2)], [drawn(3, 9)] * 2
     redraws[1] = drawn(4, 9)
-    alone, found = rows(heads, nulls, (0, 1)), rows(heads, nulls, (0, 1), redraws)
+    alone, compared = rows(heads, nulls, (0, 1)), rows(heads, nulls, (0, 1), redraws)
     assert [
-        {k: v for k, v in row.details.items() if not k.startswith("lists")} for row in found
+        {k: v for k, v in row.details.items() if not k.startswith("lists")} for row in compared
     ] == [row.details for row in alone]
-    assert [row.details.get("against") for row in found if "lists_draws" in row.details] == [
+    assert [row.details.get("against") for row in compared if "lists_draws" in row.details] == [
         "Base"
     ] * 6
     base = np.mean([value_of(each["Base"], measure) for each in heads])
     for name in NAMES:
-        row = one(found, f"{measure}-change", setting=name, against="Base")
-        each = [[value_of(items, measure) for items in one[name]] for one in redraws]
+        row = one(compared, f"{measure}-change", setting=name, against="Base")
+        each = [[value_of(items, measure) for items in redraw[name]] for redraw in redraws]
         low, high = np.percentile(np.mean(each, axis=0) - base, [2.5, 97.5])
         assert row.details["lists_draws"] == 9
         assert (row.details["lists_low"], row.details["lists_high"]) == pytest.approx((low, high))
-    table = comparison_tables(found)[-1]
+    table = comparison_tables(compared)[-1]
     assert table.title == "Change from the base, and over 9 redraws of the pairs"
     assert [line[0] for line in table.cells] == [
         f"{symbol}, {name}" for symbol in "SDη" for name in NAMES
@@ -190,9 +192,9 @@ def test_redraws_give_the_changes_an_interval_and_change_nothing_else(measure: s
 def test_measures_of_samples() -> None:
     given_items = items(2)
     at = np.array([[0] * TRIPLES, range(TRIPLES)])
-    found = measured(given_items, "distance", 15, at)
-    assert found[0] == pytest.approx(given_items.distance[0])
-    assert found[1] == pytest.approx(value_of(given_items, "distance"))
+    sampled = measured(given_items, "distance", 15, at)
+    assert sampled[0] == pytest.approx(given_items.distance[0])
+    assert sampled[1] == pytest.approx(value_of(given_items, "distance"))
 
 
 def test_the_tables_fit_and_say_what_was_compared() -> None:

@@ -37,9 +37,9 @@ def test_all_74_settings_are_those_of_the_hooks(classifier: Any, inputs: dict[st
     models = models_of(classifier)
     assert len(models) == 75
     expected = naive(classifier, models, inputs)
-    found = swept(classifier, models, inputs)
-    assert found.shape == expected.shape == (75, 3, 3)
-    assert float((found - expected).abs().max()) <= ALIKE
+    logits = swept(classifier, models, inputs)
+    assert logits.shape == expected.shape == (75, 3, 3)
+    assert float((logits - expected).abs().max()) <= ALIKE
     # the settings are no copies of each other, so that agreeing says something
     one_batch_each = (expected[:, None] - expected[None]).abs().amax((2, 3)).numpy()
     assert (one_batch_each[~np.eye(75, dtype=bool)] > 0).all()
@@ -79,8 +79,8 @@ def test_padding_changes_nothing(classifier: Any, inputs: dict[str, Any]) -> Non
     together = swept(classifier, models, inputs)
     for row, length in enumerate(inputs["attention_mask"].sum(1).tolist()):
         alone = {name: x[row : row + 1, :length] for name, x in inputs.items()}
-        found = swept(classifier, models, alone)[:, 0]
-        assert float((found - together[:, row]).abs().max()) <= ALIKE
+        logits = swept(classifier, models, alone)[:, 0]
+        assert float((logits - together[:, row]).abs().max()) <= ALIKE
 
 
 def test_which_families_are_run_whole() -> None:
@@ -165,17 +165,17 @@ def test_a_head_reads_position_zero_as_the_model_does(
     classifier: Any, inputs: dict[str, Any]
 ) -> None:
     out = classifier(**inputs, output_hidden_states=True)
-    found = logits_of(classifier, out.hidden_states[-1][:, 0])
-    assert float((found - out.logits).abs().max()) <= ALIKE
+    logits = logits_of(classifier, out.hidden_states[-1][:, 0])
+    assert float((logits - out.logits).abs().max()) <= ALIKE
 
 
 def test_half_precision_stays_near(inputs: dict[str, Any]) -> None:
     model = build("bert").to(torch.bfloat16)
     models = models_of(model, 9)
     expected = naive(model, models, inputs).float()
-    found = swept(model, models, inputs).float()
+    logits = swept(model, models, inputs).float()
     # bfloat16 has eight bits: two ways of computing differ by some units of the last
-    assert float((found - expected).abs().max()) <= 16 * 2**-8 * float(expected.abs().max())
+    assert float((logits - expected).abs().max()) <= 16 * 2**-8 * float(expected.abs().max())
 
 
 @pytest.mark.parametrize("purpose", ["MaskedLM", "Model", "TokenClassification"])

@@ -28,17 +28,17 @@ def subspace(seed: int, dims: int) -> Subspace:
 
 def interventions(setting: Settings) -> list[Intervention]:
     """What a published setting does, written from the paper's words."""
-    found = []
+    steps = []
     if setting.attention:
-        found += [Intervention(site, subspace(9, 1), True) for site in attention(LAYERS - 1)]
+        steps += [Intervention(site, subspace(9, 1), True) for site in attention(LAYERS - 1)]
     for seed, site, n, c in (
         (1, Site("tokens", LAYERS - 1), setting.n11, setting.c11 or 0),
         (2, Site("cls", LAYERS), setting.n12, setting.c12 or 0),
         (3, Site("sentence"), setting.np, 0),
     ):
         if n is not None:
-            found.append(Intervention(site, subspace(seed, 1 + c), not n))
-    return found
+            steps.append(Intervention(site, subspace(seed, 1 + c), not n))
+    return steps
 
 
 def published() -> dict[str, list[Intervention]]:

@@ -43,33 +43,33 @@ def swept(family: str, **options: Any) -> TaskModel:
 
 
 def groups() -> Any:
-    return np.array([int(one.group == "M") for one in TEXTS])
+    return np.array([int(example.group == "M") for example in TEXTS])
 
 
 @pytest.mark.parametrize("family", first_quick(["bert", "distilbert", "deberta-v2"]))
 def test_predictions_are_those_of_a_whole_pass_with_hooks(family: str) -> None:
     task = swept(family)
-    lines = [one.text for one in TEXTS]
+    lines = [example.text for example in TEXTS]
     fitted_on = np.arange(0, 90, 2)
-    found = predict_all(task, lines, fitted_on, groups(), ("F", "M"), METHODS, [7, 8])
-    assert found.classes.shape == (90, 77)
-    assert found.nulls.shape == (90, 2, 76)
-    assert found.names[0] == "Base"
-    assert found.names[-2:] == tuple(METHODS)
+    predictions = predict_all(task, lines, fitted_on, groups(), ("F", "M"), METHODS, [7, 8])
+    assert predictions.classes.shape == (90, 77)
+    assert predictions.nulls.shape == (90, 2, 76)
+    assert predictions.names[0] == "Base"
+    assert predictions.names[-2:] == tuple(METHODS)
     # whole passes for some of all settings; a class is decided by rounding in few texts, if any
     for i in (0, 1, 9, 30, 52, 74, 75, 76):
-        name = found.names[i]
+        name = predictions.names[i]
         if not i:
             plain = task.model.probabilities(lines)
         else:
-            with found.adapters[name].on(task.model.model):
+            with predictions.adapters[name].on(task.model.model):
                 plain = task.model.probabilities(lines)
-            drawn = found.removals.drawn(found.adapters[name].interventions(), 8)
+            drawn = predictions.removals.drawn(predictions.adapters[name].interventions(), 8)
             with applied(task.model.model, drawn):
                 random = task.model.probabilities(lines)
-            same(random, found.nulls[:, 1, i - 1])
-        same(plain, found.classes[:, i])
-    assert len({tuple(found.classes[:, i]) for i in range(77)}) > 5
+            same(random, predictions.nulls[:, 1, i - 1])
+        same(plain, predictions.classes[:, i])
+    assert len({tuple(predictions.classes[:, i]) for i in range(77)}) > 5
 
 
 def same(probabilities: Any, classes: Any) -> None:
@@ -81,29 +81,29 @@ def same(probabilities: Any, classes: Any) -> None:
 def test_random_removals_move_the_vectors_of_each_site_as_far() -> None:
     """In the mean square over the texts; in the attention in each head."""
     task = swept("bert")
-    lines = [one.text for one in TEXTS]
-    found = predict_all(task, lines, np.arange(90), groups(), ("F", "M"), METHODS, [])
+    lines = [example.text for example in TEXTS]
+    predictions = predict_all(task, lines, np.arange(90), groups(), ("F", "M"), METHODS, [])
     for name in ("attn-11111", "attn-00000", "SENT-1", "leace"):
-        steps = found.adapters[name].interventions()
-        drawn = found.removals.drawn(steps, 3)
-        assert [one.site for one in drawn] == [one.site for one in steps]
+        steps = predictions.adapters[name].interventions()
+        drawn = predictions.removals.drawn(steps, 3)
+        assert [step.site for step in drawn] == [step.site for step in steps]
         for fitted, random in zip(steps, drawn, strict=True):
-            x = found.removals.values[fitted.site].astype(float)
-            parts = found.removals.heads[fitted.site]
+            x = predictions.removals.values[fitted.site].astype(float)
+            parts = predictions.removals.heads[fitted.site]
             far = [
-                [(one**2).sum(1).mean() for one in np.split(step(x) - x, parts, axis=1)]
+                [(head**2).sum(1).mean() for head in np.split(step(x) - x, parts, axis=1)]
                 for step in (fitted.step, random.step)
             ]
             np.testing.assert_allclose(*far, rtol=1e-6)
             assert random.content != fitted.content
-        again = found.removals.drawn(steps, 4)
-        assert [one.content for one in again] != [one.content for one in drawn]
+        redrawn = predictions.removals.drawn(steps, 4)
+        assert [step.content for step in redrawn] != [step.content for step in drawn]
 
 
 def test_a_method_is_fitted_to_the_vectors_that_the_last_layer_reads() -> None:
     task = swept("bert")
-    lines, fitted_on = [one.text for one in TEXTS], np.arange(40)
-    found = predict_all(
+    lines, fitted_on = [example.text for example in TEXTS], np.arange(40)
+    predictions = predict_all(
         task, lines, fitted_on, groups(), ("F", "M"), {"leace": METHODS["leace"]}, []
     )
     with torch.inference_mode(), recording(task.model.model, [Site("sentence")]) as values:
@@ -114,7 +114,7 @@ def test_a_method_is_fitted_to_the_vectors_that_the_last_layer_reads() -> None:
     with torch.inference_mode():
         logits = final_of(task.model.model)(torch.from_numpy(step(x)).float()).numpy()
     clear = np.abs(logits[:, 0] - logits[:, 1]) > 1e-3
-    np.testing.assert_array_equal(logits.argmax(1)[clear], found.classes[clear, -1])
+    np.testing.assert_array_equal(logits.argmax(1)[clear], predictions.classes[clear, -1])
     left = [step(x)[:40][groups()[:40] == g].mean(0) for g in (0, 1)]
     np.testing.assert_allclose(left[0], left[1], atol=1e-5)
 
@@ -122,14 +122,14 @@ def test_a_method_is_fitted_to_the_vectors_that_the_last_layer_reads() -> None:
 @pytest.mark.parametrize("family", ["bert", "deberta-v2"])
 def test_vectors_under_a_removal_give_its_predictions(family: str) -> None:
     task = swept(family)
-    lines = [one.text for one in TEXTS]
-    found = predict_all(task, lines, np.arange(90), groups(), ("F", "M"), METHODS, [])
+    lines = [example.text for example in TEXTS]
+    predictions = predict_all(task, lines, np.arange(90), groups(), ("F", "M"), METHODS, [])
     names = ("L12-110", "attn-11111", "leace")
-    models = {name: found.adapters[name].interventions() for name in names}
+    models = {name: predictions.adapters[name].interventions() for name in names}
     vectors = vectors_under(task, {"none": [], **models}, lines)
     for name, x in vectors.items():
         with torch.inference_mode():
             logits = final_of(task.model.model)(torch.from_numpy(x.copy())).numpy()
-        place = found.names.index("Base" if name == "none" else name)
+        place = predictions.names.index("Base" if name == "none" else name)
         clear = np.abs(logits[:, 0] - logits[:, 1]) > 1e-3
-        np.testing.assert_array_equal(logits.argmax(1)[clear], found.classes[clear, place])
+        np.testing.assert_array_equal(logits.argmax(1)[clear], predictions.classes[clear, place])

@@ -29,7 +29,7 @@ from wordbias.models.folding import fold, reasons_against  # noqa: E402
 from wordbias.models.hooks import applied, recording  # noqa: E402
 from wordbias.models.text_classifier import TextClassifier  # noqa: E402
 
-PAIRS = [SentencePair(one.replace("She", "He"), one) for one in TEXTS if one.startswith("She")]
+PAIRS = [SentencePair(text.replace("She", "He"), text) for text in TEXTS if text.startswith("She")]
 
 
 @pytest.fixture(autouse=True)
@@ -99,8 +99,8 @@ def scale(x: Any) -> float:
 
 
 def batch(loaded: TextClassifier) -> dict[str, Any]:
-    found = loaded.tokenizer(list(TEXTS[:5]), padding=True, return_tensors="pt")
-    return {name: found[name] for name in ("input_ids", "attention_mask")}
+    encoding = loaded.tokenizer(list(TEXTS[:5]), padding=True, return_tensors="pt")
+    return {name: encoding[name] for name in ("input_ids", "attention_mask")}
 
 
 def test_inputs_of_the_final_layer(padded: dict[str, Any]) -> None:
@@ -121,10 +121,10 @@ def test_the_head_of_scikit_learn_predicts_the_same(tmp_path: Path) -> None:
     for head in (linear_model.LogisticRegression(), linear_model.RidgeClassifier()):
         head.fit(x, labels)
         for encoder in (path, load(path)):
-            found = TextClassifier.load((encoder, head))
-            assert found.classes == ("a", "b")
-            p = found.probabilities(TEXTS)
-            assert [found.classes[i] for i in p.argmax(1)] == head.predict(x).tolist()
+            classifier = TextClassifier.load((encoder, head))
+            assert classifier.classes == ("a", "b")
+            p = classifier.probabilities(TEXTS)
+            assert [classifier.classes[i] for i in p.argmax(1)] == head.predict(x).tolist()
             if hasattr(head, "predict_proba"):
                 np.testing.assert_allclose(p, head.predict_proba(x), atol=1e-5)
 
@@ -139,11 +139,11 @@ def test_the_head_has_the_precision_of_its_encoder(
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
-    found = TextClassifier.load((load(path).to(getattr(torch, kind)), head))
+    classifier = TextClassifier.load((load(path).to(getattr(torch, kind)), head))
     assert torch.equal(torch.rand(1), expected)  # loading draws no random numbers
     known = TextClassifier.load((path, head)).probabilities(TEXTS)
     assert np.ptp(known[:, 0]) > 5 * rounding
-    np.testing.assert_allclose(found.probabilities(TEXTS), known, atol=rounding)
+    np.testing.assert_allclose(classifier.probabilities(TEXTS), known, atol=rounding)
 
 
 def test_what_is_fitted_behind_the_last_layer_is_what_the_head_reads() -> None:
@@ -154,9 +154,9 @@ def test_what_is_fitted_behind_the_last_layer_is_what_the_head_reads() -> None:
     assert {str(site) for site in adapter.sites} == {
         "query@1", "key@1", "value@1", "tokens@1", "tokens@2", "sentence",
     }  # fmt: skip
-    assert [str(one.site) for one in of_adapter(adapter)["L12-110"]] == ["tokens@2", "sentence"]
+    assert [str(step.site) for step in of_adapter(adapter)["L12-110"]] == ["tokens@2", "sentence"]
     last = []
-    for text in (one for side in zip(*PAIRS, strict=True) for one in side):
+    for text in (sentence for side in zip(*PAIRS, strict=True) for sentence in side):
         with recording(model, [Site("tokens", 2)]) as values:
             model(**tokenizer(text, return_tensors="pt"))
         last.append(values[Site("tokens", 2)][0, -1].double().numpy())
@@ -175,8 +175,8 @@ def test_a_projection_has_the_settings_of_a_sweep() -> None:
     for setting in (None, "L12-110"):
         adapter = wb.project((model, tokenizer), setting=setting)
         assert adapter.sites == fitted.sites
-        found = adapter.interventions("L12-110")
-        assert [str(one.site) for one in found] == ["tokens@2", "sentence"]
+        steps = adapter.interventions("L12-110")
+        assert [str(step.site) for step in steps] == ["tokens@2", "sentence"]
         for site, subspace in fitted.subspaces.items():
             np.testing.assert_array_equal(adapter.subspaces[site].basis, subspace.basis)
 

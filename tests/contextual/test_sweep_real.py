@@ -42,6 +42,6 @@ def test_every_setting_of_a_real_model() -> None:
     with torch.inference_mode():
         for batch in range(len(pairs.batches)):
             _, inputs = pairs.inputs(batch)
-            found, expected = forward(inputs)[0], one_by_one(model, plan, inputs, ())[0]
-            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=0, atol=1e-5)
+            logits, expected = forward(inputs)[0], one_by_one(model, plan, inputs, ())[0]
+            np.testing.assert_allclose(logits.numpy(), expected.numpy(), rtol=0, atol=1e-5)
     assert len(plan.names) == 75

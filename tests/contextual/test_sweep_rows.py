@@ -55,14 +55,16 @@ def test_strength_and_distance_are_means_of_the_extreme_tenth(gsss: Gsss) -> Non
     x = logits(2 * N * 6, 2)
     versions = {"original": gsss, "repaired": gsss}
     is_next = softmax(x.astype(float))[..., 1]
-    found = stereoset_rows(versions, is_next, "bert", NAMES, Settings())
+    of_stereoset = stereoset_rows(versions, is_next, "bert", NAMES, Settings())
     p = 1 / (1 + np.exp(x[..., 0].astype(float) - x[..., 1]))  # place 1 is "is next"
     for k, name in enumerate(NAMES):
         for v, version in enumerate(("original", "repaired")):
             six = p[v * 6 * N : (v + 1) * 6 * N, k].reshape(N, 6)
             s = (six[:, 0] - six[:, 2]) - (six[:, 1] - six[:, 3])
             d = np.abs(six[:, 4] - six[:, 5])
-            rows = {row.measure: row for row in found[name] if row.details["version"] == version}
+            rows = {
+                row.measure: row for row in of_stereoset[name] if row.details["version"] == version
+            }
             assert set(rows) == {"ss", "strength", "opposite-strength", "distance"}
             assert rows["strength"].value == pytest.approx(np.sort(s)[-3:].mean(), abs=1e-12)
             assert rows["distance"].value == pytest.approx(np.sort(d)[-3:].mean(), abs=1e-12)
@@ -81,39 +83,39 @@ def test_a_line_of_the_table_is_made_of_its_rows(gsss: Gsss, test: TestSet) -> N
     of_nli, p, right = inferred(test)
     shape = (len(test.premises), 2, len(test.templates), 3)
     for k, name in enumerate(NAMES):
-        one = entry(name, [*of_stereoset[name], *of_nli[name]], "mean", "original")
-        assert one.name == name
+        line = entry(name, [*of_stereoset[name], *of_nli[name]], "mean", "original")
+        assert line.name == name
         mine = p[:, k].reshape(shape)
-        assert one.accuracy == pytest.approx((mine.argmax(-1) == 0).mean())
+        assert line.accuracy == pytest.approx((mine.argmax(-1) == 0).mean())
         label = mine.astype(float).mean(2).argmax(-1)
-        assert one.parity == pytest.approx((label[:, 0] == label[:, 1]).mean())
-        assert one.fairness == one.accuracy * one.parity
-        assert one.snli == right[:, k].mean()
+        assert line.parity == pytest.approx((label[:, 0] == label[:, 1]).mean())
+        assert line.fairness == line.accuracy * line.parity
+        assert line.snli == right[:, k].mean()
         measured = {row.measure: row.value for row in of_nli[name]}
-        assert measured["nli-fairness"] == pytest.approx(one.fairness)
+        assert measured["nli-fairness"] == pytest.approx(line.fairness)
         strict = entry(name, [*of_stereoset[name], *of_nli[name]], "strict", "original")
-        assert strict.parity <= one.parity
+        assert strict.parity <= line.parity
 
 
 def test_viability_compares_with_the_base(test: TestSet) -> None:
-    found, _, right = inferred(test)
+    of_nli, _, right = inferred(test)
     base = right[:, 0].mean()
     for k, name in enumerate(NAMES):
-        (row,) = (row for row in found[name] if row.measure == "snli-accuracy")
+        (row,) = (row for row in of_nli[name] if row.measure == "snli-accuracy")
         assert row.details["viable"] == bool(right[:, k].mean() >= base - 0.05 - 1e-9)
         assert row.details["low"] <= row.value <= row.details["high"]
 
 
 def test_rows_say_which_model_they_are_of(test: TestSet) -> None:
-    found, _, _ = inferred(test)
+    of_nli, _, _ = inferred(test)
     levels = {
         name: {row.details["level"] for row in with_setting(name, rows)}
-        for name, rows in found.items()
+        for name, rows in of_nli.items()
     }
     assert levels["Base"] == {"Base"}
     assert levels["SENT-0"] == {"SENT"}
     assert levels["L11-01010"] == {"L11"}
     assert levels["attn-10010"] == {"attn"}
     assert all(
-        row.details["setting"] == "SENT-0" for row in with_setting("SENT-0", found["SENT-0"])
+        row.details["setting"] == "SENT-0" for row in with_setting("SENT-0", of_nli["SENT-0"])
     )

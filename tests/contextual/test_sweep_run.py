@@ -49,8 +49,8 @@ FITTED = [
 @pytest.fixture
 def source(tmp_path: Path) -> ModelSource:
     labels = {0: "entailment", 1: "neutral", 2: "contradiction"}
-    made = tiny_heads.model("bert", "SequenceClassification", id2label=labels)
-    return ModelSource("inference", tiny_heads.folder(tmp_path / "nli", made), device="cpu")
+    classifier = tiny_heads.model("bert", "SequenceClassification", id2label=labels)
+    return ModelSource("inference", tiny_heads.folder(tmp_path / "nli", classifier), device="cpu")
 
 
 @pytest.fixture
@@ -74,21 +74,21 @@ def straight(model: Any, plan: Plan) -> np.ndarray:
     """Each pair alone, each model with hooks in a pass of its own."""
     from wordbias.models.hooks import applied
 
-    found = np.empty((len(PAIRS), len(plan.names), 3))
+    logits = np.empty((len(PAIRS), len(plan.names), 3))
     for k in range(len(plan.names)):
         for i, pair in enumerate(PAIRS):
             with applied(model.model, plan.steps_of(k)), torch.inference_mode():
                 inputs = model.tokenizer(*pair, return_tensors="pt")
-                found[i, k] = model.model(**inputs).logits[0].numpy()
-    return found
+                logits[i, k] = model.model(**inputs).logits[0].numpy()
+    return logits
 
 
 def test_a_batch_does_not_change_the_logits_of_its_pairs(
     source: ModelSource, model: Any, plan: Plan, pairs: TokenisedTexts
 ) -> None:
-    found = outputs(source, model, plan, pairs)
-    assert found.shape == (6, len(plan.names), 3)
-    np.testing.assert_allclose(found, straight(model, plan), rtol=0, atol=1e-5)
+    logits = outputs(source, model, plan, pairs)
+    assert logits.shape == (6, len(plan.names), 3)
+    np.testing.assert_allclose(logits, straight(model, plan), rtol=0, atol=1e-5)
 
 
 def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(pairs: TokenisedTexts) -> None:
@@ -108,7 +108,7 @@ def test_long_pairs_are_cut_or_refused(model: Any) -> None:
     with pytest.raises(WordbiasError, match=r"reads at most 40 tokens; a pair has 73: .the the"):
         TokenisedTexts.of(model, [("the " * 30, "a cup " * 20)], truncate=False)
     cut = TokenisedTexts.of(model, [("the " * 30, "a cup " * 20), *long], truncate=True)
-    assert max(len(one["input_ids"]) for one in cut.tokens) == 40
+    assert max(len(encoding["input_ids"]) for encoding in cut.tokens) == 40
 
 
 class Interrupting:
@@ -138,9 +138,9 @@ def test_an_interrupted_sweep_is_resumed_with_the_same_result(
         outputs(source, model, plan, pairs, file=file)
     assert file.exists()
     stopping.left = -1
-    found = outputs(source, model, plan, pairs, file=file)
+    logits = outputs(source, model, plan, pairs, file=file)
     assert stopping.read == len(pairs.batches)  # none was read twice
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(logits, expected)
     stopping.left = 0  # all is done: nothing is read again
     np.testing.assert_array_equal(outputs(source, model, plan, pairs, file=file), expected)
 
@@ -180,9 +180,9 @@ def test_a_sweep_that_fails_is_resumed(
         outputs(source, model, plan, pairs, file=file, workers=Workers(2))
     monkeypatch.undo()
     resumed = Interrupting(monkeypatch, -1)
-    found = outputs(source, model, plan, pairs, file=file)
+    logits = outputs(source, model, plan, pairs, file=file)
     assert resumed.read == len(pairs.batches) - 1
-    np.testing.assert_allclose(found, straight(model, plan), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(logits, straight(model, plan), rtol=0, atol=1e-5)
 
 
 def test_few_batches_are_read_here(
@@ -210,8 +210,8 @@ def test_several_jobs_give_the_same(
 ) -> None:
     devices.set_threads(2)
     expected = outputs(source, model, plan, pairs)
-    found = outputs(source, model, plan, pairs, workers=Workers(2))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    logits = outputs(source, model, plan, pairs, workers=Workers(2))
+    np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -227,8 +227,8 @@ def test_a_cluster_gives_what_processes_give(
     join("dask")
     devices.set_threads(2)
     expected = outputs(source, model, plan, pairs, workers=Workers(2))
-    found = outputs(source, model, plan, pairs, workers=Workers(2, "dask"))
-    np.testing.assert_array_equal(found, expected)
+    logits = outputs(source, model, plan, pairs, workers=Workers(2, "dask"))
+    np.testing.assert_array_equal(logits, expected)
 
 
 @pytest.mark.usefixtures("one_batch_each")

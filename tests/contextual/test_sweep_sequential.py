@@ -45,12 +45,12 @@ def same(first: Subspace, second: Subspace) -> bool:
 def test_every_setting_has_the_sites_that_it_needs(fitted: Fitted) -> None:
     _, _, adapter, own = fitted
     assert list(own) == [setting.name for setting in all_settings()]
-    for name, one in own.items():
-        found, published = one.interventions(name), adapter.interventions(name)
-        assert list(map(str, found)) == list(map(str, published))
-        assert one.facts["sequential"]
+    for name, own_adapter in own.items():
+        steps, published = own_adapter.interventions(name), adapter.interventions(name)
+        assert list(map(str, steps)) == list(map(str, published))
+        assert own_adapter.facts["sequential"]
         first = published[0]
-        np.testing.assert_array_equal(found[0].what.basis, first.what.basis)
+        np.testing.assert_array_equal(steps[0].what.basis, first.what.basis)
 
 
 @pytest.mark.slow
@@ -76,12 +76,12 @@ def test_a_site_is_fitted_on_the_model_with_earlier_removals_in_its_weights(
 def test_what_hooks_leave_is_what_is_fitted(fitted: Fitted) -> None:
     """With its removal on, nothing of a hard component is left, and the next is what then is."""
     model, tokenizer, _, own = fitted
-    one = own["L11-01010"]
-    steps = one.interventions("L11-01010")
+    own_adapter = own["L11-01010"]
+    steps = own_adapter.interventions("L11-01010")
     encoded = encode_pairs(model, tokenizer, PAIRS)
     where, tokens = positions(encoded, "mean"), encoded.first + encoded.second
     with applied(model, steps[:1]):
         values = observe(model, tokenizer, tokens, where, [CLS])[CLS]
     n = len(encoded.pairs)
     expected = Subspace.from_pairs(values[:n], values[n:], 2)
-    assert same(one.subspaces[CLS], expected)
+    assert same(own_adapter.subspaces[CLS], expected)

@@ -43,7 +43,7 @@ def test_correlations_of_the_ranks_at_two_shares(count: int) -> None:
 
     def means(measure: str, k: int, drawn: Any) -> list[float]:
         return [
-            float(np.mean([top(getattr(one[name], measure)[drawn], k) for one in of_heads]))
+            float(np.mean([top(getattr(head[name], measure)[drawn], k) for head in of_heads]))
             for name in NAMES
         ]
 
@@ -55,16 +55,16 @@ def test_correlations_of_the_ranks_at_two_shares(count: int) -> None:
         expected = stats.spearmanr(means(measure, 4, every), means(measure, k, every)).statistic
         assert row.value == pytest.approx(expected)
         several = [
-            stats.spearmanr(means(measure, 4, one), means(measure, k, one)).statistic
-            for one in drawn
+            stats.spearmanr(means(measure, 4, sample), means(measure, k, sample)).statistic
+            for sample in drawn
         ]
         ends = row.details["low"], row.details["high"]
         np.testing.assert_allclose(ends, np.percentile(several, [2.5, 97.5]), atol=1e-9)
         assert row.details["n"] == len(NAMES)
     assert len(correlations.cells) == 4
     assert ranks.columns == ["setting", "S, 0.1", "S, 0.25", "S, 1", "D, 0.1", "D, 0.25", "D, 1"]
-    found = [float(line[2]) for line in ranks.cells]
-    assert found == stats.rankdata(means("strength", 10, every)).tolist()
+    column = [float(line[2]) for line in ranks.cells]
+    assert column == stats.rankdata(means("strength", 10, every)).tolist()
 
 
 def test_one_share_has_no_ranks_to_compare() -> None:

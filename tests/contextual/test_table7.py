@@ -36,16 +36,16 @@ def table(shared_data: Path) -> Sequence[Entry]:
 
 
 def test_the_published_table_has_every_setting_in_order(table: Sequence[Entry]) -> None:
-    assert [one.level for one in table[:2]] == ["Base", "Sent-debias"]
-    assert [one.name for one in table[2:]] == [setting.name for setting in all_settings()]
+    assert [entry.level for entry in table[:2]] == ["Base", "Sent-debias"]
+    assert [entry.name for entry in table[2:]] == [setting.name for setting in all_settings()]
 
 
 def test_every_printed_fairness_is_a_product_but_one(table: Sequence[Entry]) -> None:
     (wrong,) = misprints(table)
     assert (wrong.name, wrong.printed) == ("SENT-1", 0.1231)
     assert wrong.fairness == pytest.approx(0.0690, abs=5e-5)
-    for one in table:
-        assert one.parity * 164 == pytest.approx(round(one.parity * 164), abs=164 * 5e-5)
+    for entry in table:
+        assert entry.parity * 164 == pytest.approx(round(entry.parity * 164), abs=164 * 5e-5)
 
 
 @pytest.mark.parametrize(
@@ -67,65 +67,67 @@ def test_table_6(
     increase: float,
     sd: float | None,
 ) -> None:
-    (found,) = [one for one in weighting(table) if one.level == level]
-    assert found.pairs == found.improved == pairs
+    (comparison,) = [summary for summary in weighting(table) if summary.level == level]
+    assert comparison.pairs == comparison.improved == pairs
     # both tables are rounded to four digits: means by half a unit each, differences by one more
-    assert found.hard == pytest.approx(hard, abs=1e-4)
-    assert found.soft == pytest.approx(soft, abs=1e-4)
-    assert found.increase == pytest.approx(increase, abs=1.5e-4)
-    assert found.sd == (None if sd is None else pytest.approx(sd, abs=1.5e-4))
+    assert comparison.hard == pytest.approx(hard, abs=1e-4)
+    assert comparison.soft == pytest.approx(soft, abs=1e-4)
+    assert comparison.increase == pytest.approx(increase, abs=1.5e-4)
+    assert comparison.sd == (None if sd is None else pytest.approx(sd, abs=1.5e-4))
 
 
 def test_attention_helps_all_but_the_settings_with_two_hard_components(
     table: Sequence[Entry],
 ) -> None:
-    found = attention(table)
-    assert (found.improved, found.pairs) == (24, 32)
-    assert {numbers[:2] for numbers in found.others} == {(0, 1)}
-    assert len(found.others) == 8
+    effect = attention(table)
+    assert (effect.improved, effect.pairs) == (24, 32)
+    assert {numbers[:2] for numbers in effect.others} == {(0, 1)}
+    assert len(effect.others) == 8
 
 
 @pytest.mark.slow
 def test_strength_and_fairness_do_not_correlate(table: Sequence[Entry]) -> None:
-    found = correlation(table)
-    assert found.n == 76
-    assert found.rho == pytest.approx(-0.041, abs=5e-4)
-    assert found.p == pytest.approx(0.73, abs=5e-3)
-    assert found.low < found.rho < found.high
-    assert found.low < 0 < found.high
-    ranks = [rankdata([getattr(one, x) for one in table]) for x in ("strength", "fairness")]
-    assert found.rho == pytest.approx(np.corrcoef(ranks)[0, 1], abs=1e-12)
-    assert correlation(table) == found
-    assert correlation(table, seed=1).low != found.low
+    spearman = correlation(table)
+    assert spearman.n == 76
+    assert spearman.rho == pytest.approx(-0.041, abs=5e-4)
+    assert spearman.p == pytest.approx(0.73, abs=5e-3)
+    assert spearman.low < spearman.rho < spearman.high
+    assert spearman.low < 0 < spearman.high
+    ranks = [rankdata([getattr(entry, x) for entry in table]) for x in ("strength", "fairness")]
+    assert spearman.rho == pytest.approx(np.corrcoef(ranks)[0, 1], abs=1e-12)
+    assert correlation(table) == spearman
+    assert correlation(table, seed=1).low != spearman.low
 
 
 def test_table_5_and_where_it_is_not_what_is_printed(table: Sequence[Entry]) -> None:
-    best = {one.level: one for one in best_by_level(table)}
+    best = {choice.level: choice for choice in best_by_level(table)}
     assert (best["L11"].strength.name, best["L11"].distance.name) == ("L11-00010", "L11-01110")
     assert best["L11"].fairness.name == "L11-11101"
     assert best["attn"].fairness.name == "attn-11111"
-    said = differences(list(best.values()))
-    assert said == [
+    lines = differences(list(best.values()))
+    assert lines == [
         "L11 η: printed 0.6493 (00111), best is 0.3205 (11101)",
         "attn S: printed 0.1938 (00100), best is 0.1934 (00110)",
         "attn η: printed 0.4120 (11001), best is 0.5263 (11111)",
     ]
-    assert differences(best_by_level(table, relative=True)) == said
+    assert differences(best_by_level(table, relative=True)) == lines
 
 
 def test_the_printed_best_of_layer_11_needs_a_laxer_limit(table: Sequence[Entry]) -> None:
-    lax = {one.level: one for one in best_by_level(table, drop=0.0520)}
-    printed = next(one for one in table if one.name == "L11-00111")
+    lax = {choice.level: choice for choice in best_by_level(table, drop=0.0520)}
+    printed = next(entry for entry in table if entry.name == "L11-00111")
     assert printed.fairness == pytest.approx(0.6493, abs=1e-4)
     assert lax["L11"].fairness == printed  # of 0.6567 the accuracy is lower still
     for drop, viable in ((0.0584, True), (0.0583, False)):  # it loses 5.839 % of the base's
-        found = {one.level: one for one in best_by_level(table, drop=drop, relative=True)}
-        assert (found["L11"].fairness == printed) == viable
+        by_level = {
+            choice.level: choice for choice in best_by_level(table, drop=drop, relative=True)
+        }
+        assert (by_level["L11"].fairness == printed) == viable
 
 
 def test_a_level_without_a_viable_model_is_named(table: Sequence[Entry]) -> None:
     strict = best_by_level(table, drop=0)
-    assert all(one.fairness is None for one in strict)
+    assert all(choice.fairness is None for choice in strict)
     assert "L12 η: printed 0.1368, no model is viable" in differences(strict)
 
 
@@ -142,9 +144,13 @@ def test_a_sweep_of_one_level_has_its_summary() -> None:
         (row.measure, row.details.get("level")): row
         for row in summary_rows([base, hard, soft], "m")
     }
-    one = rows["snli-increase", "SENT"]
-    assert one.value == pytest.approx(-0.05)
-    assert (one.details["improved"], one.details["n"], one.details["sd"]) == (0, 1, None)
+    increase = rows["snli-increase", "SENT"]
+    assert increase.value == pytest.approx(-0.05)
+    assert (increase.details["improved"], increase.details["n"], increase.details["sd"]) == (
+        0,
+        1,
+        None,
+    )
     assert ("attention-improves", None) not in rows
     # ranks of S: 3, 2, 1; of η: 1, 2.5, 2.5
     assert rows["spearman-strength-fairness", None].value == pytest.approx(-np.sqrt(3) / 2)

@@ -51,17 +51,17 @@ def _winopron(lines: list[str] = LINES) -> PronounSentences:
 def test_templates_are_filled_with_all_sets() -> None:
     data = _winopron()
     assert len(data.sentences) == len(LINES) * 2 * len(SETS)
-    texts = {one.id: one.text for one in data.sentences}
+    texts = {filled.id: filled.text for filled in data.sentences}
     assert texts["baker.guest.0.subject.xe"] == "The baker told the guest that xe had baked."
     assert texts["baker.guest.1.subject.they.one"] == "The guest heard that they could sit."
     assert texts["baker.guest.1.possessive.they"].startswith("Their coat was kept for the guest")
-    for one in data.sentences:
-        form = one.text[slice(*one.pronoun)].lower()
-        assert form in SETS[one.pronouns]
-        names = [one.text[slice(*span)] for span in one.people]
-        right = ("baker", "guest")[int(one.id.split(".")[2])]
+    for sentence in data.sentences:
+        form = sentence.text[slice(*sentence.pronoun)].lower()
+        assert form in SETS[sentence.pronouns]
+        names = [sentence.text[slice(*span)] for span in sentence.people]
+        right = ("baker", "guest")[int(sentence.id.split(".")[2])]
         assert names[0] == right
-        assert len(names) == (1 if one.id.endswith(".one") else 2)
+        assert len(names) == (1 if sentence.id.endswith(".one") else 2)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_what_is_no_such_archive_is_refused_with_a_remedy(
 def _found(data: PronounSentences, who: list[int]) -> list[Document]:
     """Return a system's documents: to whom each pronoun is resolved, 2 for both, -1 for none."""
     documents: list[Document] = []
-    for one, document in zip(data.sentences, data.documents, strict=True):
+    for sentence, document in zip(data.sentences, data.documents, strict=True):
         index = who[len(documents)]
-        chosen = {0: one.people[:1], 1: one.people[1:], 2: one.people, -1: ()}[index]
-        words = [one.text[slice(*span)] for span in (one.pronoun, *chosen)]
+        chosen = {0: sentence.people[:1], 1: sentence.people[1:], 2: sentence.people, -1: ()}[index]
+        words = [sentence.text[slice(*span)] for span in (sentence.pronoun, *chosen)]
         spans = [(document.tokens.index(w), document.tokens.index(w) + 1) for w in words]
         # a mention with its article
         spans = [spans[0], *((start - 1, end) for start, end in spans[1:])]
@@ -129,8 +129,8 @@ def _found(data: PronounSentences, who: list[int]) -> list[Document]:
 def test_a_pronoun_is_resolved_to_one_person_or_is_undecided() -> None:
     data = _winopron()
     who = [
-        (0, 1, 2, -1)[i % 4] if len(one.people) == 2 else (0, -1)[i % 2]
-        for i, one in enumerate(data.sentences)
+        (0, 1, 2, -1)[i % 4] if len(sentence.people) == 2 else (0, -1)[i % 2]
+        for i, sentence in enumerate(data.sentences)
     ]
     expected = [-1 if index == 2 else index for index in who]
     assert answers_of(_found(data, who), data, "x").tolist() == expected
@@ -144,31 +144,33 @@ def _rows(data: PronounSentences, answers: list[int]) -> dict[tuple[str, ...], R
 def test_a_system_that_does_not_know_a_pronoun() -> None:
     """*xe* is always undecided, all others are right."""
     data = _winopron()
-    found = _rows(data, [-1 if one.pronouns == "xe" else 0 for one in data.sentences])
+    rows = _rows(data, [-1 if sentence.pronouns == "xe" else 0 for sentence in data.sentences])
     for case in ("all", "subject", "possessive", "one person"):
-        assert found["pronoun-accuracy", case, "xe"].value == 0
-        assert found["pronoun-accuracy", case, "she"].value == 1
-        assert found["pronoun-accuracy", case, "all"].value == 0.75
-        assert found["undecided", case, "xe"].value == 1
-        assert found["pronoun-set-gap", case, "xe − she"].value == -1
-        assert found["pronoun-set-gap", case, "she − he"].value == 0
-        assert found["pronoun-consistency", case, "all"].value == 0
-    assert found["pronoun-set-gap", "all", "xe − she"].details["p"] == 2 * 0.5**3
-    assert found["pronoun-set-gap", "all", "she − he"].details["p"] == 1
-    assert found["pronoun-disambiguation", "subject", "she"].value == 1
-    assert found["pronoun-disambiguation", "subject", "all"].value == 0.75
-    assert ("pronoun-disambiguation", "possessive", "she") not in found  # a template without a pair
-    assert found["pronoun-accuracy", "all", "he"].details["chance"] == 0.5
-    assert "chance" not in found["pronoun-accuracy", "one person", "he"].details
-    assert found["pronoun-consistency", "all", "all"].details["chance"] == 0.5**4
+        assert rows["pronoun-accuracy", case, "xe"].value == 0
+        assert rows["pronoun-accuracy", case, "she"].value == 1
+        assert rows["pronoun-accuracy", case, "all"].value == 0.75
+        assert rows["undecided", case, "xe"].value == 1
+        assert rows["pronoun-set-gap", case, "xe − she"].value == -1
+        assert rows["pronoun-set-gap", case, "she − he"].value == 0
+        assert rows["pronoun-consistency", case, "all"].value == 0
+    assert rows["pronoun-set-gap", "all", "xe − she"].details["p"] == 2 * 0.5**3
+    assert rows["pronoun-set-gap", "all", "she − he"].details["p"] == 1
+    assert rows["pronoun-disambiguation", "subject", "she"].value == 1
+    assert rows["pronoun-disambiguation", "subject", "all"].value == 0.75
+    assert ("pronoun-disambiguation", "possessive", "she") not in rows  # a template without a pair
+    assert rows["pronoun-accuracy", "all", "he"].details["chance"] == 0.5
+    assert "chance" not in rows["pronoun-accuracy", "one person", "he"].details
+    assert rows["pronoun-consistency", "all", "all"].details["chance"] == 0.5**4
 
 
 def test_who_always_takes_the_occupation_tells_no_pair_apart() -> None:
     data = _winopron()
-    found = _rows(data, [0 if one.id.split(".")[2] == "0" else 1 for one in data.sentences])
-    assert found["pronoun-accuracy", "subject", "all"].value == 0.5
-    assert found["pronoun-disambiguation", "subject", "all"].value == 0
-    assert found["pronoun-consistency", "subject", "all"].value == 0.5
+    rows = _rows(
+        data, [0 if sentence.id.split(".")[2] == "0" else 1 for sentence in data.sentences]
+    )
+    assert rows["pronoun-accuracy", "subject", "all"].value == 0.5
+    assert rows["pronoun-disambiguation", "subject", "all"].value == 0
+    assert rows["pronoun-consistency", "subject", "all"].value == 0.5
 
 
 def test_mcnemar_is_the_binomial_test_of_the_templates_that_differ() -> None:
@@ -183,23 +185,27 @@ def test_winogender_has_the_case_of_he(tmp_path: Path) -> None:
     path = tmp_path / "winogender"
     small_likelihood.winogender(path)
     data = winogender_sentences(load_winogender(path))
-    assert {one.pronouns for one in data.sentences} == {"he", "she", "they"}
+    assert {filled.pronouns for filled in data.sentences} == {"he", "she", "they"}
     by_template: dict[tuple[str, ...], set[str]] = {}
-    for one in data.sentences:
-        by_template.setdefault(one.template, set()).add(one.case)
-        assert one.text[slice(*one.pronoun)].lower() in SETS[one.pronouns]
+    for sentence in data.sentences:
+        by_template.setdefault(sentence.template, set()).add(sentence.case)
+        assert sentence.text[slice(*sentence.pronoun)].lower() in SETS[sentence.pronouns]
     assert all(len(cases) == 1 and cases < set(CASES) for cases in by_template.values())
 
 
 def test_the_real_winogender(shared_data: Path) -> None:
     data = winogender_sentences(load_winogender(shared_data / "winogender"))
-    assert Counter(one.pronouns for one in data.sentences) == {"he": 240, "she": 240, "they": 240}
-    assert sum(Counter(one.case for one in data.sentences).values()) == 720
-    assert len({one.id for one in data.sentences}) == 720
-    found = _rows(data, [0] * 720)
-    assert found["pronoun-accuracy", "all", "all"].value == 1
-    assert found["pronoun-consistency", "all", "all"].details["n"] == 240
-    assert found["pronoun-disambiguation", "all", "all"].details["n"] == 360
+    assert Counter(sentence.pronouns for sentence in data.sentences) == {
+        "he": 240,
+        "she": 240,
+        "they": 240,
+    }
+    assert sum(Counter(sentence.case for sentence in data.sentences).values()) == 720
+    assert len({sentence.id for sentence in data.sentences}) == 720
+    rows = _rows(data, [0] * 720)
+    assert rows["pronoun-accuracy", "all", "all"].value == 1
+    assert rows["pronoun-consistency", "all", "all"].details["n"] == 240
+    assert rows["pronoun-disambiguation", "all", "all"].details["n"] == 360
     assert 0.3 < float(np.mean(nearest(data) == 0)) < 0.7
 
 
@@ -208,11 +214,11 @@ def test_the_real_winopron(shared_data: Path) -> None:
     if stated is None:
         pytest.skip("the readme of the data does not state the password of WinoPron")
     data = parse_winopron(read_winopron(shared_data / "winopron" / "data.zip", stated[1]))
-    found = Counter((one.case, one.pronouns) for one in data.sentences)
-    assert found == {(case, name): 120 for case in CASES for name in SETS} | {
+    counts = Counter((sentence.case, sentence.pronouns) for sentence in data.sentences)
+    assert counts == {(case, name): 120 for case in CASES for name in SETS} | {
         ("one person", name): 360 for name in SETS
     }
-    assert len({one.id for one in data.sentences}) == len(data.sentences)
+    assert len({sentence.id for sentence in data.sentences}) == len(data.sentences)
 
 
 def test_a_system_that_follows_the_shares_of_women(shared_data: Path) -> None:
@@ -220,10 +226,10 @@ def test_a_system_that_follows_the_shares_of_women(shared_data: Path) -> None:
     data = winogender_sentences(load_winogender(shared_data / "winogender"))
     assert data.winogender is not None
     answers = []
-    for one, given in zip(data.sentences, data.winogender.sentences, strict=True):
+    for sentence, given in zip(data.sentences, data.winogender.sentences, strict=True):
         women = data.winogender.shares[given.occupation] > 50
-        taken = (one.pronouns == "she") == women
-        answers.append(-1 if one.pronouns == "they" else int(taken != given.to_occupation))
+        taken = (sentence.pronouns == "she") == women
+        answers.append(-1 if sentence.pronouns == "they" else int(taken != given.to_occupation))
     rows = {row.measure: row for row in pronoun_rows(data, np.array(answers), "x", draws=0, seed=0)}
     assert rows["coreference-gap"].value == 1
     correlation = rows["coreference-correlation"]
@@ -236,12 +242,12 @@ def test_without_draws_there_is_no_interval(tmp_path: Path) -> None:
     small_likelihood.winogender(path)
     data = winogender_sentences(load_winogender(path))
     answers = np.arange(len(data.sentences)) % 3 - 1
-    found = pronoun_rows(data, answers, "x", draws=0, seed=0)
-    assert "coreference-gap" in {row.measure for row in found}
-    assert not any(row.draws or "low" in row.details for row in found)
+    rows = pronoun_rows(data, answers, "x", draws=0, seed=0)
+    assert "coreference-gap" in {row.measure for row in rows}
+    assert not any(row.draws or "low" in row.details for row in rows)
     drawn = pronoun_rows(data, answers, "x", draws=50, seed=0)
-    assert [row.value for row in drawn] == [row.value for row in found]
-    assert {len(one.values) for row in drawn for one in row.draws.values()} == {50}
+    assert [row.value for row in drawn] == [row.value for row in rows]
+    assert {len(draws.values) for row in drawn for draws in row.draws.values()} == {50}
 
 
 def test_a_report_does_not_repeat_the_password(tmp_path: Path) -> None:
@@ -271,6 +277,6 @@ def test_the_folder_is_read_as_its_file(tmp_path: Path) -> None:
 
 def test_a_real_archive_needs_its_password(shared_data: Path) -> None:
     path = shared_data / "winopron" / "data.zip"
-    for password, said in ((None, "needs a"), ("other", "has another")):
-        with pytest.raises(WordbiasError, match=rf"{said} password, which .* --password"):
+    for password, reason in ((None, "needs a"), ("other", "has another")):
+        with pytest.raises(WordbiasError, match=rf"{reason} password, which .* --password"):
             read_winopron(path, password)

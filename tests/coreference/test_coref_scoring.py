@@ -35,12 +35,12 @@ def _found(rows: list[Row]) -> dict[tuple[str, ...], Row]:
 
 def test_rows_are_the_scores_of_sums_over_documents() -> None:
     matched = Corpus("gold", GOLD).matched(Corpus("found", FOUND))
-    found = _found(score_rows(GOLD, matched, "x", draws=50, seed=0))
+    rows = _found(score_rows(GOLD, matched, "x", draws=50, seed=0))
     total = sum(tally(a.clusters, b.clusters) for a, b in zip(GOLD, matched, strict=True))
     for i, metric in enumerate(METRICS):
         for j, measure in enumerate(MEASURES):
-            assert found[measure, metric].value == pytest.approx(100 * scores(total)[i, j])
-    row = found["conll-f1", ""]
+            assert rows[measure, metric].value == pytest.approx(100 * scores(total)[i, j])
+    row = rows["conll-f1", ""]
     assert row.value == pytest.approx(100 * float(conll_f1(total)))
     assert (row.details["unit"], row.details["n"]) == ("documents", 3)
     assert row.details["low"] < row.value < row.details["high"]  # type: ignore[operator]
@@ -48,7 +48,7 @@ def test_rows_are_the_scores_of_sums_over_documents() -> None:
 
 def test_documents_are_matched_by_name_and_part() -> None:
     matched = Corpus("gold", GOLD).matched(Corpus("found", FOUND))
-    assert [one.name for one in matched] == ["one", "one", "two"]
+    assert [document.name for document in matched] == ["one", "one", "two"]
     assert matched[1] is FOUND[2]
 
 
@@ -63,7 +63,9 @@ def test_two_systems_are_compared_document_by_document() -> None:
     rows = score_rows(GOLD, GOLD, "x", draws=50, seed=0)
     same = change_keys(rows[0], rows[0], certain=True)
     assert (same["change"], same["change_low"], same["change_high"]) == (0, 0, 0)
-    other = score_rows([replace(one, clusters=()) for one in GOLD], GOLD, "x", draws=50, seed=0)
+    other = score_rows(
+        [replace(document, clusters=()) for document in GOLD], GOLD, "x", draws=50, seed=0
+    )
     assert "change_low" not in change_keys(rows[0], other[0], certain=True)
 
 
@@ -95,8 +97,10 @@ def test_real_documents_are_perfect_by_themselves_and_worse_without_a_mention(
 ) -> None:
     gold = read_documents(shared_data / "coref" / "ontogum.dev.conll.gz")
     assert {row.value for row in score_rows(gold, gold, "x", draws=0, seed=0)} == {100.0}
-    less = [replace(one, clusters=tuple(c[1:] for c in one.clusters)) for one in gold]
-    found = _found(score_rows(gold, less, "x", draws=0, seed=0))
-    assert found["coref-precision", "muc"].value == 100.0
-    values = [row.value for (measure, _), row in found.items() if measure == "coref-recall"]
+    less = [
+        replace(document, clusters=tuple(c[1:] for c in document.clusters)) for document in gold
+    ]
+    rows = _found(score_rows(gold, less, "x", draws=0, seed=0))
+    assert rows["coref-precision", "muc"].value == 100.0
+    values = [row.value for (measure, _), row in rows.items() if measure == "coref-recall"]
     assert np.all(np.array(values, float) < 80)

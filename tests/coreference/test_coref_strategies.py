@@ -33,7 +33,9 @@ WORDS = st.sampled_from(
     [*"ab", "he", "Her", "his", "waitress", "Mary", "Jones", "ma'am", ".", "x y"]
 )
 DOCUMENTS = st.lists(st.lists(WORDS, min_size=1, max_size=8), min_size=1, max_size=5).map(
-    lambda found: Document("made up", tuple(map(tuple, found)), (((0, 1), (0, len(found[0]))),))
+    lambda sentences: Document(
+        "made up", tuple(map(tuple, sentences)), (((0, 1), (0, len(sentences[0]))),)
+    )
 )
 
 
@@ -41,9 +43,9 @@ DOCUMENTS = st.lists(st.lists(WORDS, min_size=1, max_size=8), min_size=1, max_si
 def test_sentences_keep_their_lengths_and_clusters(document: Document, strategy: str) -> None:
     first, *copies = debias([document], strategy, seed=3)
     assert len(copies) == ("swap" in strategy)
-    for one in (first, *copies):
-        assert list(map(len, one.sentences)) == list(map(len, document.sentences))
-        assert one.clusters == document.clusters
+    for changed in (first, *copies):
+        assert list(map(len, changed.sentences)) == list(map(len, document.sentences))
+        assert changed.clusters == document.clusters
 
 
 def test_words_are_swapped_and_names_are_not() -> None:
@@ -61,8 +63,8 @@ def test_names_become_numbers_by_first_occurrence() -> None:
 
 
 def test_i_ends_a_name() -> None:
-    said = Document("said", (("With", "Jenna", "I", "saw", "Anna", "Jones", "."),), ())
-    assert name_words(said) == {"Jenna", "Anna", "Jones"}
+    document = Document("said", (("With", "Jenna", "I", "saw", "Anna", "Jones", "."),), ())
+    assert name_words(document) == {"Jenna", "Anna", "Jones"}
 
 
 def test_entities_of_a_finder_replace_the_lists() -> None:

@@ -78,16 +78,16 @@ def values(rows: list[Any], subject: str, stage: str) -> dict[tuple[str, str], f
 def test_rows_are_those_computed_by_hand(plan: Plan) -> None:
     plan = replace(plan, strategies=("none", "swap", "leace"))
     rows = run(plan)
-    kept = Coreference.load(plan.model_folder(Job("swap", 0)))
-    again = kept.with_new_head(0)
-    train_model(again, plan.train, plan.dev, replace(RECIPE, head_only=True))
-    for stage, model in ((BEFORE, kept), (AFTER, again)):
-        found = values(rows, "swap", stage)
+    stored = Coreference.load(plan.model_folder(Job("swap", 0)))
+    retrained = stored.with_new_head(0)
+    train_model(retrained, plan.train, plan.dev, replace(RECIPE, head_only=True))
+    for stage, model in ((BEFORE, stored), (AFTER, retrained)):
+        measured = values(rows, "swap", stage)
         f1 = conll_f1(tallies(plan.test, model.predict(plan.test)).sum(0))
-        assert found["conll-f1", "test"] == pytest.approx(100 * float(f1))
+        assert measured["conll-f1", "test"] == pytest.approx(100 * float(f1))
         clusters = dict(
             zip(
-                (one.text for one in plan.sentences),
+                (sentence.text for sentence in plan.sentences),
                 map(list, predict_sentences(model, plan.sentences)),
                 strict=True,
             )
@@ -95,7 +95,7 @@ def test_rows_are_those_computed_by_hand(plan: Plan) -> None:
         scored = wb.winobias(plan.folder.parent / "winobias", clusters=clusters, draws=0)
         for row in scored.rows:
             if row.details.get("setting", "all") == "all":
-                assert found[row.measure, row.details["set"]] == row.value
+                assert measured[row.measure, row.details["set"]] == row.value
     removed, trained = (values(rows, name, BEFORE) for name in ("leace", "none"))
     assert removed.keys() == trained.keys()
     assert values(rows, "leace", "representation") != values(rows, "none", "representation")
@@ -107,13 +107,15 @@ def test_a_removal_takes_the_difference_of_pronouns_and_a_random_one_goes_as_far
 ) -> None:
     model = Coreference.new(plan.model, plan.sizes)
     pronouns, genders, pieces = token_vectors(model, plan.train, 0)
-    words = [token for one in plan.train for token in one.tokens if token in ("she", "he")]
+    words = [
+        token for document in plan.train for token in document.tokens if token in ("she", "he")
+    ]
     assert len(pronouns) == len(words)
     assert genders.tolist() == [int(word == "he") for word in words]
     with experiment._removal(plan, Job("leace", 0), model).on(model.encoder.model):
         removed, _, after = token_vectors(model, plan.train, 0)
-    means = [removed[genders == one].mean(0, dtype=np.float64) for one in (0, 1)]
-    old = [pronouns[genders == one].mean(0, dtype=np.float64) for one in (0, 1)]
+    means = [removed[genders == gender].mean(0, dtype=np.float64) for gender in (0, 1)]
+    old = [pronouns[genders == gender].mean(0, dtype=np.float64) for gender in (0, 1)]
     assert np.linalg.norm(old[0] - old[1]) > 1e3 * np.linalg.norm(means[0] - means[1])
     far = np.square(after - pieces).sum(1).mean()
     (step,) = fit_to_pronouns("random-leace", pronouns, genders, pieces, 0)
@@ -144,7 +146,11 @@ def test_professions_are_probed_where_pronouns_are_masked(plan: Plan) -> None:
         ("farmer", "M"), ("nurse", "F"), ("construction worker", "M"), ("sheriff", "M"),
         ("teacher", "F"),
     }  # fmt: skip
-    anti = [replace(one, stereotype="pro") for one in plan.sentences if one.stereotype == "anti"]
+    anti = [
+        replace(sentence, stereotype="pro")
+        for sentence in plan.sentences
+        if sentence.stereotype == "anti"
+    ]
     turned, other, _ = profession_vectors(encoder, anti)
     assert np.array_equal(vectors, turned)
     assert not (genders == other).any()
@@ -164,8 +170,8 @@ def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyP
 @pytest.mark.slow
 def test_models_that_nothing_needs_are_not_kept(plan: Plan) -> None:
     run(replace(plan, strategies=("none", "swap", "leace"), keep_models=False))
-    left = [one for one in (plan.folder / "models").iterdir() if one.suffix != ".jsonl"]
-    assert [one.name for one in left] == ["none-0"]
+    left = [path for path in (plan.folder / "models").iterdir() if path.suffix != ".jsonl"]
+    assert [path.name for path in left] == ["none-0"]
 
 
 @pytest.mark.slow
@@ -184,23 +190,25 @@ def test_a_kept_removal_is_what_the_study_measured(
         sizes=replace(plan.sizes, kept=2.0),
     )
     rows = run(plan)
-    sentences, found = tmp_path / "sentences.jsonl", tmp_path / "found.jsonl"
+    sentences, clusters = tmp_path / "sentences.jsonl", tmp_path / "found.jsonl"
     wb.winobias(tmp_path / "winobias", sentences=sentences)
     models, differ = plan.folder / "models", 0
     for name in ("none", "leace", "random-leace"):
         for stage, folder in ((BEFORE, "none-0"), (AFTER, f"{name}-0-retrained")):
             adapter = None if name == "none" else models / f"{name}-0.adapter"
             measured = values(rows, name, stage)
-            made = wb.coref_predict(models / folder, list(plan.test), adapter=adapter).documents
-            f1 = conll_f1(tallies(plan.test, made).sum(0))
+            predicted = wb.coref_predict(
+                models / folder, list(plan.test), adapter=adapter
+            ).documents
+            f1 = conll_f1(tallies(plan.test, predicted).sum(0))
             assert measured["conll-f1", "test"] == pytest.approx(100 * float(f1))
-            wb.coref_predict(models / folder, sentences, adapter=adapter, output=found)
-            scored = wb.winobias(tmp_path / "winobias", clusters=found, draws=0)
+            wb.coref_predict(models / folder, sentences, adapter=adapter, output=clusters)
+            scored = wb.winobias(tmp_path / "winobias", clusters=clusters, draws=0)
             for row in scored.rows:
                 if row.details.get("setting", "all") == "all":
                     assert measured[row.measure, row.details["set"]] == row.value
             plain = wb.coref_predict(models / folder, list(plan.test)).documents
-            differ += plain != made
+            differ += plain != predicted
     assert differ == 4
 
 
@@ -208,20 +216,20 @@ def test_a_kept_removal_is_what_the_study_measured(
 def test_models_are_kept_of_a_study_that_kept_none(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(experiment, "note", said.append)
+    notes: list[str] = []
+    monkeypatch.setattr(experiment, "note", notes.append)
     plan = replace(plan, strategies=("none", "leace"))
     rows = run(replace(plan, keep_models=False))
     assert [row.to_dict() for row in run(plan)] == [row.to_dict() for row in rows]
-    (line,) = said
+    (line,) = notes
     assert line == (
         f"run again, because their models were not kept in {plan.folder}: none, seed 0; "
         "leace, seed 0"
     )
-    kept = {one.name for one in (plan.folder / "models").iterdir() if one.suffix != ".jsonl"}
-    assert kept == {"none-0", "none-0-retrained", "leace-0.adapter", "leace-0-retrained"}
+    names = {path.name for path in (plan.folder / "models").iterdir() if path.suffix != ".jsonl"}
+    assert names == {"none-0", "none-0-retrained", "leace-0.adapter", "leace-0-retrained"}
     run(plan)
-    assert len(said) == 1
+    assert len(notes) == 1
 
 
 @pytest.mark.slow
@@ -250,14 +258,14 @@ def test_arms_of_one_seed_load_its_model_at_once(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after a study without arms of vectors, which did not keep the model of `none`."""
-    said: list[str] = []
-    monkeypatch.setattr(experiment, "note", said.append)
+    notes: list[str] = []
+    monkeypatch.setattr(experiment, "note", notes.append)
     plan = replace(plan, strategies=("none",), keep_models=False)
-    one = run(plan)
-    found = run(replace(plan, strategies=("none", "leace", "mhd", "random-leace")), Workers(2))
-    assert [row.to_dict() for row in found[: len(one)]] == [row.to_dict() for row in one]
-    assert {row.subject for row in found} == {"none", "leace", "mhd", "random-leace"}
-    assert [line.partition(f"{plan.folder}: ")[2] for line in said] == ["none, seed 0"]
+    alone = run(plan)
+    rows = run(replace(plan, strategies=("none", "leace", "mhd", "random-leace")), Workers(2))
+    assert [row.to_dict() for row in rows[: len(alone)]] == [row.to_dict() for row in alone]
+    assert {row.subject for row in rows} == {"none", "leace", "mhd", "random-leace"}
+    assert [line.partition(f"{plan.folder}: ")[2] for line in notes] == ["none, seed 0"]
 
 
 def study(tmp_path: Path, **more: Any) -> wb.Report:
@@ -290,7 +298,7 @@ def test_tables_are_those_of_the_paper(tmp_path: Path) -> None:
     assert f"All above the encoder retrained ({paper}, Table 8)" in titles
     means = [row for row in report.rows if row.details.get("unit") == "seeds"]
     measured = {(row.measure, row.details["set"]) for row in means}
-    assert {(one.measure, one.set) for one in COREFERENCE.of_predictions} <= measured
+    assert {(wanted.measure, wanted.set) for wanted in COREFERENCE.of_predictions} <= measured
     assert "Difference of CoNLL F1 (pro − anti)" in "\n".join(report.closing)
     assert str(report).count("Gender in the vectors") == 1
 

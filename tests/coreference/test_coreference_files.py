@@ -28,7 +28,7 @@ def _read(text: str, bad: BadRows | None = None) -> list[Document]:
 
 
 def _columns(*clusters: str, name: str = "a/b") -> str:
-    rows = [f"{name}\t0\t{i}\tw{i}\t-\t-\t-\t-\t-\tAnn\t{one}" for i, one in enumerate(clusters)]
+    rows = [f"{name}\t0\t{i}\tw{i}\t-\t-\t-\t-\t-\tAnn\t{cell}" for i, cell in enumerate(clusters)]
     return "\n".join([f"#begin document ({name}); part 003", *rows, "", "#end document", ""])
 
 
@@ -48,8 +48,8 @@ BRACKETS = [
 
 @pytest.mark.parametrize(("cells", "clusters"), BRACKETS)
 def test_brackets_of_columns(cells: tuple[str, ...], clusters: object) -> None:
-    (one,) = _read(_columns(*cells))
-    assert one == Document("a/b", (("w0", "w1", "w2"),), clusters, "003", ("Ann",))  # type: ignore[arg-type]
+    (document,) = _read(_columns(*cells))
+    assert document == Document("a/b", (("w0", "w1", "w2"),), clusters, "003", ("Ann",))  # type: ignore[arg-type]
 
 
 def test_spaces_and_a_last_tab_are_read_alike() -> None:
@@ -62,8 +62,8 @@ def test_spaces_and_a_last_tab_are_read_alike() -> None:
 
 def test_parts_and_documents_are_apart() -> None:
     """A number means another cluster in each part."""
-    found = _read(_columns("(1)", "-") + _columns("-", "(1)", name="c"))
-    assert [(one.name, one.clusters) for one in found] == [
+    parsed = _read(_columns("(1)", "-") + _columns("-", "(1)", name="c"))
+    assert [(document.name, document.clusters) for document in parsed] == [
         ("a/b", (((0, 1),),)),
         ("c", (((1, 2),),)),
     ]
@@ -146,14 +146,16 @@ def _tree(folder: Path, *endings: str) -> list[str]:
 
 def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
     names = _tree(tmp_path, "conll", "conll.gz", "txt", "jsonl.log", "conll")
-    assert [one.name for one in read_documents(tmp_path)] == ["d1", "d0", "d4"]
+    assert [document.name for document in read_documents(tmp_path)] == ["d1", "d0", "d4"]
     files = [tmp_path / names[i] for i in (1, 0, 4)]
-    assert read_documents(tmp_path) == [one for file in files for one in read_documents(file)]
+    assert read_documents(tmp_path) == [
+        document for file in files for document in read_documents(file)
+    ]
 
 
 def test_of_a_folder_of_ontonotes_the_gold_annotations_are_read(tmp_path: Path) -> None:
     _tree(tmp_path, "v4_gold_conll", "v4_gold_conll", "v4_auto_conll", "v4_gold_skel", "conll")
-    assert [one.name for one in read_documents(tmp_path)] == ["d1", "d0"]
+    assert [document.name for document in read_documents(tmp_path)] == ["d1", "d0"]
 
 
 def test_what_is_wrong_in_a_folder_is_named_with_its_file(tmp_path: Path) -> None:
@@ -171,26 +173,26 @@ def test_what_is_wrong_in_a_folder_is_named_with_its_file(tmp_path: Path) -> Non
 
 
 def test_lines_of_preco() -> None:
-    one = {
+    record = {
         "id": "x1",
         "sentences": [["a", "b"], [], ["c"]],
         "mention_clusters": [[[0, 0, 1], [2, 0, 1]], [[0, 0, 2]]],
     }
-    (found,) = _read(json.dumps(one))
-    assert found == Document("x1", (("a", "b"), ("c",)), (((0, 1), (2, 3)), ((0, 2),)))
-    (spoken,) = _read(json.dumps({**one, "speakers": ["Ann", "", "Bob"]}))
-    assert spoken == replace(found, speakers=("Ann", "Bob"))
+    (document,) = _read(json.dumps(record))
+    assert document == Document("x1", (("a", "b"), ("c",)), (((0, 1), (2, 3)), ((0, 2),)))
+    (spoken,) = _read(json.dumps({**record, "speakers": ["Ann", "", "Bob"]}))
+    assert spoken == replace(document, speakers=("Ann", "Bob"))
     for mention in ([0, 1, 3], [1, 0, 1], [3, 0, 1], [0, 1, 1], ["0", 0, 1], [0]):
         with pytest.raises(
             WordbiasError, match=r"line 1: document x1: .* is no span of its tokens"
         ):
-            _read(json.dumps({**one, "mention_clusters": [[mention]]}))
+            _read(json.dumps({**record, "mention_clusters": [[mention]]}))
 
 
 def test_sentences_for_a_system_are_documents() -> None:
     """`winobias --sentences` writes such lines."""
-    (found,) = _read('{"sentence": "The cook left.", "tokens": ["The", "cook", "left", "."]}\n')
-    assert found == Document("The cook left.", (("The", "cook", "left", "."),))
+    (document,) = _read('{"sentence": "The cook left.", "tokens": ["The", "cook", "left", "."]}\n')
+    assert document == Document("The cook left.", (("The", "cook", "left", "."),))
 
 
 @pytest.mark.parametrize(
@@ -228,12 +230,12 @@ def documents(draw: st.DrawFn) -> Document:
         lambda start: st.tuples(st.just(start), st.integers(start + 1, size))
     )
     clusters = st.lists(st.lists(ends, min_size=1, max_size=4), max_size=4)
-    found = ordered(draw(clusters)) if size else ()
+    drawn = ordered(draw(clusters)) if size else ()
     speaker = st.sampled_from(("", "Ann", "B_2"))
     speakers = tuple(draw(speaker) for _ in sentences)
     name = draw(st.sampled_from(("bc/cctv/00", "The cook left.", "(x)")))
     part = draw(st.sampled_from(("0", "000", "012")))
-    return Document(name, tuple(sentences), found, part, speakers if any(speakers) else ())
+    return Document(name, tuple(sentences), drawn, part, speakers if any(speakers) else ())
 
 
 @settings(deadline=None)
@@ -278,43 +280,43 @@ ONTOGUM = {"train": 177, "dev": 29, "test": 30}
 
 def test_ontogum_whole(shared_data: Path) -> None:
     folder = shared_data / "coref"
-    found = [
-        one
+    corpus = [
+        document
         for split, count in ONTOGUM.items()
-        for one in _counted(folder / f"ontogum.{split}.conll.gz", count)
+        for document in _counted(folder / f"ontogum.{split}.conll.gz", count)
     ]
     bad = BadRows("test2", skip=True)
     with pytest.raises(WordbiasError, match=r"document GENTLE_.*closes no bracket"):
         read_documents(folder / "ontogum.test2.conll.gz")
-    found += read_documents(folder / "ontogum.test2.conll.gz", bad)
+    corpus += read_documents(folder / "ontogum.test2.conll.gz", bad)
     assert bad.count == 2
-    assert len(found) == sum(ONTOGUM.values()) + 26
-    assert sum(len(one.tokens) for one in found) == 250_654
-    assert sum(len(cluster) for one in found for cluster in one.clusters) == 32_510
+    assert len(corpus) == sum(ONTOGUM.values()) + 26
+    assert sum(len(document.tokens) for document in corpus) == 250_654
+    assert sum(len(cluster) for document in corpus for cluster in document.clusters) == 32_510
 
 
 def _counted(path: Path, count: int) -> list[Document]:
-    found = read_documents(path)
-    assert len(found) == count
-    return found
+    corpus = read_documents(path)
+    assert len(corpus) == count
+    return corpus
 
 
 def test_litbank_whole(shared_data: Path) -> None:
-    found = read_documents(shared_data / "coref" / "litbank.conll.gz")
-    assert len(found) == 100
-    assert sum(len(one.tokens) for one in found) == 210_532
-    clusters = [cluster for one in found for cluster in one.clusters]
+    corpus = read_documents(shared_data / "coref" / "litbank.conll.gz")
+    assert len(corpus) == 100
+    assert sum(len(document.tokens) for document in corpus) == 210_532
+    clusters = [cluster for document in corpus for cluster in document.clusters]
     assert sum(map(len, clusters)) == 29_103
     assert sum(len(cluster) == 1 for cluster in clusters) == 5_763
 
 
 def test_real_columns_are_read_as_written(shared_data: Path, tmp_path: Path) -> None:
-    found = read_documents(shared_data / "coref" / "ontogum.dev.conll.gz")
+    corpus = read_documents(shared_data / "coref" / "ontogum.dev.conll.gz")
     path = tmp_path / "again.conll.gz"
     with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.writelines(conll_lines(found))
-    assert read_documents(path) == found
-    assert _read("".join(json_lines(found))) == found
+        file.writelines(conll_lines(corpus))
+    assert read_documents(path) == corpus
+    assert _read("".join(json_lines(corpus))) == corpus
 
 
 def test_winobias_reads_documents_with_clusters(tmp_path: Path) -> None:
@@ -322,17 +324,20 @@ def test_winobias_reads_documents_with_clusters(tmp_path: Path) -> None:
     folder = small_winobias.write(tmp_path / "winobias")
     sentences = load_winobias(folder)
     documents = _read("".join(sentence_lines(sentences)))
-    gold = {one.text: one.gold for one in sentences}
-    found = [
-        replace(one, clusters=(tuple(_tokens_of(one.name, span) for span in gold[one.name][0]),))
-        for one in documents
+    gold = {sentence.text: sentence.gold for sentence in sentences}
+    resolved = [
+        replace(
+            document,
+            clusters=(tuple(_tokens_of(document.name, span) for span in gold[document.name][0]),),
+        )
+        for document in documents
     ]
     path = tmp_path / "found.jsonl"
-    path.write_text("".join(json_lines(found)), encoding="utf-8")
+    path.write_text("".join(json_lines(resolved)), encoding="utf-8")
     read = load_clusters(path, sentences)
-    assert read.clusters == [one.gold for one in sentences]
-    other = replace(found[0], sentences=(("Other", *found[0].tokens[1:]),))
-    path.write_text("".join(json_lines([other, *found[1:]])), encoding="utf-8")
+    assert read.clusters == [sentence.gold for sentence in sentences]
+    other = replace(resolved[0], sentences=(("Other", *resolved[0].tokens[1:]),))
+    path.write_text("".join(json_lines([other, *resolved[1:]])), encoding="utf-8")
     with pytest.raises(WordbiasError, match=r"line 1: has other tokens than --sentences writes"):
         load_clusters(path, sentences)
 

@@ -43,8 +43,8 @@ def double(folder: Path, size: Settings = SMALL, family: str = "bert") -> Corefe
     model.ranker.double()
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
-        for one in model.ranker.head().values():
-            one.copy_(0.4 * torch.randn(one.shape, generator=generator, dtype=torch.float64))
+        for tensor in model.ranker.head().values():
+            tensor.copy_(0.4 * torch.randn(tensor.shape, generator=generator, dtype=torch.float64))
     return model
 
 
@@ -71,17 +71,17 @@ class Plain:
 
     def __init__(self, model: Coreference, x: Array, document: Segmented) -> None:
         self.x, self.document, self.settings = x, document, model.settings
-        self.p = {name: one.detach().numpy() for name, one in model.ranker.head().items()}
+        self.p = {name: tensor.detach().numpy() for name, tensor in model.ranker.head().items()}
 
     def linear(self, name: str, v: Array) -> Array:
-        found: Array = self.p[f"{name}.weight"] @ v
-        return found + self.p[f"{name}.bias"] if f"{name}.bias" in self.p else found
+        product: Array = self.p[f"{name}.weight"] @ v
+        return product + self.p[f"{name}.bias"] if f"{name}.bias" in self.p else product
 
     def span(self, start: int, end: int) -> Array:
         """g = [first; last; attended head; width]."""
         pieces = self.x[self.document.first[start] : self.document.last[end - 1] + 1]
-        weights = np.exp([self.linear("attention", one)[0] for one in pieces])
-        head = sum(w * one for w, one in zip(weights / weights.sum(), pieces, strict=True))
+        weights = np.exp([self.linear("attention", piece)[0] for piece in pieces])
+        head = sum(w * piece for w, piece in zip(weights / weights.sum(), pieces, strict=True))
         width = self.p["width.weight"][end - start - 1]
         return np.concatenate([pieces[0], pieces[-1], head, width])
 
@@ -130,12 +130,12 @@ def test_scores_and_loss_are_those_of_the_equations(tmp_path: Path, seed: int) -
     spans = list(zip(start.tolist(), end.tolist(), strict=True))
     assert mention == pytest.approx([plain.mention(*span) for span in spans], abs=1e-9)
     ranked = ranker.rank(x, read)
-    kept = list(zip(ranked.start.tolist(), ranked.end.tolist(), strict=True))
-    assert ranked.mention.tolist() == pytest.approx([plain.mention(*span) for span in kept])
-    cluster = {span: i for i, one in enumerate(document.clusters) for span in one}
+    chosen = list(zip(ranked.start.tolist(), ranked.end.tolist(), strict=True))
+    assert ranked.mention.tolist() == pytest.approx([plain.mention(*span) for span in chosen])
+    cluster = {span: i for i, mentions in enumerate(document.clusters) for span in mentions}
     loss = 0.0
-    for i, span in enumerate(kept):
-        pairs = {j: plain.pair(span, kept[j], i - j) for j in range(i)}
+    for i, span in enumerate(chosen):
+        pairs = {j: plain.pair(span, chosen[j], i - j) for j in range(i)}
         best = sorted(pairs, key=lambda j: -pairs[j][0])[: SMALL.antecedents]
         real = ranked.scores[i].isfinite()
         assert sorted(ranked.antecedents[i][real].tolist()) == sorted(best)
@@ -144,10 +144,10 @@ def test_scores_and_loss_are_those_of_the_equations(tmp_path: Path, seed: int) -
             ranked.antecedents[i][real].tolist(), ranked.scores[i][real].tolist(), strict=True
         ):
             assert score == pytest.approx(scores[j], abs=1e-9)
-        own = [j for j in best if span in cluster and cluster.get(kept[j]) == cluster[span]]
+        own = [j for j in best if span in cluster and cluster.get(chosen[j]) == cluster[span]]
         right = sum(np.exp(scores[j]) for j in own) if own else 1.0
         loss += np.log((1 + sum(map(np.exp, scores.values()))) / right)
-    assert any(len(one) > 1 for one in document.clusters)
+    assert any(len(mentions) > 1 for mentions in document.clusters)
     assert ranker.loss(ranked, document.clusters).item() == pytest.approx(loss, rel=1e-9)
 
 
@@ -167,16 +167,16 @@ def test_gradients_are_those_of_finite_differences(tmp_path: Path) -> None:
         "encoder": (ranker.encoder.encoder.layer[1].output.dense.weight, (1, 2)),
     }
     for name in ("attention", "mention_head", "width", "bilinear", "pair_alike", "pair_features"):
-        one = ranker.get_submodule(name).weight
-        places[name] = one, np.unravel_index(int(one.grad.abs().argmax()), one.shape)
+        weight = ranker.get_submodule(name).weight
+        places[name] = weight, np.unravel_index(int(weight.grad.abs().argmax()), weight.shape)
     step = 1e-6
-    for name, (one, place) in places.items():
-        known, ends = float(one.grad[place]), []
+    for name, (weight, place) in places.items():
+        known, ends = float(weight.grad[place]), []
         for sign in (1, -1):
             with torch.no_grad():
-                one[place] += sign * step
+                weight[place] += sign * step
                 ends.append(float(loss()))
-                one[place] -= sign * step
+                weight[place] -= sign * step
         # norms are in float32 at least in part of the encoder: differences have its noise
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(known, rel=1e-4), name
 
@@ -192,30 +192,30 @@ def test_the_best_spans_that_do_not_cross_are_kept(data: Any) -> None:
     spans = [(a, b) for a in range(tokens) for b in range(a + 1, tokens + 1)]
     scores = data.draw(st.lists(st.integers(-3, 3), min_size=len(spans), max_size=len(spans)))
     number = data.draw(st.integers(1, 10))
-    kept: list[int] = []
+    chosen: list[int] = []
     for i in sorted(range(len(spans)), key=lambda i: -scores[i]):
-        if len(kept) < number and not any(crosses(spans[i], spans[j]) for j in kept):
-            kept.append(i)
+        if len(chosen) < number and not any(crosses(spans[i], spans[j]) for j in chosen):
+            chosen.append(i)
     start, end = np.array(spans).T
-    found = best_spans(np.array(scores, float), start, end, number)
-    assert found.tolist() == sorted(kept)
+    best = best_spans(np.array(scores, float), start, end, number)
+    assert best.tolist() == sorted(chosen)
 
 
 def test_buckets_of_distances() -> None:
-    found = bucket(torch.arange(70)).tolist()
-    assert found[:9] == [0, 1, 2, 3, 4, 5, 5, 5, 6]
-    assert [found.index(i) for i in range(10)] == [0, 1, 2, 3, 4, 5, 8, 16, 32, 64]
+    buckets = bucket(torch.arange(70)).tolist()
+    assert buckets[:9] == [0, 1, 2, 3, 4, 5, 5, 5, 6]
+    assert [buckets.index(i) for i in range(10)] == [0, 1, 2, 3, 4, 5, 8, 16, 32, 64]
 
 
 def test_attended_heads_are_exact_where_one_piece_outweighs_all_others() -> None:
     """A difference of running sums would lose all digits of the spans beside such a piece."""
     logits = torch.tensor([0.0, 80.0, 1.0, 0.5])
     values = torch.eye(4)
-    found = attended(logits, values, np.array([0, 2, 0]), np.array([0, 3, 3]))
+    heads = attended(logits, values, np.array([0, 2, 0]), np.array([0, 3, 3]))
     share = 1 / (1 + np.exp(-0.5))
-    assert found[0].tolist() == [1, 0, 0, 0]
-    assert found[1].tolist() == pytest.approx([0, 0, share, 1 - share])
-    assert found[2].tolist() == pytest.approx([0, 1, 0, 0])
+    assert heads[0].tolist() == [1, 0, 0, 0]
+    assert heads[1].tolist() == pytest.approx([0, 0, share, 1 - share])
+    assert heads[2].tolist() == pytest.approx([0, 1, 0, 0])
 
 
 def test_each_span_links_to_its_best_antecedent() -> None:
@@ -235,12 +235,12 @@ def test_every_family_reads_segments_as_it_reads_texts(tmp_path: Path, family: s
     read = model.segmenter.cut(document)
     with torch.no_grad():
         (x,) = model.ranker.encode([read])
-        tokens, found = document.tokens, []
+        tokens, vectors = document.tokens, []
         for i in range(len(read.segments)):
             text = " ".join(t for t, s in zip(tokens, read.segment, strict=True) if s == i)
             inputs = model.encoder.tokenizer(text, return_tensors="pt")
-            found.append(model.encoder.model(inputs["input_ids"])[0][0, 1:-1])
-    assert torch.allclose(x, torch.cat(found), atol=1e-5)
+            vectors.append(model.encoder.model(inputs["input_ids"])[0][0, 1:-1])
+    assert torch.allclose(x, torch.cat(vectors), atol=1e-5)
     assert model(document.sentences) == model.predict([document])[0].clusters
 
 
@@ -249,7 +249,7 @@ def test_words_have_their_pieces_and_segments_end_between_sentences(tmp_path: Pa
     sentences = (("Ann", "saw", "it", "."), ("the", "dog"), ("very",) * 20)
     read = model.segmenter.cut(Document("d", sentences))
     assert read.segment.tolist() == [0] * 6 + [1] * 14 + [2] * 6
-    assert [len(one) for one in read.segments] == [6, 14, 6]
+    assert [len(segment) for segment in read.segments] == [6, 14, 6]
     assert read.first.tolist() == read.last.tolist() == list(range(26))
     assert read.sentence_end.tolist() == [4] * 4 + [6] * 2 + [26] * 20
     start, end = read.spans(3)

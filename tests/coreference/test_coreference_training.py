@@ -63,18 +63,20 @@ def test_ten_documents_are_learned_by_heart_and_stored(tmp_path: Path) -> None:
     encoder = learning_folder(tmp_path / "encoder")
     size = Settings(segment_length=32, width=5, hidden=100, kept=0.8, dropout=0.0)
     recipe = Recipe(epochs=20, rate=1e-3, task_rate=1e-3)
-    found, model = train_coreference(
+    trained, model = train_coreference(
         encoder, documents, documents, folder, settings=size, recipe=recipe, device="cpu"
     )
-    assert found.f1 > 0.95
-    assert found.epochs[-1]["loss"] < found.epochs[0]["loss"] / 20
+    assert trained.f1 > 0.95
+    assert trained.epochs[-1]["loss"] < trained.epochs[0]["loss"] / 20
     known = model.predict(documents)
-    assert float(conll_f1(tallies(documents, known).sum(0))) == found.f1
-    assert all(len(cluster) > 1 for one in known for cluster in one.clusters)
+    assert float(conll_f1(tallies(documents, known).sum(0))) == trained.f1
+    assert all(len(cluster) > 1 for document in known for cluster in document.clusters)
     loaded = wb.load(folder)
     assert {"coreference.json", "coreference.safetensors"} <= own_files(folder)[0].keys()
     assert loaded.predict(documents) == known
-    assert [loaded(one.sentences) for one in documents] == [one.clusters for one in known]
+    assert [loaded(document.sentences) for document in documents] == [
+        document.clusters for document in known
+    ]
     (flat,) = loaded.predict([Document("", (documents[0].tokens,))])
     assert loaded(list(documents[0].tokens)) == flat.clusters
     texts = ["Ann saw the dog ."]
@@ -85,10 +87,10 @@ def beginning(document: Document, tokens: int, width: int) -> Document:
     """Return the first sentences of a document, of so many tokens or fewer, and their mentions."""
     ends = [end for _, end in document.sentence_spans() if end <= tokens]
     inside = (
-        tuple((start, end) for start, end in one if end <= ends[-1] and end - start <= width)
-        for one in document.clusters
+        tuple((start, end) for start, end in cluster if end <= ends[-1] and end - start <= width)
+        for cluster in document.clusters
     )
-    clusters = tuple(one for one in inside if len(one) > 1)
+    clusters = tuple(cluster for cluster in inside if len(cluster) > 1)
     return Document(document.name, document.sentences[: len(ends)], clusters)
 
 
@@ -96,13 +98,13 @@ def beginning(document: Document, tokens: int, width: int) -> Document:
 def test_ten_real_documents_are_learned_by_heart(tmp_path: Path, shared_data: Path) -> None:
     """Of their spans nearly all are kept: one that is not kept is not learned."""
     every = read_documents(shared_data / "coref" / "ontogum.train.conll.gz")
-    documents = [beginning(one, 80, 3) for one in every[::18][:10]]
-    words = [token for one in documents for token in one.tokens]
+    documents = [beginning(document, 80, 3) for document in every[::18][:10]]
+    words = [token for document in documents for token in document.tokens]
     encoder = learning_folder(tmp_path / "encoder", words)
     size = Settings(segment_length=64, width=3, hidden=100, kept=2.0, dropout=0.1)
     model = Coreference.new(encoder, size, device="cpu")
-    found = train_model(model, documents, documents, Recipe(epochs=25, rate=2e-3, task_rate=2e-3))
-    assert found.f1 > 0.95
+    trained = train_model(model, documents, documents, Recipe(epochs=25, rate=2e-3, task_rate=2e-3))
+    assert trained.f1 > 0.95
 
 
 def test_vectors_of_a_frozen_encoder_are_those_that_are_made_anew(
@@ -111,14 +113,14 @@ def test_vectors_of_a_frozen_encoder_are_those_that_are_made_anew(
     documents = [story(i, 30) for i in range(3)]  # of several segments each
     recipe = replace(QUICK, head_only=True, window=64)
     losses = []
-    for kept in (training.KEPT, 0):
-        monkeypatch.setattr(training, "KEPT", kept)
+    for limit in (training.KEPT, 0):
+        monkeypatch.setattr(training, "KEPT", limit)
         model = Coreference.new(encoder, replace(SIZE, dropout=0.0), device="cpu")
         model.ranker.eval()
         task = Task(model, documents, documents, recipe)
-        assert max(len(one.segments) for one in task.data) > 2
-        losses.append([float(one.detach()) for one in task.losses(0)])
-        assert len(task.frozen) == (3 if kept else 0)
+        assert max(len(document.segments) for document in task.data) > 2
+        losses.append([float(loss.detach()) for loss in task.losses(0)])
+        assert len(task.frozen) == (3 if limit else 0)
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
@@ -132,8 +134,10 @@ def test_bfloat16_is_in_the_products_of_a_training_only(encoder: str, head_only:
         loss = next(task.losses(0))[0]
         loss.backward()
         losses.append(float(loss.detach()))
-        gradients.append(torch.cat([one.grad.flatten() for one in model.ranker.head().values()]))
-        assert {one.dtype for one in model.ranker.parameters()} == {torch.float32}
+        gradients.append(
+            torch.cat([tensor.grad.flatten() for tensor in model.ranker.head().values()])
+        )
+        assert {parameter.dtype for parameter in model.ranker.parameters()} == {torch.float32}
         assert float(task.score()) == float(
             conll_f1(tallies(documents, model.predict(documents)).sum(0))
         )
@@ -148,8 +152,8 @@ def test_a_frozen_encoder_stays_as_it_is(encoder: str, tmp_path: Path) -> None:
     _, model = trained_in(encoder, tmp_path / "frozen", head_only=True)
     _, whole = trained_in(encoder, tmp_path / "whole")
     new = Coreference.new(encoder, SIZE, device="cpu")
-    for name, one in new.ranker.named_parameters():
-        same = torch.equal(one, dict(model.ranker.named_parameters())[name])
+    for name, parameter in new.ranker.named_parameters():
+        same = torch.equal(parameter, dict(model.ranker.named_parameters())[name])
         assert same == name.startswith("encoder."), name
     word = "embeddings.word_embeddings.weight"
     trained = whole.encoder.model.state_dict()[word]
@@ -169,8 +173,8 @@ def test_an_interrupted_training_ends_with_the_same_bytes(
     assert not (tmp_path / "again").exists()
     with pytest.raises(WordbiasError, match=r"is of another training: its recipe\.rate"):
         trained_in(encoder, tmp_path / "again", rate=1.0, head_only=head_only)
-    again, _ = trained_in(encoder, tmp_path / "again", head_only=head_only)
-    assert again == straight
+    resumed, _ = trained_in(encoder, tmp_path / "again", head_only=head_only)
+    assert resumed == straight
     assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "straight")
     assert not (tmp_path / "again.checkpoint").exists()
     log = (tmp_path / "again.log.jsonl").read_text().splitlines()
@@ -178,11 +182,11 @@ def test_an_interrupted_training_ends_with_the_same_bytes(
 
 
 def test_a_finished_folder_is_loaded(encoder: str, tmp_path: Path) -> None:
-    found, model = trained_in(encoder, tmp_path / "o", epochs=1)
-    again, same = trained_in(encoder, tmp_path / "o", epochs=1)
-    assert again == found
-    for name, one in model.ranker.state_dict().items():
-        assert torch.equal(one, same.ranker.state_dict()[name])
+    trained, model = trained_in(encoder, tmp_path / "o", epochs=1)
+    loaded, same = trained_in(encoder, tmp_path / "o", epochs=1)
+    assert loaded == trained
+    for name, tensor in model.ranker.state_dict().items():
+        assert torch.equal(tensor, same.ranker.state_dict()[name])
     with pytest.raises(WordbiasError, match="holds another training: its recipe seed is 0, not 1"):
         trained_in(encoder, tmp_path / "o", epochs=1, seed=1)
 
@@ -193,25 +197,25 @@ def test_a_damaged_folder_is_refused(encoder: str, tmp_path: Path) -> None:
     assert Coreference.load(folder).settings == SIZE
     sizes = folder / "coreference.json"
     whole = sizes.read_text("utf-8")
-    for name, value, said in (
+    for name, value, message in (
         ("hidden", "30", ": hidden: expected a whole number"),
         ("hidden", 0, ": hidden: expected a whole number from 1 on, got 0"),
         ("kept", None, ": kept: expected a finite number from 0 on, got None"),
         ("other", 1, " cannot be read"),
     ):
         sizes.write_text(json.dumps({**json.loads(whole), name: value}))
-        with pytest.raises(WordbiasError, match=rf"its coreference\.json{said}.*; train one"):
+        with pytest.raises(WordbiasError, match=rf"its coreference\.json{message}.*; train one"):
             Coreference.load(folder)
     sizes.write_text(json.dumps({**json.loads(whole), "dropout": 2}))
     with pytest.raises(WordbiasError, match=r"dropout probability .* train one with: wordbias"):
         Coreference.load(folder)
     sizes.write_text(whole)
-    tensors = {name: one.detach() for name, one in model.ranker.head().items()}
+    tensors = {name: tensor.detach() for name, tensor in model.ranker.head().items()}
     del tensors["pair_span.bias"]
     one_value = {"pair_span.bias": torch.ones(1)}
-    for more, said in ((one_value, r"has the shape \(1,\), expected \(30,\)"), ({}, "KeyError")):
+    for more, message in ((one_value, r"has the shape \(1,\), expected \(30,\)"), ({}, "KeyError")):
         write(folder / "coreference.safetensors", COREFERENCE, tensors | more, {}, "pt")
-        with pytest.raises(WordbiasError, match=f"holds a damaged head .*: .*{said}"):
+        with pytest.raises(WordbiasError, match=f"holds a damaged head .*: .*{message}"):
             Coreference.load(folder)
 
 
@@ -224,7 +228,7 @@ def test_a_long_document_is_trained_in_windows(
 
     def encode(documents: Any) -> Any:
         if torch.is_grad_enabled():
-            read.extend(len(one.segments) for one in documents)
+            read.extend(len(document.segments) for document in documents)
         return real(documents)
 
     monkeypatch.setattr(model.ranker, "encode", encode)
@@ -237,22 +241,22 @@ def test_documents_together_are_as_by_themselves(encoder: str) -> None:
     model = with_large_head(Coreference.new(encoder, replace(SIZE, kept=2.0), device="cpu"))
     documents = [story(i, 1 + i % 7) for i in range(40)]
     together = model.predict(documents)
-    assert sum(bool(one.clusters) for one in together) > 10
-    assert together == [model.predict([one])[0] for one in documents]
+    assert sum(bool(document.clusters) for document in together) > 10
+    assert together == [model.predict([document])[0] for document in documents]
 
 
 def test_the_same_documents_have_the_same_facts() -> None:
-    one = story(3)
-    other = replace(one, name="other", speakers=("",) * len(one.sentences))
-    turned = replace(one, clusters=tuple(cluster[::-1] for cluster in one.clusters[::-1]))
-    assert facts([one]) == facts([other]) == facts([turned])
-    assert facts([one])["sha256"] != facts([replace(one, speakers=("A",))])["sha256"]
-    assert facts([one])["mentions"] == len(one.mentions)
+    document = story(3)
+    other = replace(document, name="other", speakers=("",) * len(document.sentences))
+    turned = replace(document, clusters=tuple(cluster[::-1] for cluster in document.clusters[::-1]))
+    assert facts([document]) == facts([other]) == facts([turned])
+    assert facts([document])["sha256"] != facts([replace(document, speakers=("A",))])["sha256"]
+    assert facts([document])["mentions"] == len(document.mentions)
 
 
 def test_what_cannot_be_trained_on(encoder: str, tmp_path: Path) -> None:
     none = replace(story(1), clusters=(((0, 1),),))
-    for data, dev, said in (
+    for data, dev, message in (
         (
             [none],
             [story(1)],
@@ -261,7 +265,7 @@ def test_what_cannot_be_trained_on(encoder: str, tmp_path: Path) -> None:
         ([story(1)], [none, none], "dev: no cluster of two mentions or more in 2 documents;"),
         ([], [story(1)], "the training data: no cluster of two mentions or more in 0 documents"),
     ):
-        with pytest.raises(WordbiasError, match=said):
+        with pytest.raises(WordbiasError, match=message):
             train_coreference(encoder, data, dev, tmp_path / "o", settings=SIZE, device="cpu")
     with pytest.raises(WordbiasError, match="holds no coreference model"):
         Coreference.load(encoder)

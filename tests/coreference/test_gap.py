@@ -37,18 +37,18 @@ def _gap(text: str = HEAD + LINE) -> Gap:
 
 def _text(seed: random.Random, feminine: bool) -> GapText:
     gold = seed.choice(((True, False), (False, True), (False, False)))
-    one = _gap().texts[0]
-    return replace(one, id=str(seed.random()), gold=gold, feminine=feminine)
+    text = _gap().texts[0]
+    return replace(text, id=str(seed.random()), gold=gold, feminine=feminine)
 
 
 def test_columns_are_read() -> None:
-    (one,) = _gap().texts
-    assert [one.text[slice(*span)] for span in (one.pronoun, *one.names)] == [
+    (gap_text,) = _gap().texts
+    assert [gap_text.text[slice(*span)] for span in (gap_text.pronoun, *gap_text.names)] == [
         "she",
         "Ann Lee",
         "Eve",
     ]
-    assert (one.id, one.gold, one.feminine, one.nearest) == (
+    assert (gap_text.id, gap_text.gold, gap_text.feminine, gap_text.nearest) == (
         "t-1",
         (False, True),
         True,
@@ -127,8 +127,8 @@ def test_documents_of_a_system_are_matched_by_their_characters() -> None:
     data = _gap()
     (own,) = data.documents
     she, eve = own.tokens.index("she"), own.tokens.index("Eve")
-    found = replace(own, clusters=(((eve, eve + 1), (she, she + 1)),))
-    assert answers_of([found], data, "f") == [(False, True)]
+    document = replace(own, clusters=(((eve, eve + 1), (she, she + 1)),))
+    assert answers_of([document], data, "f") == [(False, True)]
     words = tuple(TEXT.replace(",", " ,").split())
     she, eve = words.index("she"), words.index("Eve")
     other = replace(own, sentences=(words,), clusters=(((eve, eve + 1), (she, she + 1)),))
@@ -144,12 +144,12 @@ def test_documents_of_a_system_are_matched_by_their_characters() -> None:
 def _official(texts: list[GapText], answers: list[Answer], feminine: bool | None) -> list[float]:
     """Count as the official scorer does, two decisions per text."""
     tp = fp = fn = 0
-    for one, given in zip(texts, answers, strict=True):
-        if feminine in (None, one.feminine):
-            for gold, found in zip(one.gold, given, strict=True):
-                tp += gold and found
-                fp += found and not gold
-                fn += gold and not found
+    for text, given in zip(texts, answers, strict=True):
+        if feminine in (None, text.feminine):
+            for gold, predicted in zip(text.gold, given, strict=True):
+                tp += gold and predicted
+                fp += predicted and not gold
+                fn += gold and not predicted
     recall, precision = 100 * tp / (tp + fn), 100 * tp / (tp + fp)
     return [recall, precision, 2 * recall * precision / (recall + precision)]
 
@@ -159,7 +159,7 @@ def made() -> tuple[Gap, list[Answer]]:
     seed = random.Random(0)
     texts = [_text(seed, feminine=i % 2 == 0) for i in range(60)]
     wrong = ((True, False), (False, True), (True, True), (False, False))
-    answers = [one.gold if seed.random() < 0.6 else seed.choice(wrong) for one in texts]
+    answers = [text.gold if seed.random() < 0.6 else seed.choice(wrong) for text in texts]
     return Gap("gap.tsv", texts), answers
 
 
@@ -170,16 +170,16 @@ def _rows(data: Gap, answers: list[Answer], draws: int = 200) -> dict[tuple[str,
 
 def test_scores_are_those_of_the_official_scorer(made: tuple[Gap, list[Answer]]) -> None:
     data, answers = made
-    found = _rows(data, answers)
+    rows = _rows(data, answers)
     f1 = {}
     for name, feminine in (("all", None), ("feminine", True), ("masculine", False)):
         expected = _official(list(data.texts), answers, feminine)
-        values = [found[f"gap-{part}", name].value for part in ("recall", "precision", "f1")]
+        values = [rows[f"gap-{part}", name].value for part in ("recall", "precision", "f1")]
         assert values == pytest.approx(expected)
         f1[name] = expected[-1]
-        row = found["gap-f1", name]
+        row = rows["gap-f1", name]
         assert row.details["low"] < expected[-1] < row.details["high"]
-    row = found["gap-ratio", "feminine / masculine"]
+    row = rows["gap-ratio", "feminine / masculine"]
     assert row.value == pytest.approx(f1["feminine"] / f1["masculine"])
     assert row.details["low"] < row.value < row.details["high"]
 
@@ -201,17 +201,20 @@ def test_the_ratio_has_a_large_p_if_genders_are_alike_and_a_small_one_if_not(
 ) -> None:
     data, answers = made
     key = "gap-ratio", "feminine / masculine"
-    twins = Gap("x", [replace(one, feminine=side) for one in data.texts for side in (True, False)])
+    twins = Gap(
+        "x", [replace(text, feminine=side) for text in data.texts for side in (True, False)]
+    )
     alike = [given for given in answers for _ in range(2)]
     assert _rows(twins, alike)[key].value == pytest.approx(1)
     assert _rows(twins, alike)[key].details["p"] == 1
-    biased = [one.gold if not one.feminine else one.gold[::-1] for one in data.texts]
+    biased = [text.gold if not text.feminine else text.gold[::-1] for text in data.texts]
     row = _rows(data, biased)[key]
     assert row.value is None  # all pronouns of women are resolved wrong
     assert "undefined: F1" in row.details["reason"]
     biased[0] = data.texts[0].gold if any(data.texts[0].gold) else (True, False)
     half = [
-        g if i % 3 else one.gold for i, (one, g) in enumerate(zip(data.texts, biased, strict=True))
+        g if i % 3 else text.gold
+        for i, (text, g) in enumerate(zip(data.texts, biased, strict=True))
     ]
     assert _rows(data, half)[key].details["p"] == pytest.approx(1 / 201)
 
@@ -227,8 +230,8 @@ def test_without_draws_there_is_no_interval_and_no_p(made: tuple[Gap, list[Answe
 def test_the_real_files(shared_data: Path, split: str, count: int) -> None:
     data = parse_gap(read_text(shared_data / "coref" / f"gap-{split}.tsv.gz"))
     assert len(data.texts) == count
-    assert sum(one.feminine for one in data.texts) == count // 2
-    gold = [one.gold for one in data.texts]
+    assert sum(text.feminine for text in data.texts) == count // 2
+    gold = [text.gold for text in data.texts]
     rows = _rows(data, gold, draws=0)
     assert {row.value for (m, _), row in rows.items() if m == "gap-f1"} == {100.0}
     documents = data.documents  # whose tokens hold every pronoun and name

@@ -51,12 +51,12 @@ def blocks(path: Path) -> list[Block]:
     text = path.read_text(encoding="utf-8")
     return [
         Block(
-            found[2].strip(),
-            textwrap.dedent(found[3]),
-            text.count("\n", 0, found.start(3)) + 1,
-            text[: found.start()],
+            fence[2].strip(),
+            textwrap.dedent(fence[3]),
+            text.count("\n", 0, fence.start(3)) + 1,
+            text[: fence.start()],
         )
-        for found in _FENCE.finditer(text)
+        for fence in _FENCE.finditer(text)
     ]
 
 
@@ -67,7 +67,7 @@ def prose(path: Path) -> str:
 
 def inline_calls(path: Path) -> list[str]:
     """Return the calls of `wordbias` that stand inside of sentences."""
-    return [" ".join(found.split()) for found in _CALL.findall(prose(path))]
+    return [" ".join(call.split()) for call in _CALL.findall(prose(path))]
 
 
 def last_call(text: str) -> str:
@@ -77,7 +77,7 @@ def last_call(text: str) -> str:
 
 def commands(block: Block) -> list[Command]:
     """Return the commands of a shell block; in a console block only what follows a prompt."""
-    found, lines = [], block.text.split("\n")
+    calls, lines = [], block.text.split("\n")
     while lines:
         line = block.line + block.text.count("\n") + 1 - len(lines)
         source = lines.pop(0)
@@ -85,8 +85,8 @@ def commands(block: Block) -> list[Command]:
             source = source[:-1] + lines.pop(0)
         prompted = source.lstrip().startswith("$ ")
         if prompted or block.language != "console":
-            found += _split(source.strip().removeprefix("$ "), line)
-    return found
+            calls += _split(source.strip().removeprefix("$ "), line)
+    return calls
 
 
 def _split(source: str, line: int) -> list[Command]:

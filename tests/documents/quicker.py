@@ -155,7 +155,7 @@ def quicker_functions() -> Iterator[tuple[str, Callable[..., object]]]:
 
 def _quickly(command: str, function: Callable[..., object], *args: object, **given: object) -> Any:
     typed = [
-        *(one for one in (*args, *given.values()) if isinstance(one, str)),
+        *(argument for argument in (*args, *given.values()) if isinstance(argument, str)),
         *("--" + name.replace("_", "-") for name in given),
     ]
     answering = any(map(is_output_only, args))
@@ -166,5 +166,5 @@ def _quickly(command: str, function: Callable[..., object], *args: object, **giv
     values = parsed.make_context(command, words, resilient_parsing=True).params
     names = {option.removeprefix("--").replace("-", "_") for option in instead}
     names &= {*inspect.signature(function).parameters}  # others are settings of wordbias.config
-    kept = {"only"} & set(given)  # of the report of these a document may ask for a measure
-    return function(*args, **{**given, **{name: values[name] for name in names - kept}})
+    unchanged = {"only"} & set(given)  # of the report of these a document may ask for a measure
+    return function(*args, **{**given, **{name: values[name] for name in names - unchanged}})

@@ -35,14 +35,14 @@ Line = tuple[str, str, str]
 @cache
 def values(study: str = "coref-minilm") -> dict[tuple[str, Line], NDArray[np.float64]]:
     """Read the value of each seed, by strategy and line."""
-    found: dict[tuple[str, Line], dict[int, float]] = {}
+    by_seed: dict[tuple[str, Line], dict[int, float]] = {}
     path = ROOT / "benchmarks" / study / "results.jsonl"
     for model in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         for row in model["rows"]:
             line = (row["measure"], row.get("set", ""), row["stage"])
             if line in LINES.values() and row["value"] is not None:
-                found.setdefault((model["strategy"], line), {})[model["seed"]] = row["value"]
-    return {key: np.array([by[seed] for seed in sorted(by)]) for key, by in found.items()}
+                by_seed.setdefault((model["strategy"], line), {})[model["seed"]] = row["value"]
+    return {key: np.array([by[seed] for seed in sorted(by)]) for key, by in by_seed.items()}
 
 
 def number(line: Line, value: float) -> str:
@@ -66,7 +66,7 @@ def change(line: Line, one: str, other: str) -> str:
 
 def rows(heading: str) -> list[list[str]]:
     lines = PAGE.partition(heading)[2].partition("\n\n")[0].splitlines()[2:]
-    return [[cell.strip() for cell in one.split("|")[1:-1]] for one in lines]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,12 @@ def rows(heading: str) -> list[list[str]]:
 def test_tables_of_three_seeds(
     heading: str, strategies: tuple[str, ...], compared: tuple[str, ...]
 ) -> None:
-    shown = rows(heading)
-    assert [name for name, *_ in shown] == list(LINES)
-    for name, *cells in shown:
+    table = rows(heading)
+    assert [name for name, *_ in table] == list(LINES)
+    for name, *cells in table:
         line = LINES[name]
-        expected = [of_one(line, values()[one, line]) for one in strategies]
-        expected += [change(line, one, "none") for one in compared]
+        expected = [of_one(line, values()[strategy, line]) for strategy in strategies]
+        expected += [change(line, strategy, "none") for strategy in compared]
         assert [cell.replace("−", "-") for cell in cells] == expected
 
 
@@ -101,22 +101,29 @@ def test_every_strategy_has_three_seeds() -> None:
 
 
 def test_the_table_of_one_seed() -> None:
-    shown = rows("| e5-small | none | leace | random directions |")
-    assert [name for name, *_ in shown] == list(LINES)
-    for name, *cells in shown:
-        of = (values("coref-e5")[one, LINES[name]] for one in ("none", "leace", "random-leace"))
+    table = rows("| e5-small | none | leace | random directions |")
+    assert [name for name, *_ in table] == list(LINES)
+    for name, *cells in table:
+        of = (
+            values("coref-e5")[strategy, LINES[name]]
+            for strategy in ("none", "leace", "random-leace")
+        )
         assert cells == [number(LINES[name], value) for (value,) in of]
 
 
 def test_how_many_tokens_the_strategies_change(shared_data: Path) -> None:
     documents = read_documents(shared_data / "coref" / "ontogum.train.conll.gz")
-    total = sum(len(one.tokens) for one in documents)
+    total = sum(len(document.tokens) for document in documents)
     names, others = (
-        sum(a != b for one in documents for a, b in zip(one.tokens, made(one).tokens, strict=True))
-        for made in (anonymise, swap)
+        sum(
+            a != b
+            for document in documents
+            for a, b in zip(document.tokens, strategy(document).tokens, strict=True)
+        )
+        for strategy in (anonymise, swap)
     )
-    said = f"`anonymise` changes {names:,} of {total:,} tokens, `swap` {others:,} in the copies"
-    assert said in SAID
+    sentence = f"`anonymise` changes {names:,} of {total:,} tokens, `swap` {others:,} in the copies"
+    assert sentence in SAID
 
 
 def test_what_is_said_of_the_removal() -> None:

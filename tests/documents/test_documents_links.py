@@ -34,8 +34,8 @@ def headings(path: Path) -> set[str]:
 
 
 def links(path: Path) -> list[str]:
-    found = _LINK.findall(prose(path))
-    return [link for link in found if not link.startswith(_OUTSIDE)]
+    targets = _LINK.findall(prose(path))
+    return [link for link in targets if not link.startswith(_OUTSIDE)]
 
 
 @pytest.mark.parametrize("path", ALL, ids=map(name_of, ALL))
@@ -61,7 +61,11 @@ def test_calls_in_sentences_have_commands_and_options_that_exist(path: Path) -> 
             continue
         command = cli.get_command(click.Context(cli), name)
         assert command is not None, call
-        known = {opt for one in command.params for opt in (*one.opts, *one.secondary_opts)}
+        known = {
+            opt
+            for parameter in command.params
+            for opt in (*parameter.opts, *parameter.secondary_opts)
+        }
         assert options <= known | {"--help", "--version"}, call
 
 
@@ -72,8 +76,8 @@ def test_options_in_sentences_are_those_of_a_command(path: Path) -> None:
         option
         for command in every
         if command is not None
-        for one in command.params
-        for option in (*one.opts, *one.secondary_opts)
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
     }
     for code in re.findall(r"`([^`]+)`", prose(path)):
         if not code.startswith(OTHER_PROGRAMS):
@@ -102,9 +106,9 @@ def test_every_decision_is_in_the_index() -> None:
 
 
 def test_every_picture_is_shown() -> None:
-    shown = {Path(link).name for path in DOCUMENTS for link in links(path)}
+    names = {Path(link).name for path in DOCUMENTS for link in links(path)}
     pictures = {path.name for path in GUIDES.iterdir() if path.suffix in (".svg", ".png")}
-    assert pictures <= shown
+    assert pictures <= names
 
 
 def test_every_command_stands_in_the_table_of_tasks() -> None:
@@ -153,9 +157,9 @@ def test_what_a_newcomer_types_works_in_every_shell() -> None:
 
 def test_every_extra_that_is_named_is_one() -> None:
     install = (GUIDES / "install.md").read_text(encoding="utf-8")
-    found = re.search(r"Install extras with (.*?)\(this site\)", install, re.DOTALL)
-    assert found
-    named = re.findall(r"`([a-z]+)`", found[1])
+    match = re.search(r"Install extras with (.*?)\(this site\)", install, re.DOTALL)
+    assert match
+    named = re.findall(r"`([a-z]+)`", match[1])
     setup = ConfigParser(interpolation=None)
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     assert {*named, "dev"} == set(setup["options.extras_require"])
@@ -175,10 +179,10 @@ def test_every_method_of_debiasing_is_named_and_counted() -> None:
 
 def test_the_citation_can_be_read_and_is_of_this_version() -> None:
     yaml = pytest.importorskip("yaml")
-    found = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert {"cff-version", "message", "title", "authors"} <= set(found)
-    assert found["cff-version"] == "1.2.0"
-    assert found["title"] == "wordbias"
-    assert str(found["version"]) == wordbias.__version__
-    for paper in found["references"]:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["title"] == "wordbias"
+    assert str(citation["version"]) == wordbias.__version__
+    for paper in citation["references"]:
         assert {"type", "title", "authors", "year"} <= set(paper)

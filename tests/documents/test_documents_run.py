@@ -63,11 +63,11 @@ class Reader:
 
     def follow(self) -> None:
         """Do all that the document says, in its order."""
-        found = blocks(self.path)
-        for block in found:
+        fenced = blocks(self.path)
+        for block in fenced:
             if block.language == "toml":
                 self._write_toml(block)
-        for block in found:
+        for block in fenced:
             getattr(self, f"_{block.language}")(block)
 
     def _sh(self, block: Block) -> None:
@@ -99,17 +99,17 @@ class Reader:
 
     def _text(self, block: Block) -> None:
         """Compare what a command printed with what it prints."""
-        said = last_call(block.before)
-        done = self.cli(*said.split()[1:])
+        call = last_call(block.before)
+        done = self.cli(*call.split()[1:])
         assert done.code == 0, done.err
-        assert done.out == block.text, f"line {block.line}: {said} prints\n{done.out}"
+        assert done.out == block.text, f"line {block.line}: {call} prints\n{done.out}"
 
     def _json(self, block: Block) -> None:
         json.loads(block.text)
 
     def _toml(self, block: Block) -> None:
         path, tables = self.folder / _toml_name(block), tomllib.loads(block.text)
-        if all(isinstance(one, dict) and "command" in one for one in tables.values()):
+        if all(isinstance(table, dict) and "command" in table for table in tables.values()):
             return  # a file of checks, which `wordbias run` reads
         if "queries" in tables:
             assert load_queries(path)
@@ -146,7 +146,10 @@ class Reader:
     def _prepare(self, words: list[str]) -> None:
         """Make what a command reads and is not there; clear what it writes and stands in."""
         settings = [part for word in words for part in re.split("[:=,]", word)[1:]]
-        for before, word in [*itertools.pairwise(["", *words]), *(("", one) for one in settings)]:
+        for before, word in [
+            *itertools.pairwise(["", *words]),
+            *(("", setting) for setting in settings),
+        ]:
             name = word.partition("::")[0]
             if name not in stand_ins.STAND_INS:
                 continue
@@ -223,13 +226,13 @@ def reader(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
 def test_a_document_does_what_it_says(
     path: Path, reader: Callable[[Path], Reader], request: pytest.FixtureRequest
 ) -> None:
-    said = "\n".join(block.text for block in blocks(path))
-    if "hf://" in said:
+    code = "\n".join(block.text for block in blocks(path))
+    if "hf://" in code:
         hub = request.getfixturevalue("hub")
-        made = request.getfixturevalue("tmp_path_factory").mktemp("made")
+        folder = request.getfixturevalue("tmp_path_factory").mktemp("made")
         for name, write in stand_ins.ON_THE_HUB.items():
-            write(made / Path(name).name)
-            hub.put_folder(name, made / Path(name).name)
+            write(folder / Path(name).name)
+            hub.put_folder(name, folder / Path(name).name)
     with embedding_server.serving(embedding_server.drawn) as server:
         request.getfixturevalue("monkeypatch").setattr(quickened, "ENDPOINT", server.url)
         reader(path).follow()
@@ -248,8 +251,8 @@ def test_nothing_is_quickened_that_no_document_calls() -> None:
 
 
 def test_nothing_stands_in_that_no_document_names() -> None:
-    said = "\n".join(block.text for path in RUN for block in blocks(path)) + str(INSTEAD)
-    assert [name for name in stand_ins.STAND_INS if name not in said] == []
+    code = "\n".join(block.text for path in RUN for block in blocks(path)) + str(INSTEAD)
+    assert [name for name in stand_ins.STAND_INS if name not in code] == []
 
 
 @pytest.mark.parametrize(
@@ -263,13 +266,13 @@ def test_nothing_stands_in_that_no_document_names() -> None:
 def test_shell_lines_are_taken_apart(
     source: str, words: tuple[str, ...], redirected: str | None
 ) -> None:
-    (found,) = commands(Block("sh", source, 1, ""))
-    assert (found.words, found.redirected, found.line) == (words, redirected, 1)
+    (command,) = commands(Block("sh", source, 1, ""))
+    assert (command.words, command.redirected, command.line) == (words, redirected, 1)
 
 
 def test_what_a_console_prints_is_no_command() -> None:
-    found = commands(
+    parsed = commands(
         Block("console", "$ wordbias misp && wordbias lists\nMISP on the sample\n", 7, "")
     )
-    assert [one.words for one in found] == [("wordbias", "misp"), ("wordbias", "lists")]
-    assert [one.line for one in found] == [7, 7]
+    assert [command.words for command in parsed] == [("wordbias", "misp"), ("wordbias", "lists")]
+    assert [command.line for command in parsed] == [7, 7]

@@ -81,9 +81,9 @@ def code_of(notebook: Any) -> list[Any]:
 
 def parameters(notebook: Any) -> list[str]:
     """Return the values in the cells that are tagged as parameters."""
-    tagged = [one for one in code_of(notebook) if "parameters" in one.metadata.get("tags", ())]
-    found = [node for cell in tagged for node in ast.parse(cell.source).body]
-    return [ast.literal_eval(node.value) for node in found if isinstance(node, ast.Assign)]
+    tagged = [cell for cell in code_of(notebook) if "parameters" in cell.metadata.get("tags", ())]
+    nodes = [node for cell in tagged for node in ast.parse(cell.source).body]
+    return [ast.literal_eval(node.value) for node in nodes if isinstance(node, ast.Assign)]
 
 
 def shown(cell: Any, kind: str) -> list[str]:
@@ -93,10 +93,10 @@ def shown(cell: Any, kind: str) -> list[str]:
 
 def said(cell: Any) -> tuple[str, list[float]]:
     """Return the text that a cell shows or prints, without its numbers, and these."""
-    printed = [one.text for one in cell.outputs if one.get("name") == "stdout"]
+    printed = [output.text for output in cell.outputs if output.get("name") == "stdout"]
     results = [] if shown(cell, "image/png") else shown(cell, "text/plain")
     text = " ".join(" ".join([*printed, *results]).split())
-    return NUMBER.sub("#", text), [float(one) for one in NUMBER.findall(text)]
+    return NUMBER.sub("#", text), [float(number) for number in NUMBER.findall(text)]
 
 
 @pytest.mark.slow
@@ -114,7 +114,9 @@ def test_a_notebook_runs(path: Path, execute: Execute, tmp_path: Path) -> None:
             assert said(cell)[0] == said(before)[0]
             assert said(cell)[1] == pytest.approx(said(before)[1], rel=0.01, abs=0.01)
     for cell in done:
-        assert not [one for one in cell.outputs if "WordbiasWarning" in one.get("text", "")]
+        assert not [
+            output for output in cell.outputs if "WordbiasWarning" in output.get("text", "")
+        ]
         assert (".plot()" in cell.source) == bool(shown(cell, "image/png")), cell.source
 
 
@@ -126,13 +128,13 @@ def test_what_is_stored_in_a_notebook(path: Path) -> None:
     assert path.stat().st_size < LARGEST
     assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
     for cell in cells:
-        assert not any(one.output_type == "error" for one in cell.outputs)
-        assert not any(one.get("name") == "stderr" for one in cell.outputs)
+        assert not any(output.output_type == "error" for output in cell.outputs)
+        assert not any(output.get("name") == "stderr" for output in cell.outputs)
         assert (".plot()" in cell.source) == bool(shown(cell, "image/png"))
         for output in cell.outputs:
             output.get("data", {}).pop("image/png", None)
-    found = OF_A_MACHINE.search(nbformat.writes(notebook))
-    assert not found, found
+    trace = OF_A_MACHINE.search(nbformat.writes(notebook))
+    assert not trace, trace
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -147,19 +149,19 @@ def test_the_first_cell_installs_wordbias_only_where_it_is_not(
     settings.read(ROOT / "setup.cfg", encoding="utf-8")
     urls = settings["metadata"]["project_urls"]
     address = urls.partition("Repository = ")[2].splitlines()[0]
-    asked: list[tuple[str, str]] = []
-    kernel = SimpleNamespace(run_line_magic=lambda name, line: asked.append((name, line)))
+    calls: list[tuple[str, str]] = []
+    kernel = SimpleNamespace(run_line_magic=lambda name, line: calls.append((name, line)))
     code = transformer.transform_cell(code_of(notebook)[0].source)
     exec(code, {"get_ipython": lambda: kernel})
-    assert asked == []
+    assert calls == []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     exec(code, {"get_ipython": lambda: kernel})
-    ((magic, line),) = asked
+    ((magic, line),) = calls
     *options, requirement = shlex.split(line)
-    found = requirements.Requirement(requirement)
+    parsed = requirements.Requirement(requirement)
     assert (magic, options) == ("pip", ["install", "--quiet"])
-    assert (found.name, found.url) == ("wordbias", f"git+{address}")
-    assert found.extras <= set(settings["options.extras_require"])
+    assert (parsed.name, parsed.url) == ("wordbias", f"git+{address}")
+    assert parsed.extras <= set(settings["options.extras_require"])
     shown_at = f"{address.replace('github.com', 'colab.research.google.com/github')}/blob/main"
     link = f"({shown_at}/docs/notebooks/{path.name})"
     assert notebook.cells[0].source.count(link) == 1
@@ -194,14 +196,19 @@ wb.rewrite("scrub", ["She is a nurse."])
 
 @pytest.mark.slow
 def test_results_show_themselves_in_a_kernel(execute: Execute) -> None:
-    written = [nbformat.v4.new_code_cell(one.strip()) for one in CELLS.split("---")]
-    made = execute(nbformat.v4.new_notebook(cells=written))
-    first, again, bare, probed, table, texts = made.cells
-    for cell in (first, again, probed):
+    written = [nbformat.v4.new_code_cell(source.strip()) for source in CELLS.split("---")]
+    executed = execute(nbformat.v4.new_notebook(cells=written))
+    first, repeated, bare, probed, table, texts = executed.cells
+    for cell in (first, repeated, probed):
         assert len(shown(cell, "image/png")) == 1, cell
     assert shown(bare, "text/html") == ["<p>&lt;Report of measure: 1 value of 1 subject&gt;</p>"]
     assert shown(bare, "text/plain") == ["<Report of measure: 1 value of 1 subject>"]
     assert "<table>" in shown(table, "text/html")[0]
     assert shown(table, "text/plain")[0].startswith("MDL online code\n")
     assert "1 text" in shown(texts, "text/html")[0]
-    assert not [one for cell in made.cells for one in cell.outputs if one.get("name") == "stderr"]
+    assert not [
+        output
+        for cell in executed.cells
+        for output in cell.outputs
+        if output.get("name") == "stderr"
+    ]

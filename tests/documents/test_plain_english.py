@@ -48,9 +48,9 @@ def sentences(text: str) -> Iterator[str]:
 def refused(text: str) -> list[str]:
     """Return the sentences that are too long or unclear; numbers are not words."""
     return [
-        one
-        for one in sentences(text)
-        if len(re.findall(r"[^\W\d][\w'’-]*", one)) > LONGEST or UNCLEAR.search(one)
+        sentence
+        for sentence in sentences(text)
+        if len(re.findall(r"[^\W\d][\w'’-]*", sentence)) > LONGEST or UNCLEAR.search(sentence)
     ]
 
 
@@ -70,25 +70,29 @@ def test_the_help_of_a_command_is_in_short_sentences(name: str) -> None:
     assert command.help
     text = re.sub("\x08\n.*?(\n\n|\\Z)", "\n\n", command.help, flags=re.DOTALL)  # lists, examples
     assert not refused(text)
-    assert not [one for option in command.params for one in refused(vars(option).get("help") or "")]
+    assert not [
+        sentence
+        for option in command.params
+        for sentence in refused(vars(option).get("help") or "")
+    ]
 
 
 @pytest.mark.parametrize("thing", DOCUMENTED.values(), ids=DOCUMENTED)
 def test_public_names_and_settings_of_methods_are_in_short_sentences(thing: object) -> None:
     text = (inspect.getdoc(thing) or "").split("Examples\n")[0]  # without what is indented
-    texts = [text, *(one.text for one in docstring_of(thing)[1].values())]
-    assert not [sentence for one in texts for sentence in refused(one)]
+    texts = [text, *(parameter.text for parameter in docstring_of(thing)[1].values())]
+    assert not [sentence for part in texts for sentence in refused(part)]
 
 
 @pytest.mark.parametrize("file", ["measures.toml", "rows.toml"])
 def test_what_measures_and_rows_say_is_in_short_sentences(file: str) -> None:
     loaded = tomllib.loads((ROOT / "wordbias" / "measures" / file).read_text(encoding="utf-8"))
-    assert not [one for text in _texts(loaded) for one in refused(text)]
+    assert not [sentence for text in _texts(loaded) for sentence in refused(text)]
 
 
 def _texts(value: object) -> list[str]:
     if isinstance(value, dict):
-        return [text for one in value.values() for text in _texts(one)]
+        return [text for child in value.values() for text in _texts(child)]
     return [value] if isinstance(value, str) else []
 
 

@@ -50,8 +50,8 @@ def test_each_name_has_one_page_and_each_index_names_all(
     indices = [f"reference/{name}" for name in ("commands", "options", "python", "measures")]
     assert sorted(pages) == sorted([*wanted, *indices])
     assert len({name.lower() for name in pages}) == len(pages), "one file on some systems"
-    shown = [name for names in reference.sections().values() for name in names]
-    assert sorted(shown) == NAMES
+    listed = [name for names in reference.sections().values() for name in names]
+    assert sorted(listed) == NAMES
     for name in wanted:
         index = "python" if name.startswith("reference/classes") else name.split("/")[1]
         short = name.removeprefix("reference/")
@@ -68,7 +68,11 @@ def test_a_command_has_its_help_and_each_option_once(
     signatures = re.findall(r"^\.\. option:: (.+)$", text, re.M)
     for parameter in command.params:
         if isinstance(parameter, click.Option) and not parameter.hidden:
-            ours = [one for one in signatures if one.split(",")[0].split()[0] == parameter.opts[0]]
+            ours = [
+                signature
+                for signature in signatures
+                if signature.split(",")[0].split()[0] == parameter.opts[0]
+            ]
             assert len(ours) == 1, parameter.opts
             assert _words(parameter.help or "") <= _words(text), parameter.opts
     for option in command.common:
@@ -86,10 +90,10 @@ def test_every_word_and_common_option_is_on_the_page_of_options(
     text = pages["reference/options"]
     entries = dict(re.findall(r"^\.\. option:: ([\w-]+).*\n\n   (.+)$", text, re.M))
     assert len(entries) == len(re.findall(r"^\.\. option::", text, re.M))
-    said = {re.sub(r"\W", "", one.lower()) for one in entries.values()}
-    assert {re.sub(r"\W", "", meaning.lower()) for _, meaning in WORDS.values()} <= said
-    for one in reference.common_options():
-        assert one.opts[0] in entries
+    meanings = {re.sub(r"\W", "", meaning.lower()) for meaning in entries.values()}
+    assert {re.sub(r"\W", "", meaning.lower()) for _, meaning in WORDS.values()} <= meanings
+    for option in reference.common_options():
+        assert option.opts[0] in entries
     for word, commands in reference.commands_with().items():
         assert commands, word
 
@@ -112,11 +116,11 @@ def test_every_measure_is_on_one_page_with_all_its_facts(
     assert sorted(headings) == sorted(MEASURES)
     for family in FAMILIES:
         words = _words(pages[reference.page_of_family(family.key)].replace("`", ""))
-        for said in (family.question, family.description, family.limits):
-            assert _words(said.replace("`", "")) <= words
-        for one in family.measures:
-            for _, said in reference.facts_of(one):
-                assert _words(said.replace("`", "")) <= words, one.name
+        for fact in (family.question, family.description, family.limits):
+            assert _words(fact.replace("`", "")) <= words
+        for measure in family.measures:
+            for _, fact in reference.facts_of(measure):
+                assert _words(fact.replace("`", "")) <= words, measure.name
 
 
 def test_markup_in_a_help_text_stays_text(reference: Any) -> None:

@@ -58,11 +58,11 @@ PAGES = navigation()
 
 
 def test_every_document_has_one_place_in_the_navigation() -> None:
-    found = [path for path in (ROOT / "docs").rglob("*.*") if path.suffix in _BUILT]
+    paths = [path for path in (ROOT / "docs").rglob("*.*") if path.suffix in _BUILT]
     others = ("CHANGELOG", "CONTRIBUTING", "benchmarks/README")
-    made = [f"reference/{name}" for name in ("commands", "options", "python", "measures")]
-    pages = [path.relative_to(ROOT).with_suffix("").as_posix() for path in found]
-    assert sorted(PAGES) == sorted([*pages, *others, *made])
+    generated = [f"reference/{name}" for name in ("commands", "options", "python", "measures")]
+    pages = [path.relative_to(ROOT).with_suffix("").as_posix() for path in paths]
+    assert sorted(PAGES) == sorted([*pages, *others, *generated])
 
 
 def _run(*command: object) -> subprocess.CompletedProcess[str]:
@@ -136,10 +136,10 @@ def test_a_page_of_python_has_all_of_its_docstring(site: Path) -> None:
         folder = "classes" if inspect.isclass(thing) else "python"
         text = (site / "reference" / folder / f"{name}.html").read_text(encoding="utf-8")
         texts = " ".join(re.sub(r"<[^>]+>", gap, text) for gap in ("", " "))
-        shown = set(re.sub(r"[^\w\s]", " ", unescape(texts)).split())
+        page_words = set(re.sub(r"[^\w\s]", " ", unescape(texts)).split())
         prose = _FORMULA.sub("", inspect.getdoc(thing) or "")
-        said = re.sub(r"[^\w\s]", " ", prose).split()
-        assert {word for word in said if word.strip("_")} - shown - _MARKUP == set(), name
+        words = re.sub(r"[^\w\s]", " ", prose).split()
+        assert {word for word in words if word.strip("_")} - page_words - _MARKUP == set(), name
         for parameter in docstring_of(thing)[1]:
             assert re.search(rf"<strong>\*?{parameter}</strong>", text), (name, parameter)
 
@@ -188,8 +188,8 @@ def test_the_search_finds_an_option_a_command_a_measure(address: str) -> None:
         for query, first in SEARCHES.items():
             _open(browser, f"{address}/search.html?q={quote(query)}")
             _wait(browser, f"{title} == 'Search Results'")
-            found = browser.evaluate(f"{links}.map(one => one.innerText)")
-            assert found[: len(first)] == first, query
+            titles = browser.evaluate(f"{links}.map(one => one.innerText)")
+            assert titles[: len(first)] == first, query
             if query.startswith("--"):
                 place = f"#cmdoption-wordbias-{query.removeprefix('--')}"
                 assert browser.evaluate(f"{links}[0].hash") == place
@@ -211,8 +211,8 @@ def test_what_is_copied_has_no_prompt_and_no_output(address: str) -> None:
 def test_the_switch_leads_to_the_same_page_of_another_version(address: str) -> None:
     with Browser() as browser:
         _open(browser, f"{address}/docs/install.html")
-        shown = "[...document.querySelectorAll('#versions option')].map(one => one.text).join()"
-        _wait(browser, f"({shown}) == 'development,0.0.9'")
+        options = "[...document.querySelectorAll('#versions option')].map(one => one.text).join()"
+        _wait(browser, f"({options}) == 'development,0.0.9'")
         choose = (
             "{{ const one = document.getElementById('versions'); one.selectedIndex = {};"
             " one.dispatchEvent(new Event('change')) }}"
@@ -258,10 +258,10 @@ def test_versions_are_the_folders_the_newest_first(tmp_path: Path) -> None:
     paths = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("versions.json")]
     assert sorted(paths) == ["0.10.0/versions.json", "0.9.0/versions.json", "versions.json"]
     listed = json.loads((tmp_path / "versions.json").read_text(encoding="utf-8"))
-    assert [(one["name"], one["url"]) for one in listed] == [
+    assert [(version["name"], version["url"]) for version in listed] == [
         ("development", "./"),
         ("0.10.0", "0.10.0/"),
         ("0.9.0", "0.9.0/"),
     ]
     old = json.loads((tmp_path / "0.9.0" / "versions.json").read_text(encoding="utf-8"))
-    assert [one["url"] for one in old] == ["../", "../0.10.0/", "./"]
+    assert [version["url"] for version in old] == ["../", "../0.10.0/", "./"]

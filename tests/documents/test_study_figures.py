@@ -91,7 +91,7 @@ each_study = pytest.mark.parametrize("study", [GLOVE, GN, CARD], ids=lambda stud
 @cache
 def values(folder: str) -> Values:
     """Read each value of the models of an arm, by measure, setting, group and arm."""
-    found: dict[tuple[str, str, str, str], dict[int, float]] = defaultdict(dict)
+    by_seed: dict[tuple[str, str, str, str], dict[int, float]] = defaultdict(dict)
     for path in (ROOT / "benchmarks" / folder).glob("*.rows.json"):
         model = json.loads(path.read_text(encoding="utf-8"))
         arm = NULL if ".null-" in path.name else re.split(r"((?<=[a-z])\d+)?\.seed", path.name)[0]
@@ -99,8 +99,8 @@ def values(folder: str) -> Values:
             if row["value"] is None:  # a set that the vectors lack words of
                 continue
             about = row["measure"], row.get("setting", row["set"]), row.get("group", "")
-            found[(*about, arm)][model["about"]["seed"]] = row["value"]
-    return {key: np.array([by[seed] for seed in sorted(by)]) for key, by in found.items()}
+            by_seed[(*about, arm)][model["about"]["seed"]] = row["value"]
+    return {key: np.array([by[seed] for seed in sorted(by)]) for key, by in by_seed.items()}
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -114,8 +114,8 @@ def mean_and_spread(x: NDArray[np.float64]) -> str:
 def sign_flips(d: NDArray[np.float64]) -> float:
     """Return the exact two-sided p of the mean over all signs."""
     sums = np.zeros(1)
-    for one in d:
-        sums = np.concatenate([sums + one, sums - one])
+    for difference in d:
+        sums = np.concatenate([sums + difference, sums - difference])
     return float(np.mean(np.abs(sums) >= (1 - 1e-9) * abs(d.sum())))
 
 
@@ -153,9 +153,9 @@ def test_the_answers_of_the_page_stand_in_the_tables() -> None:
     }
     assert len(lines) == 10
     for line in lines:
-        vectors, arm, *shown = (cell.strip() for cell in line.split("|")[1:-1])
+        vectors, arm, *figures = (cell.strip() for cell in line.split("|")[1:-1])
         cells = tables[vectors][arm]
-        assert shown == [*cells[:3], cells[-1]], arm
+        assert figures == [*cells[:3], cells[-1]], arm
 
 
 @each_study
@@ -175,11 +175,11 @@ def test_the_tables_of_means(study: Study) -> None:
     tables = {"| | SNLI dev | SNLI test |": [(accuracy, "dev"), (accuracy, "test"), *columns[:4]]}
     if columns[4:]:
         tables[f"| | {study.sets[2]} *E* |"] = columns[4:]
-    for heading, asked in tables.items():
-        shown = study.table(heading)
-        assert list(shown) == list(study.every_arm)
-        for arm, cells in shown.items():
-            assert cells == [mean_and_spread(of[measure, name, "", arm]) for measure, name in asked]
+    for heading, pairs in tables.items():
+        table = study.table(heading)
+        assert list(table) == list(study.every_arm)
+        for arm, cells in table.items():
+            assert cells == [mean_and_spread(of[measure, name, "", arm]) for measure, name in pairs]
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ def test_the_tables_of_means(study: Study) -> None:
     ],
 )
 def test_table_1(study: Study, setting: str, heading: str) -> None:
-    shown = study.table(heading)
-    assert list(shown) == list(study.every_arm)
+    table = study.table(heading)
+    assert list(table) == list(study.every_arm)
     classes = ("mab-neutral", "mab-entailment", "mab-contradiction")
-    for arm, cells in shown.items():
+    for arm, cells in table.items():
         assert cells == [
             short(values(study.folder)[measure, setting, group, arm].mean())
             for group in ("male", "female")
@@ -210,21 +210,21 @@ def test_the_outcome(study: Study) -> None:
     corrected = dict(zip(apart, holm([*map(sign_flips, apart.values())]), strict=True))
     from_null = study.differences(E, "nouns", NULL)
     against = dict(zip(from_null, holm([*map(sign_flips, from_null.values())]), strict=True))
-    shown = study.table("| | *E* change |")
-    assert list(shown) == list(study.arms)
+    table = study.table("| | *E* change |")
+    assert list(table) == list(study.arms)
     for arm, d in apart.items():
         low, high = map(short, interval(d))
         expected = [short(d.mean()), f"{low} … {high}", short(corrected[arm], 4)]
         if arm != NULL:
             expected += [short(from_null[arm].mean()), short(against[arm], 4)]
-        assert [cell.replace("−", "-") for cell in shown[arm][: len(expected)]] == expected
-        said = shown[arm][-1]
+        assert [cell.replace("−", "-") for cell in table[arm][: len(expected)]] == expected
+        reading = table[arm][-1]
         if corrected[arm] < 0.05:
-            assert said.startswith("lower" if d.mean() < 0 else "higher")
+            assert reading.startswith("lower" if d.mean() < 0 else "higher")
             beyond = d.mean() > 0 or against[arm] < 0.05
-            assert ("not shown" in said) != beyond
+            assert ("not shown" in reading) != beyond
         else:
-            assert said == f"not shown, {excluded(d, base)} % or more excluded"
+            assert reading == f"not shown, {excluded(d, base)} % or more excluded"
     assert f"*E* of the nouns from {short(base)} by" in SAID or f"GloVe's {short(base)}" in SAID
 
 
@@ -253,7 +253,10 @@ def test_a_quoted_interval(study: Study, arm: str, measure: str, setting: str) -
 
 BELOW = {  # what the page says of the tests beside the outcome
     (GLOVE, E): {("inlp", "pronouns"), ("inlp", "names")},
-    (GLOVE, D): {*(("inlp", one) for one in GLOVE.sets if one != "occupations"), ("hard", "names")},
+    (GLOVE, D): {
+        *(("inlp", name) for name in GLOVE.sets if name != "occupations"),
+        ("hard", "names"),
+    },
     (GN, E): {(arm, "pronouns") for arm in GN.arms[:4]},
     (GN, D): {*((arm, "pronouns") for arm in GN.arms[:4]), ("gn", "nouns")},
     (CARD, E): set(),
@@ -270,9 +273,9 @@ def test_no_other_difference_stays_below_05(study: Study, measure: str) -> None:
 
     def found(base: str) -> tuple[int, set[tuple[str, str]]]:
         tests = {
-            (arm, one): sign_flips(d)
-            for one in sets
-            for arm, d in study.differences(measure, one, base).items()
+            (arm, name): sign_flips(d)
+            for name in sets
+            for arm, d in study.differences(measure, name, base).items()
         }
         corrected = zip(tests, holm([*tests.values()]), strict=True)
         return len(tests), {key for key, p in corrected if p < 0.05}
@@ -290,13 +293,13 @@ def test_no_other_difference_stays_below_05(study: Study, measure: str) -> None:
 
 def test_shares_of_e() -> None:
     base = values("study-50d")[E, "nouns", "", BASE].mean()
-    for arm, said in (
+    for arm, phrase in (
         ("hard", "by {:.1f} % ({:.1f} to {:.1f} %;"),
         ("inlp", "by {:.0f} %** ({:.0f} to {:.0f} %;"),
     ):
         d = GLOVE.differences(E, "nouns")[arm]
         ends = sorted(abs(100 * end / base) for end in interval(d))
-        assert said.format(abs(100 * d.mean() / base), *ends) in SAID
+        assert phrase.format(abs(100 * d.mean() / base), *ends) in SAID
 
 
 def check_differences(
@@ -304,12 +307,12 @@ def check_differences(
 ) -> None:
     """Check a table of differences, with Holm's correction over its arms."""
     assert {len(d) for d in apart.values()} == {seeds}
-    shown = study.table(heading)
-    assert list(shown) == list(apart)
+    table = study.table(heading)
+    assert list(table) == list(apart)
     for (arm, d), p in zip(apart.items(), holm([*map(sign_flips, apart.values())]), strict=True):
         low, high = map(short, interval(d))
-        made = [short(d.mean()), f"{low} … {high}", short(p, 4)]
-        assert [cell.replace("−", "-") for cell in shown[arm][:3]] == made
+        expected = [short(d.mean()), f"{low} … {high}", short(p, 4)]
+        assert [cell.replace("−", "-") for cell in table[arm][:3]] == expected
 
 
 def test_the_check_by_the_best_epoch() -> None:
@@ -331,10 +334,10 @@ def test_gn_glove_by_the_best_epoch() -> None:
     corrected = holm([*map(sign_flips, from_wa.values())])
     (low, high), (lower, higher) = map(interval, from_wa.values())
     means = [short(d.mean()) for d in from_wa.values()]
-    said = f"by {means[0]} here ({low:.3f} to {high:.3f}; p {corrected[0]:.3f} after Holm"
-    assert f"MISP changes *E* {said}".replace("0.", ".") in SAID
-    said = f"and as published by {means[1]} ({lower:.3f} to {higher:+.3f})".replace("0.", ".")
-    assert said in SAID
+    phrase = f"by {means[0]} here ({low:.3f} to {high:.3f}; p {corrected[0]:.3f} after Holm"
+    assert f"MISP changes *E* {phrase}".replace("0.", ".") in SAID
+    phrase = f"and as published by {means[1]} ({lower:.3f} to {higher:+.3f})".replace("0.", ".")
+    assert phrase in SAID
     base = values(best.folder)[E, "nouns", "", "wa"].mean()
     shares = [excluded(d, base) for d in from_wa.values()]
     assert "Effects of {} % and {} % or more are excluded".format(*shares) in SAID
@@ -347,9 +350,9 @@ def test_misp_from_wa() -> None:
     apart = replace(GN, arms=OF_WA).differences(E, "nouns", "wa")
     check_differences(GN, "| | *E* change from wa | 95 % | p, Holm over 2 |", apart, SEEDS)
     base = values(GN.folder)[E, "nouns", "", "wa"].mean()
-    shown = GN.table("| | *E* change from wa |")
+    table = GN.table("| | *E* change from wa |")
     for arm, d in apart.items():
-        assert shown[arm][-1] == f"not shown, {excluded(d, base)} % or more excluded"
+        assert table[arm][-1] == f"not shown, {excluded(d, base)} % or more excluded"
     assert f"It is {short(base)} with w_a" in SAID
 
 
@@ -381,11 +384,11 @@ def test_what_twelve_seeds_find() -> None:
     assert f"deviation of {short(spread)} ({freedom} degrees of freedom, effectively fewer" in SAID
     assert f"here {short(0.26 * base)}" in SAID
     by_arm = sorted((short(d.std(ddof=1)), arm) for arm, d in apart.items())
-    (least, one), (most, other) = by_arm[0], by_arm[-1]
-    assert f"by arm it is {least} (`{one}`) to {most} (`{other}`)" in SAID
+    (least, least_arm), (most, other) = by_arm[0], by_arm[-1]
+    assert f"by arm it is {least} (`{least_arm}`) to {most} (`{other}`)" in SAID
     assert power(0.26 * base, spread, SEEDS, len(apart)) > 0.99
-    shown = " | ".join(map(str, needed(base, spread, len(apart))))
-    assert f"| models of each embedding | {shown} |" in SAID
+    numbers = " | ".join(map(str, needed(base, spread, len(apart))))
+    assert f"| models of each embedding | {numbers} |" in SAID
 
 
 def test_what_twelve_trainings_of_gn_glove_find() -> None:
@@ -393,16 +396,18 @@ def test_what_twelve_trainings_of_gn_glove_find() -> None:
     spread, freedom = pooled(apart)
     base = values(GN.folder)[E, "nouns", "", BASE].mean()
     by_arm = sorted(short(d.std(ddof=1)) for d in apart.values())
-    said = f"{freedom} degrees of freedom; by arm {by_arm[0]} to {by_arm[-1]}"
-    assert f"deviation of {short(spread)} ({said})" in SAID
+    phrase = f"{freedom} degrees of freedom; by arm {by_arm[0]} to {by_arm[-1]}"
+    assert f"deviation of {short(spread)} ({phrase})" in SAID
     assert f"here {short(0.26 * base)}" in SAID
     assert power(0.26 * base, spread, SEEDS, len(apart)) > 0.99
-    shown = "takes {} models of each embedding, for 15 % {}, for 10 % {}"
-    assert shown.format(*needed(base, spread, len(apart))) in SAID
+    sentence = "takes {} models of each embedding, for 15 % {}, for 10 % {}"
+    assert sentence.format(*needed(base, spread, len(apart))) in SAID
     spread, freedom = pooled(replace(GN, arms=OF_WA).differences(E, "nouns", "wa"))
     base = values(GN.folder)[E, "nouns", "", "wa"].mean()
-    said = f"have one of {short(spread)} ({freedom} degrees of freedom): seven models of each find"
-    assert f"{said} 10 % with power .8 at .05/2" in SAID
+    phrase = (
+        f"have one of {short(spread)} ({freedom} degrees of freedom): seven models of each find"
+    )
+    assert f"{phrase} 10 % with power .8 at .05/2" in SAID
     assert needed(base, spread, len(OF_WA))[-1] == 7
 
 
@@ -414,12 +419,12 @@ def test_what_the_third_study_says() -> None:
     for arm in ("misp-published", "hard"):
         assert APART / base < fall(apart[arm], base) / 100 < 0.26
     assert f"deviation of {short(spread)} ({freedom} degrees of freedom). Power .8" in SAID
-    shown = "takes {} models of each embedding for 26 %, for 15 % {}, for 10 % {}."
-    assert shown.format(*needed(base, spread, len(apart))) in SAID
+    sentence = "takes {} models of each embedding for 26 %, for 15 % {}, for 10 % {}."
+    assert sentence.format(*needed(base, spread, len(apart))) in SAID
     tests = CARD.differences(E, "pronouns"), CARD.differences(E, "pronouns", NULL)
-    ps = [dict(zip(one, holm([*map(sign_flips, one.values())]), strict=True)) for one in tests]
-    said = f"({signed(tests[1]['hard'])}; p {short(ps[1]['hard'])}), but not shown to be higher"
-    assert f"{said} than with GloVe (p {short(ps[0]['hard'], 2)})" in SAID
+    ps = [dict(zip(test, holm([*map(sign_flips, test.values())]), strict=True)) for test in tests]
+    phrase = f"({signed(tests[1]['hard'])}; p {short(ps[1]['hard'])}), but not shown to be higher"
+    assert f"{phrase} than with GloVe (p {short(ps[0]['hard'], 2)})" in SAID
     p = holm([*map(sign_flips, apart.values())])[list(apart).index("hard")]
     assert f"do not show a fall: {short(apart['hard'].mean())} (p {short(p, 2)})." in SAID
 
@@ -430,26 +435,26 @@ def test_the_words_of_the_sentences() -> None:
     ours, theirs = (values(folder)[E, "nouns", "", BASE] for folder in folders)
     first = values(GLOVE.folder)[E, "nouns", "", BASE]
     correlation = short(np.corrcoef(ours, theirs)[0, 1], 2)
-    said = f"have an *E* of {mean_and_spread(ours)} (correlation by seed {correlation})"
-    assert f"{said}. The twelve of that study" in SAID
+    phrase = f"have an *E* of {mean_and_spread(ours)} (correlation by seed {correlation})"
+    assert f"{phrase}. The twelve of that study" in SAID
     assert f"have, trained on CPUs, {mean_and_spread(first)}." in SAID
     assert len(ours) == len(theirs) == CARD.seeds
 
 
 def test_models_read_what_they_would_of_whole_files() -> None:
     """The tables of vectors of both studies are the same, draw by draw."""
-    found: list[dict[str, str]] = []
+    vectors: list[dict[str, str]] = []
     for study in (GLOVE, CARD):
         abouts = [
             json.loads(path.read_text(encoding="utf-8"))["about"]
             for path in (ROOT / "benchmarks" / study.folder).glob("*.rows.json")
         ]
-        found.append({about["embedding"]["name"]: about["vectors"] for about in abouts})
+        vectors.append({about["embedding"]["name"]: about["vectors"] for about in abouts})
         words = {about["embedding"]["words"] for about in abouts}
     assert f"Vectors were cut to {words.pop():,} words" in SAID
-    both = found[0].keys() & found[1].keys()
+    both = vectors[0].keys() & vectors[1].keys()
     assert len(both) == 3 + SEEDS
-    assert all(found[0][name] == found[1][name] for name in both)
+    assert all(vectors[0][name] == vectors[1][name] for name in both)
 
 
 def fall(d: NDArray[np.float64], base: float, places: int = 0) -> float:
@@ -462,35 +467,35 @@ def fall(d: NDArray[np.float64], base: float, places: int = 0) -> float:
 def test_the_falls_that_are_excluded() -> None:
     of, apart = values(GN.folder), GN.differences(E, "nouns")
     falls = {arm: fall(d, of[E, "nouns", "", BASE].mean()) for arm, d in apart.items()}
-    said = f"A fall (one-sided) of {max(falls.values())} % or more is excluded for every arm"
-    assert said in SAID
+    phrase = f"A fall (one-sided) of {max(falls.values())} % or more is excluded for every arm"
+    assert phrase in SAID
     assert f"and a fall (one-sided) of {max(falls['gn'], falls['wa'])} % or more" in SAID
     from_wa = replace(GN, arms=OF_WA).differences(E, "nouns", "wa")
     base = of[E, "nouns", "", "wa"].mean()
     shares = [fall(d, base, places=2) for d in from_wa.values()]
-    said = "from {:.2f} % on with the default, and from {:.2f} % on with MISP as published"
-    assert said.format(*shares) in SAID
+    phrase = "from {:.2f} % on with the default, and from {:.2f} % on with MISP as published"
+    assert phrase.format(*shares) in SAID
 
 
 def test_the_excluded_shares_of_d() -> None:
     of: dict[str, tuple[str, int]] = {}
     apart: dict[str, NDArray[np.float64]] = {}
-    for one in GLOVE.sets:
-        d = apart[one] = GLOVE.differences(D, one)["misp-published"]
+    for setting in GLOVE.sets:
+        d = apart[setting] = GLOVE.differences(D, setting)["misp-published"]
         low, high = interval(d, 0.9)
-        base = values(GLOVE.folder)[D, one, "", BASE].mean()
-        of[one] = short(max(-low, high)), excluded(d, base)
-    said = "nouns of {} or more is excluded ({} %). For the names it is {} ({} %), for"
-    assert said.format(*of["nouns"], *of["names"]) in SAID
+        base = values(GLOVE.folder)[D, setting, "", BASE].mean()
+        of[setting] = short(max(-low, high)), excluded(d, base)
+    phrase = "nouns of {} or more is excluded ({} %). For the names it is {} ({} %), for"
+    assert phrase.format(*of["nouns"], *of["names"]) in SAID
     assert "the occupations {} ({} % of a small".format(*of["occupations"]) in SAID
     means = [
         values(GLOVE.folder)[D, "pronouns", "", arm].mean() for arm in ("misp-published", BASE)
     ]
-    said = (
+    phrase = (
         f"*d* is {short(means[0])}, before {short(means[1])} ({signed(apart['pronouns'])}): only "
     )
-    assert said + "{} ({} %) is excluded".format(*of["pronouns"]) in SAID
-    assert max(of, key=lambda one: of[one][0]) == "pronouns"
+    assert phrase + "{} ({} %) is excluded".format(*of["pronouns"]) in SAID
+    assert max(of, key=lambda name: of[name][0]) == "pronouns"
 
 
 def signed(d: NDArray[np.float64]) -> str:
@@ -506,8 +511,8 @@ def test_what_changes_for_the_pronouns() -> None:
         for group in ("female", "male")
     }
     she, he, between = (
-        f"{d.mean():.3f}{said} ({interval(d)[0]:.3f} to {interval(d)[1]:.3f})".replace("0.", ".")
-        for d, said in (
+        f"{d.mean():.3f}{suffix} ({interval(d)[0]:.3f} to {interval(d)[1]:.3f})".replace("0.", ".")
+        for d, suffix in (
             (neutral["female"], ' higher than with GloVe for "She …"'),
             (neutral["male"], ' higher for "He …"'),
             (neutral["female"] - neutral["male"], ""),
@@ -516,9 +521,9 @@ def test_what_changes_for_the_pronouns() -> None:
     assert f"is {she}, {he}. The two changes differ by {between}." in SAID
     from_gn = replace(GN, arms=("wa", "misp-published")).differences(D, "pronouns", "gn")
     p = short(sign_flips(from_gn["misp-published"]))
-    said = "with w_a by {}, with MISP as published by {}; p {}, uncorrected)"
-    shown = ["{} ({}".format(*signed(d).split(", ", 1)) for d in from_gn.values()]
-    assert said.format(shown[0] + ")", shown[1], p) in SAID
+    phrase = "with w_a by {}, with MISP as published by {}; p {}, uncorrected)"
+    numbers = ["{} ({}".format(*signed(d).split(", ", 1)) for d in from_gn.values()]
+    assert phrase.format(numbers[0] + ")", numbers[1], p) in SAID
     assert f"*E* {signed(replace(GN, arms=('wa',)).differences(E, 'pronouns', 'gn')['wa'])}" in SAID
     of_wa = [*map(signed, replace(GN, arms=OF_WA).differences(E, "pronouns", "wa").values())]
     assert "MISP of w_a ({}; as published {})".format(*of_wa) in SAID
@@ -530,23 +535,23 @@ def test_what_changes_for_the_pronouns() -> None:
     assert "(*E* {}, *d* {})".format(*ends) in SAID
     d = best.differences(E, "pronouns", "wa")["misp"]
     ends = [short(abs(end)) for end in reversed(interval(d))]
-    said = f"an *E* {short(-d.mean())} lower than w_a ({ends[0]} to {ends[1]}; "
-    assert said + f"p {short(sign_flips(d))}, uncorrected)" in SAID
-    shown = [short(of[E, "pronouns", "", arm].mean()) for arm in (BASE, "gn", "wa")]
-    assert "*E* falls from {} to {} and {}".format(*shown) in SAID
-    shown = [short(of[D, "pronouns", "", arm].mean()) for arm in (BASE, "gn", "wa")]
-    assert "*d* rises from {} to {} and {}".format(*shown) in SAID
+    phrase = f"an *E* {short(-d.mean())} lower than w_a ({ends[0]} to {ends[1]}; "
+    assert phrase + f"p {short(sign_flips(d))}, uncorrected)" in SAID
+    numbers = [short(of[E, "pronouns", "", arm].mean()) for arm in (BASE, "gn", "wa")]
+    assert "*E* falls from {} to {} and {}".format(*numbers) in SAID
+    numbers = [short(of[D, "pronouns", "", arm].mean()) for arm in (BASE, "gn", "wa")]
+    assert "*d* rises from {} to {} and {}".format(*numbers) in SAID
 
 
 @each_study
 def test_the_accuracies_that_fall(study: Study) -> None:
     apart = {
-        (arm, one): d
-        for one in ("dev", "test")
-        for arm, d in study.differences("snli-accuracy", one).items()
+        (arm, part): d
+        for part in ("dev", "test")
+        for arm, d in study.differences("snli-accuracy", part).items()
     }
-    found = dict(zip(apart, holm([*map(sign_flips, apart.values())]), strict=True))
-    below = {key: p for key, p in found.items() if p < 0.05}
+    corrected = dict(zip(apart, holm([*map(sign_flips, apart.values())]), strict=True))
+    below = {key: p for key, p in corrected.items() if p < 0.05}
     if study is GLOVE:
         assert set(below) == {("inlp", "dev"), ("inlp", "test")}
         assert f"(p {short(max(below.values()))}, corrected over twelve" in SAID
@@ -554,7 +559,7 @@ def test_the_accuracies_that_fall(study: Study) -> None:
         assert not below
     else:
         mhd = below.pop(("mhd", "dev"))
-        assert set(below) == {(arm, one) for arm in ("wa", *OF_WA) for one in ("dev", "test")}
+        assert set(below) == {(arm, part) for arm in ("wa", *OF_WA) for part in ("dev", "test")}
         assert f"So it is with MHD on dev (p {short(mhd)})" in SAID
         ends = " to ".join(short(end(below.values())) for end in (min, max))
         assert f"The p are {ends}, corrected over twelve" in SAID
@@ -582,21 +587,21 @@ def test_the_fall_that_misp_excludes() -> None:
     assert {key for key, low in lows.items() if low > -APART} == {
         ("study-gn", arm) for arm in OF_WA
     }
-    said = "end at {} (as published) and {} (default) on w_a. On GloVe they end at {} and {}."
+    phrase = "end at {} (as published) and {} (default) on w_a. On GloVe they end at {} and {}."
     arms = [(folder, arm) for folder in ("study-gn", "study-50d") for arm in reversed(OF_WA)]
-    assert said.format(*(short(lows[key]) for key in arms)) in SAID
+    assert phrase.format(*(short(lows[key]) for key in arms)) in SAID
 
 
 def test_a_fall_by_the_share_of_the_paper() -> None:
     """Excluded for every arm; by the best epoch for all but hard debiasing."""
-    kept = set()
+    not_excluded = set()
     for study in (GLOVE, GN):
         for folder in (study.folder, f"{study.folder}-best"):
             arms = study.arms[:-1] if folder == "study-50d-best" else study.arms
             base = values(folder)[E, "nouns", "", BASE].mean()
             apart = replace(study, folder=folder, arms=arms).differences(E, "nouns")
-            kept |= {(folder, arm) for arm, d in apart.items() if fall(d, base, 2) > 26}
-    assert kept == {("study-50d-best", "hard")}
+            not_excluded |= {(folder, arm) for arm, d in apart.items() if fall(d, base, 2) > 26}
+    assert not_excluded == {("study-50d-best", "hard")}
 
 
 def test_p_before_the_correction() -> None:
@@ -608,24 +613,24 @@ def test_p_before_the_correction() -> None:
 
 def test_what_inlp_changes() -> None:
     of = values(GLOVE.folder)
-    for group, said in (("female", ""), ("male", "no change is shown: ")):
+    for group, phrase in (("female", ""), ("male", "no change is shown: ")):
         new, old = (of["mab-entailment", "nouns", group, arm] for arm in ("inlp", BASE))
-        said += f"{short(new.mean(), 2)}, before {short(old.mean(), 2)} ({signed(new - old)})"
-        assert said in SAID
+        phrase += f"{short(new.mean(), 2)}, before {short(old.mean(), 2)} ({signed(new - old)})"
+        assert phrase in SAID
     accuracies = [short(of["snli-accuracy", "dev", "", arm].mean()) for arm in (BASE, "inlp")]
     assert "falls too, from {} to {}.".format(*accuracies) in SAID
 
 
 def test_what_misp_leaves() -> None:
     """The measures that the answers name are those of the table of measures."""
-    shown = GLOVE.table("| | MIDB of unit vectors |")
-    pairs = (shown[BASE], shown["misp-published"])
+    table = GLOVE.table("| | MIDB of unit vectors |")
+    pairs = (table[BASE], table["misp-published"])
     midb, direct, gipe = ([cells[column] for cells in pairs] for column in (0, 1, 5))
-    said = "direct bias ({}, then {}), MIDB ({}, {}) and GIPE ({}, {})"
-    assert said.format(*direct, *midb, *gipe).replace("−", "-") in SAID
-    shown = GN.table("| | MIDB of unit vectors |")
-    assert {shown[arm][1] for arm in ("wa", *OF_WA)} == {".039"}
-    midb = [shown[arm][0] for arm in ("wa", *reversed(OF_WA))]
+    phrase = "direct bias ({}, then {}), MIDB ({}, {}) and GIPE ({}, {})"
+    assert phrase.format(*direct, *midb, *gipe).replace("−", "-") in SAID
+    table = GN.table("| | MIDB of unit vectors |")
+    assert {table[arm][1] for arm in ("wa", *OF_WA)} == {".039"}
+    midb = [table[arm][0] for arm in ("wa", *reversed(OF_WA))]
     assert "MIDB falls from {} to {} (as published) and {}.".format(*midb) in SAID
 
 
@@ -633,10 +638,10 @@ def test_what_carries_the_correlations_of_recoverability() -> None:
     """All arms but hard debiasing have 1.000 without INLP, so that any value of it gives this r."""
     of = values(GLOVE.folder)
     arms = [arm for arm in GLOVE.every_arm if arm != "inlp"]
-    shown = GLOVE.table("| | MIDB of unit vectors |")
+    table = GLOVE.table("| | MIDB of unit vectors |")
     errors = [of[E, "nouns", "", arm].mean() for arm in arms]
     for column in (3, 4):
-        read = [float(shown[arm][column]) for arm in arms]
+        read = [float(table[arm][column]) for arm in arms]
         assert [arm for arm, value in zip(arms, read, strict=True) if value < 1] == ["hard"]
         r = stats.pearsonr(read, errors).statistic
         assert f"Without INLP they turn positive ({short(r, 2)}), by `hard` alone" in SAID
@@ -673,29 +678,33 @@ def test_the_scale_of_the_study() -> None:
 
 
 def test_the_table_and_the_lists_of_the_paper(shared_data: Path) -> None:
-    found = (shared_data / "published" / "paper1_table6.csv").read_text(encoding="utf-8")
-    sixth = {line.split(",")[0]: float(line.split(",")[-1]) for line in found.splitlines()[1:]}
-    found = (shared_data / "published" / "paper1_table1.csv").read_text(encoding="utf-8")
+    text = (shared_data / "published" / "paper1_table6.csv").read_text(encoding="utf-8")
+    sixth = {line.split(",")[0]: float(line.split(",")[-1]) for line in text.splitlines()[1:]}
+    text = (shared_data / "published" / "paper1_table1.csv").read_text(encoding="utf-8")
     first = {
         line.split(",")[0]: float(line.split(",")[-1])
-        for line in found.splitlines()
+        for line in text.splitlines()
         if ",nouns," in line
     }
     arms = "GN-GloVe", "GN-GloVe(w_a)"
-    shown = [100 * (table[arm] / table["GloVe"] - 1) for table in (sixth, first) for arm in arms]
-    said = (
+    changes = [100 * (table[arm] / table["GloVe"] - 1) for table in (sixth, first) for arm in arms]
+    sentence = (
         "The paper has {:+.0f} % and {:+.0f} % by its Table 6, {:+.0f} % and {:+.0f} % by Table 1."
     )
-    assert said.format(*shown) in SAID
+    assert sentence.format(*changes) in SAID
     ends = [short(sixth[arm], 2) for arm in reversed(arms)]
     assert "; the paper has {} to {}.".format(*ends) in SAID
     assert f"from {short(sixth['GN-GloVe(w_a)'])} to .1107: by .038, or 26 %." in SAID
     assert (round(0.149 - 0.1107, 3), round(100 * (1 - 0.1107 / 0.149))) == (0.038, 26)
     ours, theirs = Templates.load(), Templates.load(shared_data / "dev2020")
     counted = []
-    for named in (lambda one: one.verbs, lambda one: {**one.objects, "": one.people}):
+    for named in (
+        lambda templates: templates.verbs,
+        lambda templates: {**templates.objects, "": templates.people},
+    ):
         mine, other = (
-            {word for words in named(one).values() for word in words} for one in (ours, theirs)
+            {word for words in named(templates).values() for word in words}
+            for templates in (ours, theirs)
         )
         counted += [len(mine & other), len(mine)]
     assert "{} of its {} verbs and {} of its {} objects are in".format(*counted) in SAID
@@ -715,22 +724,28 @@ def beyond(spread: float) -> float:
 
 
 def test_what_one_model_of_each_can_say() -> None:
-    shown = GLOVE.table("| | power for .038, twelve seeds |")
+    table = GLOVE.table("| | power for .038, twelve seeds |")
     limits: list[str] = []
     for name, study, arm, arms in (("GloVe", GLOVE, BASE, GLOVE.arms), ("w_a", GN, "wa", OF_WA)):
         apart = replace(study, arms=arms).differences(E, "nouns", arm)
         spread, _ = pooled(apart)
         alike = values(study.folder)[E, "nouns", "", arm]
-        one = float(alike.std(ddof=1))
+        deviation = float(alike.std(ddof=1))
         pairs = pdist(alike[:, None])
-        made = [power(APART, spread, SEEDS, len(arms)), beyond(spread), beyond(one * sqrt(2))]
+        chances = [
+            power(APART, spread, SEEDS, len(arms)),
+            beyond(spread),
+            beyond(deviation * sqrt(2)),
+        ]
         counted = f"{np.sum(pairs > APART)} of {len(pairs)}"
-        assert shown[name] == [*(short(value, 2) for value in made), counted]
-        variances = (SEEDS - 1) * one**2 / stats.chi2.ppf([0.975, 0.025], SEEDS - 1)
-        limits += [short(one), *(short(beyond(sqrt(2 * v)), 2) for v in variances)]
-    said = "same arm, {0} and {3}, from which follow 95 % limits of {1} to {2} and of {4} to {5}."
-    assert said.format(*limits) in SAID
-    powers, same, different = zip(*(shown[name][:3] for name in ("GloVe", "w_a")), strict=True)
+        assert table[name] == [*(short(value, 2) for value in chances), counted]
+        variances = (SEEDS - 1) * deviation**2 / stats.chi2.ppf([0.975, 0.025], SEEDS - 1)
+        limits += [short(deviation), *(short(beyond(sqrt(2 * v)), 2) for v in variances)]
+    sentence = (
+        "same arm, {0} and {3}, from which follow 95 % limits of {1} to {2} and of {4} to {5}."
+    )
+    assert sentence.format(*limits) in SAID
+    powers, same, different = zip(*(table[name][:3] for name in ("GloVe", "w_a")), strict=True)
     assert "power to find it was {} on GloVe and {} on w_a".format(*powers) in SAID
     each, alone = [], 0.0
     for study, arm in ((GLOVE, BASE), (GN, "wa")):
@@ -750,10 +765,10 @@ def test_what_one_model_of_each_can_say() -> None:
     assert "with probability {} on GloVe and {} on w_a".format(*same) in SAID
     assert "if they share a seed, else {} and {}.".format(*different) in SAID
     ends = (short(end(APPENDIX_C)) for end in (min, max))
-    said = (
+    sentence = (
         "has {} more, with MISP's weights in other orders: their *E* is {} to {}, with a standard"
     )
-    assert said.format(len(APPENDIX_C), *ends) in SAID
+    assert sentence.format(len(APPENDIX_C), *ends) in SAID
     assert f"deviation of {short(np.std(APPENDIX_C, ddof=1))}. How much of that" in SAID
     text = " ".join((ROOT / "docs/papers/dawkins-2021.md").read_text(encoding="utf-8").split())
     assert "with probability {} (GloVe) and {} (w_a)".format(*same) in text
@@ -764,12 +779,12 @@ def test_the_weights_in_every_order() -> None:
         GLOVE, folder="study-50d-permuted", heading="## MISP's weights in every order"
     )
     of = values(permuted.folder)
-    shown = permuted.table("| | right order |")
-    assert list(shown) == list(GLOVE.sets)
+    table = permuted.table("| | right order |")
+    assert list(table) == list(GLOVE.sets)
     orders = ["".join(order) for order in permutations("1234")]
-    for setting, cells in shown.items():
-        right, *others = (float(of[E, setting, "", f"glove.perm-{one}"][0]) for one in orders)
-        rank = 1 + sum(one <= right for one in others)
+    for setting, cells in table.items():
+        right, *others = (float(of[E, setting, "", f"glove.perm-{order}"][0]) for order in orders)
+        rank = 1 + sum(other <= right for other in others)
         ends = f"{short(min(others))} … {short(max(others))}"
         spread = mean_and_spread(np.array(others))
         assert cells == [short(right), spread, ends, str(rank), short(rank / 24, 2)]

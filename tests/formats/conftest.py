@@ -92,8 +92,8 @@ def write_text(tmp_path: Path) -> Callable[..., Path]:
     ) -> Path:
         lines = [b"%d %d" % vectors.shape] if header else []
         for word, row in zip(words, vectors, strict=True):
-            shown = word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape")
-            lines.append(between.join([shown, *(repr(float(x)).encode() for x in row)]))
+            encoded = word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape")
+            lines.append(between.join([encoded, *(repr(float(x)).encode() for x in row)]))
         path = tmp_path / name
         path.write_bytes(start + b"".join(line + end for line in lines))
         return path

@@ -37,8 +37,8 @@ def usable(tmp_path: Path, people: Any) -> Path:
 def entry(path: Path, cache_folder: Path) -> Path:
     """Return the one entry of the cache after the file was loaded."""
     load(path)
-    (found,) = cache_folder.glob("*.safetensors")
-    return found
+    (file,) = cache_folder.glob("*.safetensors")
+    return file
 
 
 def is_mapped(vectors: Any) -> bool:
@@ -381,19 +381,19 @@ def three(tmp_path: Path, cache_folder: Path) -> list[Path]:
         path = tmp_path / f"file{i}.txt"
         save(path, ["a", "b"], np.full((2, 500), i + 0.5, np.float32))
         load(path)
-        for kept in cache_folder.glob(f"file{i}*"):  # the entry, and the note that it is whole
-            used = kept.stat().st_mtime - 86400 * days
-            os.utime(kept, (used, used))
+        for file in cache_folder.glob(f"file{i}*"):  # the entry, and the note that it is whole
+            used = file.stat().st_mtime - 86400 * days
+            os.utime(file, (used, used))
         paths.append(path)
     return paths
 
 
 def cached(folder: Path) -> list[str]:
-    return sorted(found.name[:5] for found in folder.glob("*.safetensors"))
+    return sorted(file.name[:5] for file in folder.glob("*.safetensors"))
 
 
 def size_of(folder: Path) -> int:
-    return sum(found.stat().st_size for found in folder.glob("*.safetensors"))
+    return sum(file.stat().st_size for file in folder.glob("*.safetensors"))
 
 
 def test_cache_lists_what_it_holds(cli: Any, three: list[Path], cache_folder: Path) -> None:
@@ -487,7 +487,7 @@ def test_a_pickle_is_refused_and_not_opened(
     assert done.err.count("\n") == 1
     if protocol >= 2:
         assert "--allow-pickle" in done.err
-    assert [found.name for found in tmp_path.iterdir()] == [name]
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 def test_the_evil_pickle_would_do_its_work(tmp_path: Path) -> None:

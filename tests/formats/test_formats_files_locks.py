@@ -38,8 +38,8 @@ def _come_and_go(folder: Path, times: int) -> int:
 @pytest.mark.slow
 def test_no_two_processes_are_inside(tmp_path: Path) -> None:
     with get_context("spawn").Pool(3) as pool:
-        found = pool.starmap(_come_and_go, [(tmp_path, 200)] * 3)
-    assert found == [0, 0, 0]
+        clashes = pool.starmap(_come_and_go, [(tmp_path, 200)] * 3)
+    assert clashes == [0, 0, 0]
     assert not (tmp_path / "file.lock").exists()
 
 

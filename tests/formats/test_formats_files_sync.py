@@ -135,10 +135,10 @@ def test_every_rename_of_the_package_is_a_synced_one() -> None:
     package = Path(files.__file__).parent.parent
     allowed = {"formats/files.py": 2, "resources/storage.py": 1}  # there, of what is replaced
     allowed["outcomes/inputs.py"] = 1  # labels of a frame
-    found: dict[str, int] = {}
+    renames: dict[str, int] = {}
     for path in package.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         count = sum(text.count(call) for call in ("os.replace(", "os.rename(", ".rename("))
         if count:
-            found[path.relative_to(package).as_posix()] = count
-    assert found == allowed
+            renames[path.relative_to(package).as_posix()] = count
+    assert renames == allowed

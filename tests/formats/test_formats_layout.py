@@ -99,12 +99,12 @@ def test_the_output_s_format(output: str, read: Kind | None, expected: Kind) -> 
 def test_convert_goes_from_any_format_to_any(
     tmp_path: Path, small: Any, same_bits: Check, cli: Any, source: Kind, target: Kind
 ) -> None:
-    given, made = tmp_path / NAMES[source], tmp_path / f"new-{NAMES[target]}"
+    given, written = tmp_path / NAMES[source], tmp_path / f"new-{NAMES[target]}"
     save(given, *small)
-    done = cli("convert", "--allow-pickle", given, made, "--to", target)
+    done = cli("convert", "--allow-pickle", given, written, "--to", target)
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"{made}: 8 words × 6 ({target})\n"
-    loaded = load(made, cache=False, allow_pickle=True)
+    assert done.out == f"{written}: 8 words × 6 ({target})\n"
+    loaded = load(written, cache=False, allow_pickle=True)
     assert loaded.info.format == target
     assert loaded.words == small[0]
     same_bits(np.array(loaded.vectors), small[1])

@@ -39,8 +39,8 @@ def lists(x: NDArray[Any], form: str = "list") -> Any:
     flat = pa.array(x.reshape(-1))
     if form == "fixed":
         return pa.FixedSizeListArray.from_arrays(flat, x.shape[1])
-    made, ints = (pa.LargeListArray, "i8") if form == "large" else (pa.ListArray, "i4")
-    return made.from_arrays(pa.array(np.arange(len(x) + 1, dtype=ints) * x.shape[1]), flat)
+    array_type, ints = (pa.LargeListArray, "i8") if form == "large" else (pa.ListArray, "i4")
+    return array_type.from_arrays(pa.array(np.arange(len(x) + 1, dtype=ints) * x.shape[1]), flat)
 
 
 def table(form: str = "list", x: NDArray[Any] = X) -> Any:
@@ -91,14 +91,14 @@ def representations(path: Path) -> Path:
 def csv(path: Path) -> Path:
     head = ",".join(["label", *(f"{i}" for i in range(DIM))])
     lines = [
-        ",".join([one or "", *map(repr, x.tolist())]) for one, x in zip(LABELS, X, strict=True)
+        ",".join([label or "", *map(repr, x.tolist())]) for label, x in zip(LABELS, X, strict=True)
     ]
     (path / "a.csv").write_text("\n".join([head, *lines]) + "\n")
     return path / "a.csv"
 
 
 def tsv(path: Path) -> Path:
-    lines = [f"{one or ''}\t{x.tolist()}" for one, x in zip(LABELS, X, strict=True)]
+    lines = [f"{label or ''}\t{x.tolist()}" for label, x in zip(LABELS, X, strict=True)]
     with gzip.open(path / "a.tsv.gz", "wt") as file:
         file.write("\n".join(["label\tvec", *lines]) + "\n")
     return path / "a.tsv.gz"
@@ -153,8 +153,8 @@ def test_arrays_keep_their_type(tmp_path: Path, dtype: str, order: Any) -> None:
 def test_what_is_in_memory(tmp_path: Path) -> None:
     columns = {"label": LABELS, "vec": list(X)}
     reps = Representations(X[None], (0,), {"label": Column.of(x or "" for x in LABELS)})
-    for one in (table(), table("fixed"), columns, reps):
-        same(open_rows(one))
+    for source in (table(), table("fixed"), columns, reps):
+        same(open_rows(source))
     pandas = pytest.importorskip("pandas")
     same(open_rows(pandas.DataFrame(columns)))
     wide = pandas.DataFrame(X, columns=[f"x_{i:03}" for i in range(DIM)])
@@ -247,13 +247,13 @@ def _rows(values: list[Any]) -> Any:
 def test_rows_that_cannot_be_used(
     tmp_path: Path, form: str, values: list[Any], message: str
 ) -> None:
-    found = _rows(values)
+    arrow_table = _rows(values)
     path = tmp_path / f"a.{form}"
     if form == "parquet":
-        pq.write_table(found, path)
+        pq.write_table(arrow_table, path)
     else:
-        with pa.ipc.new_file(str(path), found.schema) as file:
-            file.write_table(found)
+        with pa.ipc.new_file(str(path), arrow_table.schema) as file:
+            file.write_table(arrow_table)
     with pytest.raises(WordbiasError, match=rf"a\.{form}: {message}"):
         open_rows(path).vectors()
 
@@ -361,16 +361,16 @@ def test_any_damage_is_a_clear_error(
         content[at] = value
     del content[data.draw(st.one_of(st.just(len(content)), place)) :]
     path.write_bytes(content)
-    said = path.name
+    message = path.name
     try:
         rows = open_rows(path)
         rows.vectors()
         for name in rows.columns:
             rows.cells(name)
     except WordbiasError as error:
-        said = str(error)
-    assert path.name in said
-    assert len(said.splitlines()) == 1
+        message = str(error)
+    assert path.name in message
+    assert len(message.splitlines()) == 1
 
 
 def test_shards_of_several_forms_are_refused(tmp_path: Path) -> None:

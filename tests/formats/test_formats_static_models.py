@@ -91,8 +91,8 @@ def test_sentence_transformers_has_the_same_words(folder: Path) -> None:
     if "int8" in str(folder_types(folder)):
         pytest.skip("its EmbeddingBag takes no int8")
     loaded = load(folder)
-    some = tuple(loaded.words[:100])
-    np.testing.assert_allclose(loaded.vectors[:100], sentence_vectors(folder, some), rtol=1e-6)
+    words = tuple(loaded.words[:100])
+    np.testing.assert_allclose(loaded.vectors[:100], sentence_vectors(folder, words), rtol=1e-6)
 
 
 def test_what_is_told_of_the_folder(folder: Path) -> None:
@@ -109,10 +109,10 @@ def test_a_real_model() -> None:
         pytest.skip("set WORDBIAS_STATIC_MODEL to a folder of potion-base-8M")
     loaded = load(path)
     assert loaded.vectors.shape == (23_694, 256)
-    some = loaded.words[::97]
-    theirs = Model2Vec.from_pretrained(path).encode(some, normalize=False)
+    words = loaded.words[::97]
+    theirs = Model2Vec.from_pretrained(path).encode(words, normalize=False)
     np.testing.assert_array_equal(loaded.vectors[::97], theirs)
-    units_of = Model2Vec.from_pretrained(path).encode(some)
+    units_of = Model2Vec.from_pretrained(path).encode(words)
     np.testing.assert_allclose(
         np.einsum("nd,nd->n", units(loaded.vectors[::97]), units_of), 1, 1e-6
     )
@@ -123,11 +123,11 @@ def test_layouts_without_a_list_of_modules(tmp_path: Path) -> None:
     flat = sentence_folder(tmp_path / "flat")
     (flat / "modules.json").unlink()
     alone = nested / "0_StaticEmbedding"
-    for made in (nested, flat, alone):
-        assert is_static_model(made)
-        np.testing.assert_array_equal(load(made).vectors, load(flat).vectors)
+    for model in (nested, flat, alone):
+        assert is_static_model(model)
+        np.testing.assert_array_equal(load(model).vectors, load(flat).vectors)
         theirs = Model2Vec.from_pretrained(nested).encode(list(known_words()[:20]))
-        np.testing.assert_allclose(load(made).vectors[:20], theirs, rtol=1e-6)
+        np.testing.assert_allclose(load(model).vectors[:20], theirs, rtol=1e-6)
 
 
 def test_words_and_vectors_alone_do_not_become_one(tmp_path: Path) -> None:
@@ -154,9 +154,9 @@ def test_an_encoder_s_folder_is_none(tmp_path: Path) -> None:
 def test_a_damaged_list_of_modules_leaves_the_content_to_decide(
     listed: str, tmp_path: Path
 ) -> None:
-    made = model2vec_folder(tmp_path / "m")
-    (made / "modules.json").write_text(listed)
-    assert is_static_model(made)
+    model = model2vec_folder(tmp_path / "m")
+    (model / "modules.json").write_text(listed)
+    assert is_static_model(model)
 
 
 # Writing
@@ -207,15 +207,15 @@ def test_an_affine_map_of_the_rows_is_that_of_every_text(folder: Path, tmp_path:
     )
     notes = write(folder, tmp_path / "new", erasure, shared=False)
     before, after = text_vectors(folder), text_vectors(tmp_path / "new")
-    some = [i for i, row in enumerate(before) if row.any()]  # an unknown text has no vector at all
-    expected = erasure(before)[some]
+    known = [i for i, row in enumerate(before) if row.any()]  # an unknown text has no vector at all
+    expected = erasure(before)[known]
     fine = load(tmp_path / "new").vectors.dtype == np.float32
     half = StaticModel.open(tmp_path / "new").arrays
     kind = half.get("embeddings", half.get("embedding.weight"))
     assert fine
     assert kind is not None
     rounding = 2e-2 if kind.dtype == np.float16 else 1e-5
-    np.testing.assert_allclose(after[some], expected, atol=rounding * np.abs(expected).max())
+    np.testing.assert_allclose(after[known], expected, atol=rounding * np.abs(expected).max())
     old = StaticModel.open(folder)
     assert ("of its own" in " ".join(notes)) == (old.mapping is not None)
     assert StaticModel.open(tmp_path / "new").mapping is None
@@ -244,71 +244,71 @@ def test_a_copy_is_the_folder_byte_for_byte(folder: Path, tmp_path: Path) -> Non
 
 
 def test_lengths_are_kept_where_a_method_takes_them_away(tmp_path: Path) -> None:
-    made = model2vec_folder(tmp_path / "m", clusters=700)
-    notes = write(made, tmp_path / "new", units, shared=False, keep_lengths=True)
-    np.testing.assert_allclose(load(tmp_path / "new").vectors, load(made).vectors, rtol=1e-5)
+    model = model2vec_folder(tmp_path / "m", clusters=700)
+    notes = write(model, tmp_path / "new", units, shared=False, keep_lengths=True)
+    np.testing.assert_allclose(load(tmp_path / "new").vectors, load(model).vectors, rtol=1e-5)
     assert "in the output each token keeps its original length" in notes[-1]
 
 
 def test_the_card_says_that_the_vectors_were_changed(tmp_path: Path) -> None:
-    made = model2vec_folder(tmp_path / "m")
-    write(made, tmp_path / "new", lambda x: 2 * x)
-    old, new = ((one / "README.md").read_text() for one in (made, tmp_path / "new"))
+    model = model2vec_folder(tmp_path / "m")
+    write(model, tmp_path / "new", lambda x: 2 * x)
+    old, new = ((path / "README.md").read_text() for path in (model, tmp_path / "new"))
     assert new.startswith(old.rstrip("\n"))
     assert f"changed by wordbias {wb.__version__} (test)" in new
 
 
 def test_files_that_hold_the_vectors_before_are_left_out(tmp_path: Path) -> None:
-    made = model2vec_folder(tmp_path / "m")
-    (made / "onnx").mkdir()
+    model = model2vec_folder(tmp_path / "m")
+    (model / "onnx").mkdir()
     for name in ("onnx/model.onnx", "pytorch_model.bin", "onnx/notes.txt"):
-        (made / name).write_text("x")
-    notes = write(made, tmp_path / "new", lambda x: 2 * x)
+        (model / name).write_text("x")
+    notes = write(model, tmp_path / "new", lambda x: 2 * x)
     assert notes == [
-        f"{made}: not copied, as no part of the model: pytorch_model.bin, onnx/model.onnx, "
+        f"{model}: not copied, as no part of the model: pytorch_model.bin, onnx/model.onnx, "
         "onnx/notes.txt"
     ]
     assert not (tmp_path / "new" / "onnx").exists()
 
 
 def test_links_out_of_the_folder_are_refused_before_work(tmp_path: Path) -> None:
-    made = model2vec_folder(tmp_path / "m")
+    model = model2vec_folder(tmp_path / "m")
     (tmp_path / "token").write_text("secret")
-    (made / "NOTES.md").symlink_to(tmp_path / "token")
+    (model / "NOTES.md").symlink_to(tmp_path / "token")
     with pytest.raises(WordbiasError, match=r"NOTES\.md: is a link to .*token, outside"):
-        wb.debias(str(made), "hard", output=str(tmp_path / "new"))
+        wb.debias(str(model), "hard", output=str(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
 
 
 def test_values_too_large_for_the_type_are_refused(tmp_path: Path) -> None:
-    made = model2vec_folder(tmp_path / "m", dtype=np.float16)
+    model = model2vec_folder(tmp_path / "m", dtype=np.float16)
     with pytest.raises(WordbiasError, match=r"not finite, or too large for float16$"):
-        write(made, tmp_path / "new", lambda x: x * 1e6)
+        write(model, tmp_path / "new", lambda x: x * 1e6)
     with pytest.raises(WordbiasError, match=r"the token '\[PAD\]' gets a value"):
-        write(made, tmp_path / "new", lambda x: x * np.nan, shared=False)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["m"]
+        write(model, tmp_path / "new", lambda x: x * np.nan, shared=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m"]
 
 
 def test_where_nothing_is_written(tmp_path: Path) -> None:
-    made = model2vec_folder(tmp_path / "m")
+    model = model2vec_folder(tmp_path / "m")
     for output, message in (
-        (made, "exists already"),
-        (made / "new", "is inside of"),
+        (model, "exists already"),
+        (model / "new", "is inside of"),
         (tmp_path / "absent" / "new", "does not exist"),
     ):
         with pytest.raises(WordbiasError, match=message):
-            write(made, output, lambda x: x)
+            write(model, output, lambda x: x)
 
 
 # Damage
 
 
 def test_damaged_settings_are_named_by_the_folder_that_is_read(tmp_path: Path) -> None:
-    made = model2vec_folder(tmp_path / "m")
-    (made / "config.json").write_text("[]")
+    model = model2vec_folder(tmp_path / "m")
+    (model / "config.json").write_text("[]")
     with pytest.raises(WordbiasError, match="expected settings, found list") as caught:
-        write(made, tmp_path / "new", lambda x: 2 * x)
-    assert str(caught.value).startswith(f"{made / 'config.json'}: ")
+        write(model, tmp_path / "new", lambda x: 2 * x)
+    assert str(caught.value).startswith(f"{model / 'config.json'}: ")
     assert not (tmp_path / "new").exists()
 
 
@@ -341,46 +341,46 @@ Damage = Callable[[dict[str, Any]], object]
     ],
 )
 def test_damage_is_named(damage: Damage, message: str, tmp_path: Path) -> None:
-    made = model2vec_folder(tmp_path / "m", clusters=700)
-    file = made / "model.safetensors"
+    model = model2vec_folder(tmp_path / "m", clusters=700)
+    file = model / "model.safetensors"
     tensors = {name: x.copy() for name, x in load_file(file).items()}
     damage(tensors)
     save_file(tensors, file)
     with pytest.raises(WordbiasError, match=message) as caught:
-        StaticModel.open(made)
+        StaticModel.open(model)
     assert str(file) in str(caught.value)
 
 
 def test_numbers_that_numpy_lacks_are_refused(tmp_path: Path) -> None:
-    made = sentence_folder(tmp_path / "m")
-    file = next(made.rglob("model.safetensors"))
+    model = sentence_folder(tmp_path / "m")
+    file = next(model.rglob("model.safetensors"))
     save_torch({"embedding.weight": torch.from_numpy(token_vectors()[1]).bfloat16()}, file)
     with pytest.raises(WordbiasError, match="holds BF16; expected one of F64, F32, F16, I8"):
-        load(made)
+        load(model)
 
 
 def test_a_pickle_is_not_run(tmp_path: Path) -> None:
-    made = sentence_folder(tmp_path / "m")
-    next(made.rglob("model.safetensors")).rename(made / "pytorch_model.bin")
-    for inner in made.glob("0_*"):
-        (made / "pytorch_model.bin").rename(inner / "pytorch_model.bin")
+    model = sentence_folder(tmp_path / "m")
+    next(model.rglob("model.safetensors")).rename(model / "pytorch_model.bin")
+    for inner in model.glob("0_*"):
+        (model / "pytorch_model.bin").rename(inner / "pytorch_model.bin")
     with pytest.raises(WordbiasError, match="only a pickle, which is not run; write the model"):
-        load(made)
+        load(model)
 
 
 def test_weights_that_are_cut_off(tmp_path: Path) -> None:
-    made = sentence_folder(tmp_path / "m")
-    file = next(made.rglob("model.safetensors"))
+    model = sentence_folder(tmp_path / "m")
+    file = next(model.rglob("model.safetensors"))
     file.write_bytes(file.read_bytes()[:5000])
     with pytest.raises(WordbiasError, match="cannot be read"):
-        load(made)
+        load(model)
 
 
 def test_a_model_without_a_word(tmp_path: Path) -> None:
-    made = sentence_folder(tmp_path / "m")
-    file = next(made.rglob("tokenizer.json"))
+    model = sentence_folder(tmp_path / "m")
+    file = next(model.rglob("tokenizer.json"))
     stored = json.loads(file.read_text(encoding="utf-8"))
     stored["model"]["vocab"] = {f"##{i}": i for i in range(5)}
     file.write_text(json.dumps(stored), encoding="utf-8")
     with pytest.raises(WordbiasError, match="none of its 5 tokens is a word"):
-        load(made)
+        load(model)

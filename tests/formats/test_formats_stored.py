@@ -28,9 +28,9 @@ def refused(path: Path, kind: str) -> str:
     """Return the error of reading a file, the same for all of it and for its header."""
     with pytest.raises(WordbiasError) as raised, reading(path, kind):
         pass
-    with pytest.raises(WordbiasError) as again:
+    with pytest.raises(WordbiasError) as header_error:
         read_header(path, kind)
-    assert str(raised.value) == str(again.value)
+    assert str(raised.value) == str(header_error.value)
     return str(raised.value).removeprefix(f"{path}: ")
 
 
@@ -64,9 +64,9 @@ def test_what_is_no_such_file(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
 
     def check(reason: str) -> None:
-        said = refused(path, kind)
-        assert said.startswith(f"cannot be read as {name}: {reason}; ")
-        assert remedy in said
+        message = refused(path, kind)
+        assert message.startswith(f"cannot be read as {name}: {reason}; ")
+        assert remedy in message
 
     check("No such file or directory")
     for content in (b"", b"she 0.1 0.2\n", b"\xff" * 99):

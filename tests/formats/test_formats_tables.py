@@ -29,10 +29,10 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 9\n
 
 
 def zipped(data: bytes) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("a.tsv", data)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 KINDS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
@@ -64,24 +64,24 @@ READERS: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_says_what_it_is(tmp_path: Path, kind: str, reader: str, suffix: str) -> None:
-    make, said = KINDS[kind]
+    make, message = KINDS[kind]
     if kind.startswith("page with") and suffix != ".tsv":
         pytest.skip("one form is enough")
     path = tmp_path / f"a{suffix}"
     path.write_bytes(make(TABLE.encode()))
     if kind == "page with a mark":
         path.write_bytes(path.read_bytes().replace(b"\r\n", b" "))
-    with pytest.raises(WordbiasError, match=said) as refused:
+    with pytest.raises(WordbiasError, match=message) as refused:
         READERS[reader](path)
     assert str(refused.value).startswith(f"{path}: ")
 
 
 @pytest.mark.parametrize("kind", ["page", "page behind empty lines", "pointer", "zeros", "utf-16"])
 def test_it_is_not_rewritten(tmp_path: Path, kind: str) -> None:
-    make, said = KINDS[kind]
+    make, message = KINDS[kind]
     path = tmp_path / "a.tsv"
     path.write_bytes(make(TABLE.encode()))
-    with pytest.raises(WordbiasError, match=said):
+    with pytest.raises(WordbiasError, match=message):
         RecordFile.open(path)
 
 

@@ -122,11 +122,11 @@ def test_two_threads_read_what_one_reads(
     vectors = np.random.default_rng(2).standard_normal((2000, 7)).astype(np.float32)
     path = write_text([f"w{i}" for i in range(2000)], vectors)
     chunk(500)
-    one = load(path, cache=False)
+    single = load(path, cache=False)
     devices.set_threads(2)
     two = load(path, cache=False)
-    assert one.words == two.words == [f"w{i}" for i in range(2000)]
-    same_bits(one.vectors, two.vectors)
+    assert single.words == two.words == [f"w{i}" for i in range(2000)]
+    same_bits(single.vectors, two.vectors)
     same_bits(two.vectors, vectors)
 
 
@@ -192,8 +192,8 @@ def test_empty_lines_at_the_end_are_no_rows(
     path.write_bytes(path.read_bytes() + end)
     loaded = load(path, cache=False)
     assert (loaded.words, loaded.info.skipped) == (["a", "b"], 0)
-    found = scan(VectorFile.open(path), head=1, wanted=["b"])
-    assert (found.words, found.info.words) == (["a", "b"], 2)
+    scanned = scan(VectorFile.open(path), head=1, wanted=["b"])
+    assert (scanned.words, scanned.info.words) == (["a", "b"], 2)
 
 
 @pytest.mark.parametrize("size", [1 << 19, 3])

@@ -30,39 +30,39 @@ def trained(kind: str) -> Tokenizer:
     """Train a tokenizer of a kind on a few lines."""
     special = ["<pad>", "<unk>"]
     if kind == "WordPiece":
-        made = Tokenizer(models.WordPiece(unk_token="<unk>"))
-        made.normalizer = normalizers.BertNormalizer()
-        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tokenizer = Tokenizer(models.WordPiece(unk_token="<unk>"))
+        tokenizer.normalizer = normalizers.BertNormalizer()
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         trainer: Any = trainers.WordPieceTrainer(vocab_size=200, special_tokens=special)
     elif kind == "byte-level":
-        made = Tokenizer(models.BPE())
-        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-        made.decoder = decoders.ByteLevel()
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+        tokenizer.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(vocab_size=350, special_tokens=special)
     elif kind == "ends":
-        made = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
-        made.normalizer = normalizers.Lowercase()
-        made.pre_tokenizer = pre_tokenizers.Whitespace()
+        tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+        tokenizer.normalizer = normalizers.Lowercase()
+        tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
         trainer = trainers.BpeTrainer(
             vocab_size=250, special_tokens=special, end_of_word_suffix="</w>"
         )
     elif kind == "Metaspace BPE":
-        made = Tokenizer(models.BPE(unk_token="<unk>"))
-        made.pre_tokenizer = pre_tokenizers.Metaspace()
+        tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
         trainer = trainers.BpeTrainer(vocab_size=250, special_tokens=special)
     elif kind == "Unigram":
-        made = Tokenizer(models.Unigram())
-        made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-        made.pre_tokenizer = pre_tokenizers.Sequence(
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
         )
         trainer = trainers.UnigramTrainer(vocab_size=150, special_tokens=special, unk_token="<unk>")
     else:
-        made = Tokenizer(models.WordLevel(unk_token="<unk>"))
-        made.pre_tokenizer = pre_tokenizers.Whitespace()
+        tokenizer = Tokenizer(models.WordLevel(unk_token="<unk>"))
+        tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
         trainer = trainers.WordLevelTrainer(special_tokens=special)
-    made.train_from_iterator(LINES, trainer)
-    return made
+    tokenizer.train_from_iterator(LINES, trainer)
+    return tokenizer
 
 
 KINDS = ("WordPiece", "byte-level", "ends", "Metaspace BPE", "Unigram", "WordLevel")
@@ -77,19 +77,19 @@ def agrees(tokens: Tokens, made: Tokenizer, *, allowed: int = 0) -> None:
     for number, name in tokens.names.items():
         if number not in ids:
             text = (made.decode([number], skip_special_tokens=False) or name).strip(" ▁")
-            found = made.encode(text, add_special_tokens=False).ids if text else []
-            whole |= {name} if found == [number] else set()
+            text_ids = made.encode(text, add_special_tokens=False).ids if text else []
+            whole |= {name} if text_ids == [number] else set()
     assert len(whole) <= allowed, whole
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_words_are_the_tokens_that_the_tokenizer_makes_of_them(kind: str, tmp_path: Path) -> None:
-    made = trained(kind)
-    made.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = trained(kind)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
     tokens = read_tokens(tmp_path / "tokenizer.json")
-    agrees(tokens, made, allowed=2)  # <pad> and <unk> are found as they stand
-    assert len(tokens.words) + tokens.parts + tokens.others == made.get_vocab_size()
-    assert tokens.size == made.get_vocab_size()
+    agrees(tokens, tokenizer, allowed=2)  # <pad> and <unk> are found as they stand
+    assert len(tokens.words) + tokens.parts + tokens.others == tokenizer.get_vocab_size()
+    assert tokens.size == tokenizer.get_vocab_size()
     assert {"nurse", "the"} <= set(tokens.words)
     assert tokens.parts > 10 or kind == "WordLevel"
     assert tokens.ids.tolist() == sorted(tokens.ids.tolist())
@@ -103,9 +103,9 @@ def test_a_real_tokenizer() -> None:
     tokens = read_tokens(file)
     assert (len(tokens.words), tokens.parts, tokens.others) == (23_694, 5_828, 6)
     ids = set(tokens.ids.tolist())
-    made = Tokenizer.from_file(str(file))
-    encoded = made.encode_batch(list(tokens.words), add_special_tokens=False)
-    assert [one.ids for one in encoded] == [[number] for number in tokens.ids.tolist()]
+    tokenizer = Tokenizer.from_file(str(file))
+    encoded = tokenizer.encode_batch(list(tokens.words), add_special_tokens=False)
+    assert [encoding.ids for encoding in encoded] == [[number] for number in tokens.ids.tolist()]
     left = [name for number, name in tokens.names.items() if number not in ids]
     assert [name for name in left if not name.startswith("##")] == [
         "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "..."
@@ -133,31 +133,32 @@ def test_what_survives_bert_s_normaliser_is_told_as_the_library_does(
     tmp_path_factory: pytest.TempPathFactory, words: set[str], lower: bool, strip: bool | None
 ) -> None:
     vocabulary = {name: i for i, name in enumerate(["[UNK]", *sorted(words)])}
-    made = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer(
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(
         lowercase=lower, strip_accents=strip, clean_text=False
     )
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     file = tmp_path_factory.mktemp("odd") / "tokenizer.json"
-    made.save(str(file))
+    tokenizer.save(str(file))
     expected = [
         word
         for word in sorted(words)
-        if made.encode(word).tokens == [word] and made.encode(f"a {word}").tokens[-1:] == [word]
+        if tokenizer.encode(word).tokens == [word]
+        and tokenizer.encode(f"a {word}").tokens[-1:] == [word]
     ]
     assert sorted(read_tokens(file).words) == expected
 
 
 def test_added_words_are_words(tmp_path: Path) -> None:
-    made = trained("byte-level")
-    made.add_tokens(["new york", "nurse"])
-    made.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = trained("byte-level")
+    tokenizer.add_tokens(["new york", "nurse"])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
     tokens = read_tokens(tmp_path / "tokenizer.json")
     numbers = dict(zip(tokens.words, tokens.ids.tolist(), strict=True))
     for word in ("new york", "nurse"):
-        assert numbers[word] == made.token_to_id(word)
-        assert made.encode(word).ids[-1] == numbers[word]
-    assert len(tokens.words) + tokens.parts + tokens.others == made.get_vocab_size()
+        assert numbers[word] == tokenizer.token_to_id(word)
+        assert tokenizer.encode(word).ids[-1] == numbers[word]
+    assert len(tokens.words) + tokens.parts + tokens.others == tokenizer.get_vocab_size()
 
 
 Change = Callable[[dict[str, Any]], object]

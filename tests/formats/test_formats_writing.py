@@ -38,7 +38,7 @@ tokens = (
 )
 words_strategy = (
     st.lists(tokens, unique=True, max_size=8)
-    .map(lambda found: ["the", *found])
+    .map(lambda words: ["the", *words])
     .filter(lambda words: len(set(words)) == len(words) and "\n" not in "".join(words))
     .filter(lambda words: not any(map(ambiguous, words)))
 )
@@ -191,8 +191,8 @@ def test_equal_content_gives_equal_files(odd: Any, tmp_path: Path, packed: str) 
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         save(tmp_path / name / f"v.txt{packed}", *odd)
-    one, two = ((tmp_path / name / f"v.txt{packed}").read_bytes() for name in ("one", "two"))
-    assert one == two
+    first, two = ((tmp_path / name / f"v.txt{packed}").read_bytes() for name in ("one", "two"))
+    assert first == two
 
 
 @pytest.fixture

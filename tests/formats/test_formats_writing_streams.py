@@ -149,7 +149,7 @@ def test_a_file_may_be_replaced_by_its_own_result(
     words, vectors = every_row(path)
     assert words == people[0]
     assert np.allclose(vectors, expected, rtol=0, atol=bound(people[1]))
-    assert [found.name for found in tmp_path.iterdir()] == [name]
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 def test_a_file_is_replaced_only_when_the_result_is_complete(
@@ -218,8 +218,8 @@ def limits(command: list[object]) -> tuple[int, str]:
         # freed arrays go back to the system, and are not counted as held
         env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"},
     )
-    *said, peak = done.stdout.splitlines()
-    return int(peak) * 1024, "\n".join(said)
+    *lines, peak = done.stdout.splitlines()
+    return int(peak) * 1024, "\n".join(lines)
 
 
 ANONYMOUS = """
@@ -246,8 +246,8 @@ sys.exit(code)
 def tall(tmp_path: Path, people: Any) -> Path:
     """Return word2vec binary of 100,000 rows of 300 values: 120 MB of them."""
     letters = "abcdefghijklmnopqrstuvwxyz"
-    made = ("".join(word) for word in itertools.product(letters, repeat=4))
-    words = [*people[0], *itertools.islice(made, 100_000 - len(people[0]))]
+    fillers = ("".join(word) for word in itertools.product(letters, repeat=4))
+    words = [*people[0], *itertools.islice(fillers, 100_000 - len(people[0]))]
     words = list(dict.fromkeys(words))
     vectors = np.random.default_rng(0).standard_normal((1000, 300)).astype(np.float32)
     vectors = np.tile(vectors, (100, 1))[: len(words)]
@@ -265,8 +265,8 @@ def test_convert_holds_no_matrix(tmp_path: Path, tall: Path) -> None:
     """Half of what the values need is not there, whether they are read, cached or mapped."""
     first, mapped = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
     for source, target in ((tall, first), (first, mapped)):
-        peak, said = limits(["convert", source, target, "-q", "--threads", "2"])
-        assert "words × 300 (safetensors)" in said
+        peak, printed = limits(["convert", source, target, "-q", "--threads", "2"])
+        assert "words × 300 (safetensors)" in printed
         assert peak < 120_000_000
     assert first.read_bytes() == mapped.read_bytes()
     whole = load(tall, cache=False)
@@ -290,8 +290,8 @@ def test_convert_keeps_the_first_of_duplicates(tmp_path: Path, cli: Any) -> None
     for i, options in enumerate((["--no-cache"], [], ["-q"])):
         done = cli("convert", path, tmp_path / f"{i}.safetensors", *options)
         assert (done.code, "3 words × 2" in done.out) == (0, True)
-        said = f"note: {path}: 2 duplicated words, the first of each kept\n"
-        assert done.err == ("" if "-q" in options else said)
+        note = f"note: {path}: 2 duplicated words, the first of each kept\n"
+        assert done.err == ("" if "-q" in options else note)
         loaded = load(tmp_path / f"{i}.safetensors")
         assert loaded.words == ["a", "b", "c"]
         assert loaded.vectors.tolist() == [[1, 2], [3, 4], [9, 1]]

@@ -46,8 +46,8 @@ def hooked(decoder: tuple[Any, Any], adapter: Adapter, text: str) -> Any:
 
     def remove(_module: Any, _given: Any, output: Any) -> Any:
         states = output[0] if isinstance(output, tuple) else output
-        kept = states - (states @ direction)[..., None] * direction
-        return (kept, *output[1:]) if isinstance(output, tuple) else kept
+        projected = states - (states @ direction)[..., None] * direction
+        return (projected, *output[1:]) if isinstance(output, tuple) else projected
 
     handle = model.model.layers[1].register_forward_hook(remove)
     try:
@@ -60,16 +60,16 @@ def hooked(decoder: tuple[Any, Any], adapter: Adapter, text: str) -> Any:
 
 def test_encode_is_as_with_a_plain_hook(decoder: tuple[Any, Any], adapter: Adapter) -> None:
     plain = wb.encode(decoder, TEXTS)
-    found = wb.encode(decoder, TEXTS, adapter=adapter, setting="tokens@2")
+    reps = wb.encode(decoder, TEXTS, adapter=adapter, setting="tokens@2")
     last = np.stack([hooked(decoder, adapter, text) for text in TEXTS])
-    np.testing.assert_allclose(found[LAYERS], last, atol=1e-4)
+    np.testing.assert_allclose(reps[LAYERS], last, atol=1e-4)
     direction = adapter.subspaces[Site.parse("tokens@2")].basis[0]
     removed = plain[2] - np.outer(plain[2] @ direction, direction)
-    np.testing.assert_allclose(found[2], removed, atol=1e-4)
+    np.testing.assert_allclose(reps[2], removed, atol=1e-4)
     for layer in range(LAYERS + 1):
-        assert np.array_equal(found[layer], plain[layer]) is (layer < 2)
-    assert found.report is not None
-    assert found.report.rows[0].details["unchanged"] == [0, 1]
+        assert np.array_equal(reps[layer], plain[layer]) is (layer < 2)
+    assert reps.report is not None
+    assert reps.report.rows[0].details["unchanged"] == [0, 1]
     inside = wb.encode(decoder, TEXTS, adapter=adapter, setting="input@1")
     assert inside.report is not None
     assert inside.report.rows[0].details["unchanged"] == []
@@ -100,7 +100,7 @@ def test_probe_and_ceat_measure_before_and_after(
         "attributes": {"she": ["she", "is"], "he": ["he", "a"]},
     }
     given = {"sentences": TEXTS, "query": query, "draws": 20, "layers": "all"}
-    found = wb.ceat(decoder, adapter=adapter, setting="tokens@2", **given)
-    before, after = found.rows[: LAYERS + 1], found.rows[LAYERS + 1 :]
+    ceat_report = wb.ceat(decoder, adapter=adapter, setting="tokens@2", **given)
+    before, after = ceat_report.rows[: LAYERS + 1], ceat_report.rows[LAYERS + 1 :]
     for was, now in zip(before, after, strict=True):
         assert (was.value == now.value) is (was.details["layer"] < 2)

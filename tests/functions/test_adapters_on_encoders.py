@@ -107,7 +107,7 @@ def test_vectors_are_those_of_a_hook_written_by_hand(
             adapter,
             subspaces={**adapter.subspaces, Site("cls", 2): adapter.subspaces[Site("cls", 3)]},
         )
-    found = encode(loaded, TEXTS[:5], adapter=adapter, setting=site)
+    reps = encode(loaded, TEXTS[:5], adapter=adapter, setting=site)
     g = torch.tensor(adapter.subspaces[Site.parse(site)].basis[:1]).float()
     model = transformers.AutoModel.from_pretrained(folder).eval()
 
@@ -124,10 +124,10 @@ def test_vectors_are_those_of_a_hook_written_by_hand(
         ids = tokenizer(text, return_tensors="pt")
         with torch.no_grad():
             last = model(ids["input_ids"], ids["attention_mask"]).last_hidden_state[0, 0]
-        np.testing.assert_allclose(found[3][i], last.numpy(), atol=1e-5)
+        np.testing.assert_allclose(reps[3][i], last.numpy(), atol=1e-5)
     for layer in (0, 1):
-        np.testing.assert_array_equal(found[layer], plain[layer])
-    assert np.abs(found[3] - plain[3]).max() > 1e-3
+        np.testing.assert_array_equal(reps[layer], plain[layer])
+    assert np.abs(reps[3] - plain[3]).max() > 1e-3
 
 
 def test_a_file_records_the_setting_and_is_resumed_by_the_same_only(
@@ -138,14 +138,14 @@ def test_a_file_records_the_setting_and_is_resumed_by_the_same_only(
     def encoded(setting: str | None, adapter: Any = stored) -> Representations:
         return encode(folder, texts, output=out, adapter=adapter, setting=setting)
 
-    found = encoded("tokens@2")
-    assert found.report is not None
-    details = found.report.rows[0].details
+    reps = encoded("tokens@2")
+    assert reps.report is not None
+    details = reps.report.rows[0].details
     assert (details["setting"], details["unchanged"]) == ("tokens@2", [0, 1])
     assert list(details["sites"]) == ["tokens@2"]
-    assert found.report.inputs["adapter"]["path"] == str(stored)
-    said = "Removed at tokens@2. Changed: layers 2, 3; unchanged: layers 0, 1."
-    assert found.report.closing[0] == said
+    assert reps.report.inputs["adapter"]["path"] == str(stored)
+    message = "Removed at tokens@2. Changed: layers 2, 3; unchanged: layers 0, 1."
+    assert reps.report.closing[0] == message
     written = load_representations(out)
     assert written.about["setting"] == "tokens@2"
     assert len(written.about["adapter_sha256"]) == 64
@@ -153,12 +153,12 @@ def test_a_file_records_the_setting_and_is_resumed_by_the_same_only(
     site = Site("tokens", 2)
     turned = Subspace(adapter.subspaces[site].basis[::-1], adapter.subspaces[site].weights)
     other = replace(adapter, subspaces={**adapter.subspaces, site: turned})
-    for setting, given, said in (
+    for setting, given, message in (
         ("tokens@1", stored, "its setting is 'tokens@2', not 'tokens@1'"),
         (None, None, "its setting is 'tokens@2', not None"),
         ("tokens@2", other, r"its adapter_sha256 is '\w+…', not '"),
     ):
-        with pytest.raises(WordbiasError, match=f"is of another run: {said}"):
+        with pytest.raises(WordbiasError, match=f"is of another run: {message}"):
             encoded(setting, given)
     np.testing.assert_array_equal(load_representations(out).vectors, written.vectors)
 
@@ -169,22 +169,22 @@ def test_a_block_of_the_adapter_is_recorded_alike(folder: Path, adapter: Adapter
     pair = (model, transformers.AutoTokenizer.from_pretrained(folder))
     expected = encode(pair, TEXTS[:6], adapter=adapter, setting="tokens@2")
     with adapter.on(model, "tokens@2"):
-        found = encode(pair, TEXTS[:6])
-    np.testing.assert_array_equal(found.vectors, expected.vectors)
-    told = ("setting", "adapter_sha256", "weights_sha256")
-    assert {key: found.about[key] for key in told} == {key: expected.about[key] for key in told}
+        reps = encode(pair, TEXTS[:6])
+    np.testing.assert_array_equal(reps.vectors, expected.vectors)
+    keys = ("setting", "adapter_sha256", "weights_sha256")
+    assert {key: reps.about[key] for key in keys} == {key: expected.about[key] for key in keys}
     assert "setting" not in encode(pair, TEXTS[:6]).about
 
 
 def test_the_setting_of_the_adapter_is_the_default(
     loaded: tuple[Any, Any], adapter: Adapter
 ) -> None:
-    found = encode(loaded, TEXTS[:6], adapter=adapter.setting("L11-11101"))
-    assert found.about["setting"] == "L11-11101"
+    reps = encode(loaded, TEXTS[:6], adapter=adapter.setting("L11-11101"))
+    assert reps.about["setting"] == "L11-11101"
     expected = encode(loaded, TEXTS[:6], adapter=adapter, setting="L11-11101")
-    np.testing.assert_array_equal(found.vectors, expected.vectors)
-    assert found.report is not None
-    assert found.report.closing[0].startswith("Removed at tokens@2, cls@3 (L11-11101). Changed: ")
+    np.testing.assert_array_equal(reps.vectors, expected.vectors)
+    assert reps.report is not None
+    assert reps.report.closing[0].startswith("Removed at tokens@2, cls@3 (L11-11101). Changed: ")
 
 
 @pytest.mark.parametrize(
@@ -241,13 +241,13 @@ def test_an_adapter_of_another_model(
 def test_half_precision_is_compared_as_it_is_stored(folder: Path, adapter: Adapter) -> None:
     for precision in ("bfloat16", "float16"):
         with wb.config(precision=precision, device="cpu"):
-            found = encode(
+            reps = encode(
                 folder,
                 TEXTS[:4],
                 adapter=adapter,
                 setting="tokens@2",
             )
-        assert found.about["precision"] == precision
+        assert reps.about["precision"] == precision
 
 
 # what an adapter is compared with
@@ -259,9 +259,9 @@ def test_weights_that_no_file_holds_are_not_compared(tokenizer: Any, tmp_path: P
     save(model.roberta, tokenizer, tmp_path / "m")
     adapter = project(tmp_path / "m", sites="tokens@2", pairs=[(p.first, p.second) for p in PAIRS])
     assert adapter.fingerprint.architecture == "RobertaModel"
-    again = transformers.AutoModel.from_pretrained(tmp_path / "m").eval()
-    assert Fingerprint.of(again).weights != adapter.fingerprint.weights
-    with adapter.on(again, "tokens@2"):
+    reloaded = transformers.AutoModel.from_pretrained(tmp_path / "m").eval()
+    assert Fingerprint.of(reloaded).weights != adapter.fingerprint.weights
+    with adapter.on(reloaded, "tokens@2"):
         pass
     assert encode(tmp_path / "m", TEXTS[:3], adapter=adapter, setting="tokens@2")[3].any()
 
@@ -307,15 +307,17 @@ def test_one_command_probes_what_encode_and_probe_do(
     subjects = list(dict.fromkeys(row.subject for row in report.rows))
     assert subjects == ["tiny", "tiny tokens@2", "tiny attention@2"]
     judged = [row for row in rows(report) if row["measure"] in JUDGED]
-    assert {(row["subject"], row["layer"]) for row in judged} == {(one, 3) for one in subjects}
+    assert {(row["subject"], row["layer"]) for row in judged} == {
+        (subject, 3) for subject in subjects
+    }
     coded = [row for row in rows(report) if row not in judged]
-    found = {name: [row for row in coded if row["subject"] == name] for name in subjects}
-    assert found["tiny"] == rows(probe(plain, "gender", **given))
+    by_subject = {name: [row for row in coded if row["subject"] == name] for name in subjects}
+    assert by_subject["tiny"] == rows(probe(plain, "gender", **given))
     for setting in ("tokens@2", "attention@2"):
         after = encode(folder, table, adapter=stored, setting=setting)
         expected = rows(probe({f"tiny {setting}": after}, "gender", **given))
-        same = [row.pop("unchanged", False) for row in found[f"tiny {setting}"]]
-        assert found[f"tiny {setting}"] == expected
+        same = [row.pop("unchanged", False) for row in by_subject[f"tiny {setting}"]]
+        assert by_subject[f"tiny {setting}"] == expected
         assert same == [row["layer"] < 2 for row in expected]
     beside = report.tables[0]
     assert beside.columns == ["layer", "before", "after tokens@2", "after attention@2"]
@@ -334,8 +336,8 @@ def test_texts_alone_are_probed(loaded: tuple[Any, Any], folder: Path, table: Pa
     assert len(report.tables) == 1
     listed = probe(folder, GENDER, texts=TEXTS, layers="last", random=True, **QUICK)
     assert list(listed.inputs) == ["tiny", "random (tiny)"]
-    some = probe(loaded, "gender", texts=table, limit=40, pooling="mean", mdl=False, seed=0)
-    assert some["probe-accuracy"][0].details["n"] == 4
+    limited = probe(loaded, "gender", texts=table, limit=40, pooling="mean", mdl=False, seed=0)
+    assert limited["probe-accuracy"][0].details["n"] == 4
 
 
 def test_after_an_adapter_vectors_are_scaled_as_before_it(
@@ -382,14 +384,14 @@ def test_the_answer_is_yes_where_only_a_non_linear_probe_reads_it(tokenizer: Any
     """The label is the product of two signs; a third direction has it too, and is removed."""
     words = [word for word in sorted(tokenizer.get_vocab()) if word.isalpha()]
     model, u = plain_encoder(tokenizer, {})
-    one, two = (torch.zeros(16) for _ in range(2))
-    for vector, place in ((one, 4), (two, 8)):
+    first, two = (torch.zeros(16) for _ in range(2))
+    for vector, place in ((first, 4), (two, 8)):
         vector[place], vector[place + 1] = 2**-0.5, -(2**-0.5)
     signs = np.random.default_rng(0).choice([-1, 1], (len(words), 2))
     with torch.no_grad():
         embeddings = model.get_input_embeddings().weight
         for word, (a, b) in zip(words, signs.tolist(), strict=True):
-            embeddings[tokenizer.get_vocab()[word]] = 3 * (a * one + b * two + a * b * u)
+            embeddings[tokenizer.get_vocab()[word]] = 3 * (a * first + b * two + a * b * u)
     exact = Subspace(u.double().numpy()[None], np.ones(1))
     adapter = Adapter({Site("tokens", 3): exact}, Fingerprint.of(model))
     labels = ["same" if a == b else "other" for a, b in signs.tolist()]
@@ -397,10 +399,10 @@ def test_the_answer_is_yes_where_only_a_non_linear_probe_reads_it(tokenizer: Any
         (model, tokenizer), labels, texts=words, pooling="mean", seed=0, lr=0.05, epochs=20,
         adapter=adapter, setting="tokens@3",
     )  # fmt: skip
-    said = report.closing[0]
-    assert said.startswith("Yes: the label is still readable after tokens@3: the best of several")
-    assert "probe read beyond chance is left" in said
-    assert "at chance: nothing there, or too few examples for this many dimensions" in said
+    answer = report.closing[0]
+    assert answer.startswith("Yes: the label is still readable after tokens@3: the best of several")
+    assert "probe read beyond chance is left" in answer
+    assert "at chance: nothing there, or too few examples for this many dimensions" in answer
 
 
 @pytest.mark.parametrize("whole", first_quick([False, True]))
@@ -432,8 +434,8 @@ def test_the_answer_is_no_where_nothing_is_left(tokenizer: Any, whole: bool) -> 
         return
     assert report.closing[1].startswith("Yes: the label is still readable after tokens@2: ")
     drawn = ["ab"[i] for i in rng.integers(0, 2, len(texts))]
-    (said,) = probe((model, tokenizer), drawn, **{**given, "setting": "tokens@3"}).closing[:1]
-    assert said.startswith("No: the label was not readable before tokens@3 either: ")
+    (answer,) = probe((model, tokenizer), drawn, **{**given, "setting": "tokens@3"}).closing[:1]
+    assert answer.startswith("No: the label was not readable before tokens@3 either: ")
 
 
 @pytest.mark.parametrize(
@@ -501,8 +503,8 @@ def test_ceat_measures_without_and_with_the_setting(
     assert [a == b for a, b in zip(values, before, strict=True)] == [True, True, False, False]
     saved = load_representations(tmp_path / "w")
     assert saved.about["setting"] == "tokens@2"
-    again = ceat(saved, **given)
-    assert [row.value for row in again.rows] == [row.value for row in after]
+    saved_report = ceat(saved, **given)
+    assert [row.value for row in saved_report.rows] == [row.value for row in after]
     assert any(
         line.startswith("Removed at tokens@2. Changed: layers 2, 3") for line in report.closing
     )
@@ -537,10 +539,10 @@ def test_auto_is_the_default_device(
     """Where there is an mps device, the model would be moved there, as without the option."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: here == "mps")
-    asked: list[str] = []
+    moves: list[str] = []
 
     def moved(self: Any, device: Any = None, dtype: Any = None) -> Any:
-        asked.append(str(device))
+        moves.append(str(device))
         return self
 
     monkeypatch.setattr(transformers.PreTrainedModel, "to", moved)
@@ -550,7 +552,7 @@ def test_auto_is_the_default_device(
 
     devices = [Encoder.load(folder, device=device).device for device in (None, "auto")]
     assert devices == [here, here]
-    assert asked == [here, here]
+    assert moves == [here, here]
     if here == "cpu":
         done = cli(
             "encode", folder, text, "-o", tmp_path / "o", "--device", "auto", "--format", "json"
@@ -565,8 +567,8 @@ def test_auto_leaves_a_loaded_model_where_it_is(folder: Path) -> None:
     model = transformers.AutoModel.from_pretrained(folder)
     pair = (model, transformers.AutoTokenizer.from_pretrained(folder))
     with wb.config(device="auto"):
-        found = encode(pair, TEXTS[:2])
-    np.testing.assert_array_equal(found.vectors, encode(pair, TEXTS[:2]).vectors)
+        reps = encode(pair, TEXTS[:2])
+    np.testing.assert_array_equal(reps.vectors, encode(pair, TEXTS[:2]).vectors)
 
 
 @pytest.mark.parametrize(("high", "said"), [(0.399, "Yes"), (0.4, "No")])

@@ -44,25 +44,25 @@ def means(x: Any) -> Any:
 def test_what_is_in_memory_comes_back_as_what_it_was(eraser: Any, method: Path) -> None:
     """The means of the classes become equal, which is the theorem of LEACE."""
     assert np.ptp(means(X), axis=0).max() > 0.5
-    kept = X.copy()
+    original = X.copy()
     for given in (eraser, str(method), eraser.fitted_):
-        found = wb.apply(given, X)
-        assert isinstance(found, np.ndarray)
-        assert (found.dtype, found.shape) == (X.dtype, X.shape)
-        assert np.ptp(means(found), axis=0).max() < 1e-5
-    np.testing.assert_array_equal(X, kept)
+        mapped = wb.apply(given, X)
+        assert isinstance(mapped, np.ndarray)
+        assert (mapped.dtype, mapped.shape) == (X.dtype, X.shape)
+        assert np.ptp(means(mapped), axis=0).max() < 1e-5
+    np.testing.assert_array_equal(X, original)
     reps = Representations(X[None], (6,), {"g": Column.of(Y.tolist())}, {"model": "q"}, "reps")
-    made = wb.apply(eraser, reps)
-    assert isinstance(made, Representations)
-    np.testing.assert_array_equal(made[6], found)
-    assert (made.name, made.about, made.column("g").cells()) == (
+    mapped_reps = wb.apply(eraser, reps)
+    assert isinstance(mapped_reps, Representations)
+    np.testing.assert_array_equal(mapped_reps[6], mapped)
+    assert (mapped_reps.name, mapped_reps.about, mapped_reps.column("g").cells()) == (
         "reps.leace", {"model": "q"}, Y.tolist()
     )  # fmt: skip
     table = pa.table({"g": Y, "v": list(X)})
-    again = wb.apply(eraser, table)
-    assert again.schema.equals(table.schema)
-    np.testing.assert_array_equal(np.stack(again.column("v").to_numpy()), found)
-    assert again.column("g").equals(table.column("g"))
+    mapped_table = wb.apply(eraser, table)
+    assert mapped_table.schema.equals(table.schema)
+    np.testing.assert_array_equal(np.stack(mapped_table.column("v").to_numpy()), mapped)
+    assert mapped_table.column("g").equals(table.column("g"))
 
 
 def test_a_row_is_mapped_the_same_in_any_file(eraser: Any, method: Path, tmp_path: Path) -> None:
@@ -78,17 +78,17 @@ def test_a_row_is_mapped_the_same_in_any_file(eraser: Any, method: Path, tmp_pat
         (row,) = written.report["rows-changed"]
         assert (row.value, row.subject, row.details["skipped"]) == (N, "a", 0)
     np.testing.assert_array_equal(np.load(tmp_path / "clean-a.npy"), expected)
-    found = pq.read_table(tmp_path / "clean-a.parquet")
-    np.testing.assert_array_equal(np.stack(found.column("v").to_numpy()), expected)
-    assert found.column("g").to_pylist() == Y.tolist()
+    table = pq.read_table(tmp_path / "clean-a.parquet")
+    np.testing.assert_array_equal(np.stack(table.column("v").to_numpy()), expected)
+    assert table.column("g").to_pylist() == Y.tolist()
     reps = load_representations(tmp_path / "clean-a.st")
     np.testing.assert_array_equal(reps[6], expected)
     (tmp_path / "shards").mkdir()
     for i, start in enumerate((0, 101, 350)):
         np.save(tmp_path / "shards" / f"{i}.npy", X[start : (101, 350, N)[i]])
-    made = wb.apply(eraser, tmp_path / "shards", output=tmp_path / "out")
-    assert [Path(file).name for file in made.files] == ["0.npy", "1.npy", "2.npy"]
-    np.testing.assert_array_equal(np.concatenate([np.load(f) for f in made.files]), expected)
+    outcome = wb.apply(eraser, tmp_path / "shards", output=tmp_path / "out")
+    assert [Path(file).name for file in outcome.files] == ["0.npy", "1.npy", "2.npy"]
+    np.testing.assert_array_equal(np.concatenate([np.load(f) for f in outcome.files]), expected)
 
 
 def test_a_folder_goes_on_with_the_same_method_only(
@@ -101,10 +101,10 @@ def test_a_folder_goes_on_with_the_same_method_only(
     first = wb.apply(method, tmp_path / "shards", output=output, array="a")
     assert first.report["rows-changed"][0].details["shards"] == 3
     # an object has the hash of the file that it would be saved as
-    again = wb.apply(eraser, tmp_path / "shards", output=output, array="a")
-    (row,) = again.report["rows-changed"]
+    second = wb.apply(eraser, tmp_path / "shards", output=output, array="a")
+    (row,) = second.report["rows-changed"]
     assert (row.value, row.details["skipped"]) == (0, 3)
-    assert "3 shards that an earlier call wrote" in str(again.report)
+    assert "3 shards that an earlier call wrote" in str(second.report)
     with pytest.raises(WordbiasError, match="is of another method or array: its method"):
         wb.apply(method, tmp_path / "shards", output=output, array="b")
     other = wb.MHD().fit(X, Y)
@@ -125,9 +125,9 @@ def test_other_dimensions_and_methods_of_words_are_refused(
     with pytest.raises(WordbiasError, match=r"fitted on the words of .* force=True"):
         wb.apply(words, rows)
     with pytest.warns(WordbiasWarning, match="rows do not name words, and all of them are mapped"):
-        found = wb.apply(words, rows, force=True)
+        mapped = wb.apply(words, rows, force=True)
     expected = wb.Hard().fit(sample).fitted_(rows)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(mapped, expected, atol=1e-6)
 
 
 def test_rows_that_are_clean_already_are_refused(eraser: Any, tmp_path: Path) -> None:

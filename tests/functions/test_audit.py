@@ -42,9 +42,9 @@ def saved(small: Embedding, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(small: Embedding) -> Page:
     """Return the audit of an embedding with MISP, which no test changes."""
-    found = audit(small, methods="misp", skip=SKIP, chance=False)
-    assert isinstance(found, Page)
-    return found
+    audited = audit(small, methods="misp", skip=SKIP, chance=False)
+    assert isinstance(audited, Page)
+    return audited
 
 
 def test_files_and_objects_have_the_same_values(saved: Path, small: Embedding, page: Page) -> None:
@@ -56,21 +56,21 @@ def test_files_and_objects_have_the_same_values(saved: Path, small: Embedding, p
 @pytest.mark.slow
 def test_a_page_is_saved_as_it_is_written(saved: Path, tmp_path: Path) -> None:
     for suffix in ("html", "md"):
-        written, kept = tmp_path / f"written.{suffix}", tmp_path / f"saved.{suffix}"
-        found = audit([str(saved)], skip=SKIP.split(","), output=written)
-        found.save(kept)
-        assert kept.read_text("utf-8") == written.read_text("utf-8")
+        written, saved_path = tmp_path / f"written.{suffix}", tmp_path / f"saved.{suffix}"
+        audit_page = audit([str(saved)], skip=SKIP.split(","), output=written)
+        audit_page.save(saved_path)
+        assert saved_path.read_text("utf-8") == written.read_text("utf-8")
 
 
 def test_it_shows_itself_and_makes_a_page(page: Page) -> None:
     assert repr(page) == f"<Report of audit: {len(page)} values of 1 subject>"
-    shown = page._repr_html_()
-    assert "Does cleaning help?" in shown
-    assert "<caption>MIDB: Values with their 95 % intervals</caption>" in shown
+    html = page._repr_html_()
+    assert "Does cleaning help?" in html
+    assert "<caption>MIDB: Values with their 95 % intervals</caption>" in html
     assert {"before", "misp"} <= set(page.to_frame()["stage"])
-    again = report(page)
-    assert again.page() == page.page()
-    assert len(again) == len(page)
+    rebuilt = report(page)
+    assert rebuilt.page() == page.page()
+    assert len(rebuilt) == len(page)
 
 
 def test_means_are_over_the_given_words(small: Embedding) -> None:
@@ -78,7 +78,7 @@ def test_means_are_over_the_given_words(small: Embedding) -> None:
     longer = [f"{word}{'x' * 20}" if i in (900, 901) else word for i, word in enumerate(small)]
     other = Embedding(longer, small.vectors)
     plain, strict = (
-        audit(other, strict_vocab=one, **given)["midb-abs"][0] for one in (False, True)
+        audit(other, strict_vocab=is_strict, **given)["midb-abs"][0] for is_strict in (False, True)
     )
     assert strict.details["n"] == plain.details["n"] - 2
 
@@ -135,19 +135,19 @@ def test_messages_name_options_as_in_python(
     with pytest.raises(WordbiasError, match=r"a page cannot be written as \.pdf"):
         audit(small, output="page.pdf")
     quick = [part for part in PARTS if part not in ("sembias", "quality")]
-    found = audit(small, methods="none", skip=quick, chance=False).notes
-    (note,) = [n for n in found if "SemBias" in n]
+    notes = audit(small, methods="none", skip=quick, chance=False).notes
+    (note,) = [n for n in notes if "SemBias" in n]
     assert '(sembias="sembias"), similarity and analogies (benchmarks="men")' in note
     with pytest.raises(WordbiasError, match=r'part .misp.: .*methods="none" measures only before'):
         audit(small, skip="misp")
     with pytest.raises(UsageError, match=r"after= is of one embedding, and several are given"):
         audit([small, small.renamed("other")], after=small)
     monkeypatch.setattr("wordbias.pages.audit.MANY_WORDS", 10)
-    kept = [part for part in PARTS if part != "gipe"]
-    with warnings.catch_warnings(record=True) as said:
+    skipped = [part for part in PARTS if part != "gipe"]
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        audit(small, methods="none", skip=kept, chance=False)
-    assert [str(one.message) for one in said] == [
+        audit(small, methods="none", skip=skipped, chance=False)
+    assert [str(warning.message) for warning in caught] == [
         'gipe may take minutes; skip="gipe" leaves it out'
     ]
 
@@ -162,9 +162,9 @@ def test_cleaned_files_are_columns_of_the_common_words(small: Embedding, tmp_pat
     """A file lacks words, and has others in another order: what is common is measured."""
     rng = np.random.default_rng(0)
     lacking = set(small.words[5:200:7])
-    kept = [word for word in small.words[::-1] if word not in lacking]
-    noisy = small.take(kept) + rng.normal(0, 0.1, (len(kept), small.dim))
-    cleaned = Embedding([*kept, "zzx"], np.concatenate([noisy, np.ones((1, small.dim))]), "sample")
+    words = [word for word in small.words[::-1] if word not in lacking]
+    noisy = small.take(words) + rng.normal(0, 0.1, (len(words), small.dim))
+    cleaned = Embedding([*words, "zzx"], np.concatenate([noisy, np.ones((1, small.dim))]), "sample")
     cleaned.save(tmp_path / "cleaned.safetensors")
     given: dict[str, Any] = {"skip": SKIP, "chance": False}
     page = audit(small, methods="misp", after=[tmp_path / "cleaned.safetensors", cleaned], **given)
@@ -226,10 +226,10 @@ def test_files_without_common_words_are_refused(small: Embedding) -> None:
 def test_processes_change_no_bit_of_the_rows(small: Embedding) -> None:
     skip = [part for part in PARTS if part not in ("midb", "weat", "occupations", "gipe")]
     with wb.config(jobs=1):
-        one = audit(small, methods="misp inlp:rounds=3", skip=skip)
+        single = audit(small, methods="misp inlp:rounds=3", skip=skip)
     with wb.config(jobs=2):
         two = audit(small, methods="misp inlp:rounds=3", skip=skip)
-    assert one.rows == two.rows
+    assert single.rows == two.rows
 
 
 def test_nothing_is_left_in_the_cache(

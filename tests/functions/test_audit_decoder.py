@@ -48,9 +48,9 @@ def audited(folder: Path, methods: list[str]) -> Page:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model_sentences, "NAMES", NAMES)
         torch.set_num_threads(1)
-        found = audit(folder, methods=methods, skip="probe,untrained,seat,ceat")
-    assert isinstance(found, Page)
-    return found
+        audit_page = audit(folder, methods=methods, skip="probe,untrained,seat,ceat")
+    assert isinstance(audit_page, Page)
+    return audit_page
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def predicted(model: Any, ids: Sequence[int], change: Change | None = None) -> A
 
 def leans(model: Any, tokenizer: Any, subjects: Sequence[str], change: Change | None) -> Any:
     she, he = (ids_of(tokenizer, word)[0] for word in ("she", "he"))
-    found = []
+    means = []
     for subject in subjects:
         values = []
         for template in LISTS.measured:
@@ -108,15 +108,15 @@ def leans(model: Any, tokenizer: Any, subjects: Sequence[str], change: Change | 
             for text in (f"{begun} because", f"{begun}, and then"):
                 log_p = predicted(model, ids_of(tokenizer, text), change)[-1]
                 values.append(float(log_p[she] - log_p[he]))
-        found.append(np.mean(values))
-    return np.array(found)
+        means.append(np.mean(values))
+    return np.array(means)
 
 
 def difference_of_means(model: Any, tokenizer: Any, page_texts: Any) -> Change:
     """Return the hard removal of the difference between the means of the sentences for fitting."""
     sides = []
     for group in page_texts.groups:
-        side = [one.text for one in page_texts.fit if one.group == group]
+        side = [sentence.text for sentence in page_texts.fit if sentence.group == group]
         with torch.inference_mode():
             sides.append(
                 [
@@ -140,7 +140,7 @@ def test_the_expected_pronoun_is_that_of_the_logits(
 
     model, tokenizer = loaded
     change = None if stage == "before" else difference_of_means(model, tokenizer, AuditTexts.load())
-    expected = leans(model, tokenizer, [occupation_subject(one) for one in LISTS.women], change)
+    expected = leans(model, tokenizer, [occupation_subject(word) for word in LISTS.women], change)
     rows = of(page, "expected-pronoun-lean", stage=stage)
     assert [row.details["word"] for row in rows] == list(LISTS.women)
     np.testing.assert_allclose([row.value for row in rows], expected, atol=1e-4)
@@ -201,14 +201,14 @@ def test_rows_are_of_a_decoder_and_changes_are_paired(
     measures = ("expected-pronoun-stereotype", "expected-pronoun-gap", "perplexity")
     for label in {row.details["stage"] for row in page.rows} - {"before"}:
         for measure in measures:
-            (before,), (after,) = (of(page, measure, stage=one) for one in ("before", label))
+            (before,), (after,) = (of(page, measure, stage=stage) for stage in ("before", label))
             assert after.details["change"] == pytest.approx(after.value - before.value)
             assert after.details["change_low"] <= after.details["change_high"]
-        (kept,) = of(page, "perplexity-kept", stage=label)
-        perplexity = [of(page, "perplexity", stage=one)[0].value for one in ("before", label)]
-        assert kept.value == pytest.approx(perplexity[0] / perplexity[1])
+        (kept_share,) = of(page, "perplexity-kept", stage=label)
+        perplexity = [of(page, "perplexity", stage=stage)[0].value for stage in ("before", label)]
+        assert kept_share.value == pytest.approx(perplexity[0] / perplexity[1])
         (left,) = of(page, "bias-left", stage=label)
-        assert left.details["costs"]["perplexity-kept"] == kept.value
+        assert left.details["costs"]["perplexity-kept"] == kept_share.value
         assert short_title("expected-pronoun-stereotype") in left.details["of"]
         assert left.details["kept"] == min(left.details["costs"].values())
     json.loads(page.render("json"))
@@ -216,9 +216,13 @@ def test_rows_are_of_a_decoder_and_changes_are_paired(
 
 @pytest.mark.slow
 def test_the_default_columns_are_of_a_decoder(folder: Path) -> None:
-    found = audit(folder, skip=f"{VECTORS},likelihood")
-    assert {row.details["stage"] for row in found.rows} == {"hard", "leace", "concept-scrubbing"}
-    assert not of(found, "column")
+    audit_page = audit(folder, skip=f"{VECTORS},likelihood")
+    assert {row.details["stage"] for row in audit_page.rows} == {
+        "hard",
+        "leace",
+        "concept-scrubbing",
+    }
+    assert not of(audit_page, "column")
 
 
 @pytest.mark.slow
@@ -238,9 +242,9 @@ def test_scrubbing_leaves_no_mean_difference_in_any_layer(
     def apart() -> list[float]:
         sums = np.zeros((2, planted_decoder.LAYERS, planted_decoder.WIDTH))
         counts = np.zeros(2)
-        for one in reader.texts.fit:
-            side = reader.texts.groups.index(one.group)
-            ids = torch.tensor([ids_of(loaded[1], one.text)])
+        for sentence in reader.texts.fit:
+            side = reader.texts.groups.index(sentence.group)
+            ids = torch.tensor([ids_of(loaded[1], sentence.text)])
             with torch.inference_mode():
                 states = reader.encoder.model(
                     input_ids=ids, output_hidden_states=True
@@ -248,7 +252,7 @@ def test_scrubbing_leaves_no_mean_difference_in_any_layer(
             sums[side] += [state[0].double().sum(0).numpy() for state in states]
             counts[side] += ids.shape[1]
         means = sums / counts[:, None, None]
-        return [float(one) for one in np.linalg.norm(means[0] - means[1], axis=1)]
+        return [float(norm) for norm in np.linalg.norm(means[0] - means[1], axis=1)]
 
     before = apart()
     with applied(reader.encoder.model, done.inside):
@@ -258,14 +262,16 @@ def test_scrubbing_leaves_no_mean_difference_in_any_layer(
 
 @pytest.mark.slow
 def test_a_removal_in_all_layers_changes_all_of_them(folder: Path) -> None:
-    found = audit(folder, methods=["tokens@all", "tokens@2"], skip="untrained,seat,ceat,likelihood")
+    audit_page = audit(
+        folder, methods=["tokens@all", "tokens@2"], skip="untrained,seat,ceat,likelihood"
+    )
     layers = {
-        label: {row.details["layer"] for row in of(found, "compression", stage=label)}
+        label: {row.details["layer"] for row in of(audit_page, "compression", stage=label)}
         for label in ("before", "tokens@all", "tokens@2")
     }
     assert layers == {"before": {0, 1, 2}, "tokens@all": {1, 2}, "tokens@2": {2}}
-    assert not of(found, "perplexity")
-    (at_the_last,) = of(found, "pronoun-stereotype", stage="tokens@2")
+    assert not of(audit_page, "perplexity")
+    (at_the_last,) = of(audit_page, "pronoun-stereotype", stage="tokens@2")
     assert at_the_last.details["layer"] == 2
 
 
@@ -318,18 +324,20 @@ def test_data_sets_are_scored_by_likelihood_before_and_after(folder: Path, tmp_p
     small_likelihood.crows_pairs(tmp_path / "crows.csv")
     small_likelihood.stereoset(tmp_path / "stereoset.json")
     files = [tmp_path / "crows.csv", tmp_path / "stereoset.json"]
-    found = audit(folder, stereoset=files, skip=VECTORS, methods=["hard"])
+    audit_page = audit(folder, stereoset=files, skip=VECTORS, methods=["hard"])
     alone = wb.likelihood(folder, data=files)
-    crows = of(found, "crows", stage="hard")
+    crows = of(audit_page, "crows", stage="hard")
     several = [row.details for row in crows if row.details["n"] > 1]
     assert several
-    assert all(one["change_low"] <= one["change_high"] for one in several)
+    assert all(details["change_low"] <= details["change_high"] for details in several)
     for measure in ("crows", "likelihood-difference", "ss", "lms"):
-        before = of(found, measure, stage="before")
+        before = of(audit_page, measure, stage="before")
         assert [row.value for row in before] == [row.value for row in alone[measure]]
-        for old, new in zip(before, of(found, measure, stage="hard"), strict=True):
+        for old, new in zip(before, of(audit_page, measure, stage="hard"), strict=True):
             assert new.details["change"] == pytest.approx(new.value - old.value)
-    changed = [row.details["change"] for row in of(found, "likelihood-difference", stage="hard")]
+    changed = [
+        row.details["change"] for row in of(audit_page, "likelihood-difference", stage="hard")
+    ]
     assert any(abs(change) > 1e-3 for change in changed)
 
 
@@ -363,8 +371,8 @@ def test_what_does_not_fit_a_decoder_is_refused_in_one_line(
 
 
 def test_a_site_that_decoders_lack_is_a_column_with_its_reason(folder: Path) -> None:
-    found = audit(folder, methods=["cls@2"], skip=f"{VECTORS},likelihood")
-    (column,) = of(found, "column")
+    audit_page = audit(folder, methods=["cls@2"], skip=f"{VECTORS},likelihood")
+    (column,) = of(audit_page, "column")
     assert "is a decoder; it has" in column.details["reason"]
 
 
@@ -372,11 +380,11 @@ def test_a_decoder_without_a_head_has_vectors_only(tmp_path: Path, folder: Path)
     from transformers import AutoModel, AutoTokenizer
 
     pair = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    found = audit(pair, methods=["hard"], skip="probe,untrained,seat,ceat")
-    assert {row.details["audit"] for row in found.rows} == {"decoder"}
-    assert of(found, "pronoun-stereotype", stage="hard")
-    assert not of(found, "perplexity")
-    assert any(note.startswith("likelihoods are not measured: ") for note in found.notes)
+    audit_page = audit(pair, methods=["hard"], skip="probe,untrained,seat,ceat")
+    assert {row.details["audit"] for row in audit_page.rows} == {"decoder"}
+    assert of(audit_page, "pronoun-stereotype", stage="hard")
+    assert not of(audit_page, "perplexity")
+    assert any(note.startswith("likelihoods are not measured: ") for note in audit_page.notes)
 
 
 def test_an_encoder_has_no_likelihood_to_skip(cli: Cli, tmp_path: Path) -> None:
@@ -394,7 +402,7 @@ def test_damaged_weights_are_one_note() -> None:
     model, tokenizer = planted_decoder.planted()
     with torch.no_grad():
         model.lm_head.weight.fill_(float("nan"))
-    found = audit((model, tokenizer), methods="none", skip=VECTORS)
-    assert not found.rows
-    (note,) = (one for one in found.notes if "likelihood was not measured" in one)
+    audit_page = audit((model, tokenizer), methods="none", skip=VECTORS)
+    assert not audit_page.rows
+    (note,) = (line for line in audit_page.notes if "likelihood was not measured" in line)
     assert "predicts what is no number; its weights are damaged" in note

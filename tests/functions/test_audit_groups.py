@@ -69,17 +69,17 @@ def test_no_word_of_the_fit_is_measured_and_no_form_of_one() -> None:
         members = dict(zip(attribute.groups, attribute.members, strict=True))
         for group, words in members.items():
             halves = [
-                {one.name for one in some if one.group == group}
-                for some in (texts.fit, texts.measured)
+                {sentence.name for sentence in sentences if sentence.group == group}
+                for sentences in (texts.fit, texts.measured)
             ]
             assert not halves[0] & halves[1]
             starts = [{word[:4].lower() for word in half} for half in halves]
             assert attribute.first_names or not starts[0] & starts[1]
-            everything = " ".join(one.text for one in (*texts.fit, *texts.measured))
+            everything = " ".join(sentence.text for sentence in (*texts.fit, *texts.measured))
             assert all(word in everything for word in words)
-        fitted = {one.text for one in texts.fit}
-        assert not fitted & {text for some in texts.mentions.values() for text in some}
-        assert not fitted & {one.text for one in texts.measured}
+        fitted = {sentence.text for sentence in texts.fit}
+        assert not fitted & {text for mentioned in texts.mentions.values() for text in mentioned}
+        assert not fitted & {sentence.text for sentence in texts.measured}
 
 
 def test_forms_of_a_word_are_one() -> None:
@@ -119,12 +119,14 @@ def test_sentences_about_pronouns_differ_in_the_pronoun_alone(tmp_path: Path, gr
         groups = str(write_groups(tmp_path / "own.toml", forms, *own))
     texts, attribute = AuditTexts.load(groups), load_attribute(groups)
     cases = dict(zip(attribute.groups, attribute.cases, strict=True))
-    assert not {one.name for one in texts.fit} & {one.name for one in texts.measured}
+    assert not {sentence.name for sentence in texts.fit} & {
+        sentence.name for sentence in texts.measured
+    }
     agreeing = {"was", "were", "is", "are", "am", "has", "have", "does", "do"}
-    for some, least in ((texts.fit, 24), (texts.measured, 50)):
+    for sentences, least in ((texts.fit, 24), (texts.measured, 50)):
         versions: dict[str, dict[str, list[str]]] = {}
-        for one in some:
-            versions.setdefault(one.name, {})[one.group] = one.text.lower().split()
+        for version in sentences:
+            versions.setdefault(version.name, {})[version.group] = version.text.lower().split()
         assert len(versions) >= least
         used = Counter[str]()
         for of in versions.values():
@@ -139,18 +141,18 @@ def test_sentences_about_pronouns_differ_in_the_pronoun_alone(tmp_path: Path, gr
                 assert not agreeing & {*words}
         assert min(used[case] for case in range(3)) >= least // 3
     everything = texts.all()
-    assert {one.text for one in (*texts.fit, *texts.measured)} <= {*everything}
-    assert {text for some in texts.alike.values() for pair in some for text in pair} <= {
+    assert {sentence.text for sentence in (*texts.fit, *texts.measured)} <= {*everything}
+    assert {text for pairs in texts.alike.values() for pair in pairs for text in pair} <= {
         *everything
     }
     assert {"they and one person", "they and several people"} <= {*texts.alike}
 
 
 def test_gender_is_what_it_was_without_groups() -> None:
-    one, other = AuditTexts.load(), AuditTexts.load("gender")
-    assert one.all() == other.all()
-    assert [one.attribute, one.groups] == ["gender", ("female", "male")]
-    assert Counter(text.group for text in one.fit) == {"female": 627, "male": 627}
+    default, other = AuditTexts.load(), AuditTexts.load("gender")
+    assert default.all() == other.all()
+    assert [default.attribute, default.groups] == ["gender", ("female", "male")]
+    assert Counter(text.group for text in default.fit) == {"female": 627, "male": 627}
 
 
 @pytest.mark.parametrize(
@@ -189,8 +191,8 @@ def test_groups_that_a_model_cannot_be_measured_on_are_one_line(
 
 def test_fairness_of_nli_is_about_gender(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")  # refused before the model is opened
-    said = "snli= measures fairness by gender, and groups= age"
-    with pytest.raises(wb.WordbiasError, match=said):
+    message = "snli= measures fairness by gender, and groups= age"
+    with pytest.raises(wb.WordbiasError, match=message):
         wb.audit(tmp_path, groups="age", snli="pairs.tsv")
 
 
@@ -219,8 +221,8 @@ def test_planted_groups_are_found_in_unseen_names_and_removed(
     assert control.value > after.value
     assert not of(page, "pronoun-stereotype")
     assert any("not measured, as they are about gender" in note for note in page.notes)
-    said = "\n".join(page.heading)
-    assert "The region of a first name can be read from sentences that do not state it" in said
+    heading = "\n".join(page.heading)
+    assert "The region of a first name can be read from sentences that do not state it" in heading
     (left,) = of(page, "bias-left", stage="leace")
     assert f"--groups={regions} --methods=leace --export=DIR" in left.details["written_by"]
 
@@ -249,13 +251,15 @@ def _by_sklearn(folder: Path) -> float:
 
     names = [(name, i) for i, group in enumerate(NAMES.values()) for name in group[::2]]
     templates = ModelSentences.load().measured
-    texts = [one.replace("{subject}", name) for name, _ in names for one in templates]
+    texts = [template.replace("{subject}", name) for name, _ in names for template in templates]
     unit = np.repeat(np.arange(len(names)), len(templates))
     y = np.repeat([i for _, i in names], len(templates))
     x = encode(Encoder.load(folder, device="cpu"), texts, None, Settings((3,)))[0]
     folds = StratifiedGroupKFold(5, shuffle=True, random_state=0)
-    found = cross_val_predict(LogisticRegression(C=10, max_iter=500), x, y, groups=unit, cv=folds)
-    return float(balanced_accuracy_score(y, found))
+    predicted = cross_val_predict(
+        LogisticRegression(C=10, max_iter=500), x, y, groups=unit, cv=folds
+    )
+    return float(balanced_accuracy_score(y, predicted))
 
 
 @pytest.mark.slow
@@ -264,8 +268,8 @@ def test_where_no_group_is_planted_the_probe_stays_at_chance(regions: Path, tmp_
     (read,) = of(page, "best-probe", layer=3)
     assert read.value <= read.details["chance_high"]
     assert read.details["beyond_chance"] is False
-    said = "\n".join(page.heading)
-    assert "The region of a first name cannot be read from" in said
+    heading = "\n".join(page.heading)
+    assert "The region of a first name cannot be read from" in heading
 
 
 @pytest.mark.slow
@@ -296,7 +300,9 @@ def test_pronouns_of_any_number_have_an_audit_and_an_adapter(tmp_path: Path, cli
     (read,) = of(page, "best-probe", stage="before", layer=3)
     assert (read.details["neutral"], read.details["set"]) == (0.25, "sentences")
     assert read.value > 0.9
-    assert read.details["groups"] == len({one.name for one in AuditTexts.load("pronouns").measured})
+    assert read.details["groups"] == len(
+        {sentence.name for sentence in AuditTexts.load("pronouns").measured}
+    )
     (after,) = of(page, "ridge-probe", stage="hard", layer=3)
     assert after.details["change_high"] < 0
     pairs = ["she/he", "she/they", "she/xe", "he/they", "he/xe", "they/xe"]
@@ -305,11 +311,11 @@ def test_pronouns_of_any_number_have_an_audit_and_an_adapter(tmp_path: Path, cli
         assert [row.details["set"] for row in rows] == pairs
     for row in of(page, "pronoun-stereotype", stage="before", layer=3):
         assert row.value == pytest.approx(_by_scipy(folder, row.details["set"]), abs=1e-6)
-    said = "\n".join(page.heading)
-    assert "The pronoun can be read from sentences that state it, which is no bias" in said
-    assert re.search(r"several .* “they …” [01]\.\d{3} and [01]\.\d{3}", said)
+    heading = "\n".join(page.heading)
+    assert "The pronoun can be read from sentences that state it, which is no bias" in heading
+    assert re.search(r"several .* “they …” [01]\.\d{3} and [01]\.\d{3}", heading)
     assert (
-        "best probe" not in said.partition("The pronoun can")[0]
+        "best probe" not in heading.partition("The pronoun can")[0]
     )  # does not say that it is biased
     assert not of(page, "ceat")
     assert "the first pronoun" in page.page()
@@ -325,12 +331,14 @@ def _by_scipy(folder: Path, pair: str) -> float:
     lists, encoder = ModelSentences.load(), open_text_encoder(folder)
 
     def units(subject: str) -> Any:
-        texts = [one.replace("{subject}", subject) for one in lists.measured]
+        texts = [template.replace("{subject}", subject) for template in lists.measured]
         x = encoder.encode(texts).astype(float)
         return x / np.linalg.norm(x, axis=1, keepdims=True)
 
     first, second = (units(word.capitalize()) for word in pair.split("/"))
-    leans = [float((units(f"The {one}") * (first - second)).sum()) for one in lists.women]
+    leans = [
+        float((units(f"The {occupation}") * (first - second)).sum()) for occupation in lists.women
+    ]
     return float(spearmanr(leans, list(lists.women.values())).statistic)
 
 

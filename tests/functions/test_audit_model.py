@@ -72,10 +72,10 @@ def test_planted_gender_is_found_in_every_layer(page: Page) -> None:
     (row,) = of(page, "pronoun-stereotype", stage="before", layer=3)
     assert row.details["low"] > 0.5
     assert row.details["beyond_chance"] is True
-    said = "\n".join(page.heading)
-    assert "can be read from sentences that do not state it" in said
-    assert "training put it there" in said
-    assert "lie nearer to “she …” the more women work in them" in said
+    heading = "\n".join(page.heading)
+    assert "can be read from sentences that do not state it" in heading
+    assert "training put it there" in heading
+    assert "lie nearer to “she …” the more women work in them" in heading
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_a_projection_removes_it_and_the_change_is_paired(page: Page) -> None:
         # of the direction that the pairs show, a code of 80 names reads no rest, but probes do
         assert after.details["beyond_chance"] is (measure in PROBED)
     rows = [row.to_dict() for row in page.rows]
-    assert {one.name: one.helps for one in column_answers(rows)}["hard"]
+    assert {answer.name: answer.helps for answer in column_answers(rows)}["hard"]
     assert any("A little: hard" in line for line in page.heading)
 
 
@@ -118,9 +118,9 @@ def test_controls_are_columns_beside_the_methods(folder: Path, tmp_path: Path) -
     }
     assert not any("written_by" in row.details for row in page.rows if "-" in row.details["stage"])
     assert (tmp_path / "clean").is_dir()
-    assert not any("pairs of sentences" in one for one in page.notes)
-    again = audit(folder, methods=["null:1"], skip=part)
-    (row,) = of(again, "pronoun-stereotype", layer=3, stage="null-0")
+    assert not any("pairs of sentences" in note for note in page.notes)
+    control = audit(folder, methods=["null:1"], skip=part)
+    (row,) = of(control, "pronoun-stereotype", layer=3, stage="null-0")
     assert row.value == rows["null-0"].value
 
 
@@ -167,9 +167,9 @@ def test_what_is_left_is_the_share_beyond_chance(page: Page) -> None:
         shares = {}
         for measure in (*PROBED, "pronoun-stereotype"):
             (before,), (after,) = (
-                of(page, measure, stage=one, layer=3) for one in ("before", label)
+                of(page, measure, stage=stage, layer=3) for stage in ("before", label)
             )
-            chance = [abs(one.details["chance"]) for one in (before, after)]
+            chance = [abs(row.details["chance"]) for row in (before, after)]
             if measure not in PROBED:
                 chance[1] = chance[0]
             beyond = abs(before.value) - chance[0]
@@ -200,12 +200,14 @@ def planted_folder(page: Page) -> str:
 @pytest.mark.slow
 def test_a_page_is_read_again(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
-    made = audit(folder, methods="hard", skip="probe,untrained,ceat", output=out)
+    audit_page = audit(folder, methods="hard", skip="probe,untrained,ceat", output=out)
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]  # no vectors are left
-    again = report(out)
-    without_folder = made.render("json").replace(str(folder), folder.name)  # a page is for others
-    assert [row.to_dict() for row in again.rows] == json.loads(without_folder)["rows"]
-    assert again.heading == [line.replace(str(folder), folder.name) for line in made.heading]
+    reread = report(out)
+    without_folder = audit_page.render("json").replace(
+        str(folder), folder.name
+    )  # a page is for others
+    assert [row.to_dict() for row in reread.rows] == json.loads(without_folder)["rows"]
+    assert reread.heading == [line.replace(str(folder), folder.name) for line in audit_page.heading]
 
 
 @pytest.mark.slow
@@ -213,9 +215,12 @@ def test_a_loaded_model_is_audited_as_its_folder(folder: Path) -> None:
     from transformers import AutoModel, AutoTokenizer
 
     pair = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    found = audit(pair, skip="probe,untrained,ceat,seat", methods=["hard"])
-    assert found.inputs["planted"]["pooling"] == "mean" or found.inputs["planted"]["modules"] == []
-    assert of(found, "pronoun-stereotype", stage="before")
+    audit_page = audit(pair, skip="probe,untrained,ceat,seat", methods=["hard"])
+    assert (
+        audit_page.inputs["planted"]["pooling"] == "mean"
+        or audit_page.inputs["planted"]["modules"] == []
+    )
+    assert of(audit_page, "pronoun-stereotype", stage="before")
 
 
 @pytest.mark.slow
@@ -238,9 +243,9 @@ def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
     (before,) = of(clean, "pronoun-stereotype", stage="before", layer=3)
     assert before.details["beyond_chance"] is False
     assert not of(clean, "pronoun-stereotype", stage="before", layer=2)[0].details["low"] < 0.5
-    again = cli("audit", folder, "--methods", "hard", "--export", target)
-    assert again.code == 1
-    assert "is there already" in again.err or "exists" in again.err
+    second = cli("audit", folder, "--methods", "hard", "--export", target)
+    assert second.code == 1
+    assert "is there already" in second.err or "exists" in second.err
 
 
 @pytest.mark.slow
@@ -273,13 +278,13 @@ def test_an_interrupted_audit_goes_on(
         return batches(job, done, batch_tokens)
 
     monkeypatch.setattr(EncodingJob, "batches", rest)
-    found = audit(folder, output=out, skip=skip, methods=["hard"])
+    audit_page = audit(folder, output=out, skip=skip, methods=["hard"])
     assert resumed == [sum(encoded)]
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
     alone = audit(folder, skip=skip, methods=["hard"])
-    for one, other in zip(found.rows, alone.rows, strict=True):
-        assert one.measure == other.measure
-        assert one.value == pytest.approx(other.value, abs=1e-4)
+    for row, other in zip(audit_page.rows, alone.rows, strict=True):
+        assert row.measure == other.measure
+        assert row.value == pytest.approx(other.value, abs=1e-4)
 
 
 # Refusals
@@ -308,7 +313,7 @@ def test_an_interrupted_audit_goes_on(
 def test_options_that_do_not_fit_a_model_are_refused_in_one_line(
     cli: Cli, folder: Path, given: tuple[str, ...], message: str
 ) -> None:
-    done = cli("audit", folder, *(one.format(folder=folder) for one in given))
+    done = cli("audit", folder, *(argument.format(folder=folder) for argument in given))
     assert done.code in (1, 2)
     assert message.format(folder=folder) in done.err
     assert done.code == 2 or done.err.count("\n") == 1
@@ -358,14 +363,14 @@ def test_nli_fairness_joins_where_the_model_has_the_head(
     stand_ins.nli_encoder(tmp_path / "nli")
     pairs = [("neutral", "The man ate.", "The man ate a pie."), ("entailment", "A.", "A.")]
     skip = ["probe", "untrained", "ceat", "seat"]
-    found = audit(tmp_path / "nli", snli=pairs, skip=skip, methods=["hard"])
+    audit_page = audit(tmp_path / "nli", snli=pairs, skip=skip, methods=["hard"])
     for measure in ("nli-fairness", "nli-accuracy", "snli-accuracy"):
-        (before,), (after,) = (of(found, measure, stage=stage) for stage in ("before", "hard"))
+        (before,), (after,) = (of(audit_page, measure, stage=stage) for stage in ("before", "hard"))
         assert after.details["change"] == pytest.approx(after.value - before.value)
-    assert "viable" in of(found, "snli-accuracy", stage="hard")[0].details
+    assert "viable" in of(audit_page, "snli-accuracy", stage="hard")[0].details
     alone = wb.mab_eval(tmp_path / "nli", set="parity", lists=tmp_path / "lists")
     assert [row.value for row in alone["nli-fairness"]] == [
-        row.value for row in of(found, "nli-fairness", stage="before")
+        row.value for row in of(audit_page, "nli-fairness", stage="before")
     ]
 
 
@@ -374,22 +379,22 @@ def test_stereotypes_join_where_the_model_has_the_head(tmp_path: Path) -> None:
     stand_ins.next_sentence_encoder(tmp_path / "nsp")
     stand_ins.gsss(tmp_path / "gsss.csv")
     skip = ["probe", "untrained", "ceat"]
-    found = audit(
+    measured = audit(
         tmp_path / "nsp", stereoset=tmp_path / "gsss.csv", skip=skip, methods=["hard", "leace"]
     )
-    before, after = (of(found, "strength", stage=stage) for stage in ("before", "hard"))
+    before, after = (of(measured, "strength", stage=stage) for stage in ("before", "hard"))
     assert before
     assert [row.details["subset"] for row in after] == [row.details["subset"] for row in before]
     for old, new in zip(before, after, strict=True):
         assert new.details["change"] == pytest.approx(new.value - old.value)
-    assert len(of(found, "strength", stage="leace")) == len(before)
+    assert len(of(measured, "strength", stage="leace")) == len(before)
     alone = wb.likelihood(tmp_path / "nsp", data=tmp_path / "gsss.csv")
-    found = [row for row in alone["strength"] if row.details["version"] == "original"]
-    assert [row.value for row in found] == [row.value for row in before]
+    measured = [row for row in alone["strength"] if row.details["version"] == "original"]
+    assert [row.value for row in measured] == [row.value for row in before]
 
 
 def test_a_head_that_is_not_there_is_a_note(folder: Path, tmp_path: Path) -> None:
     stand_ins.gsss(tmp_path / "gsss.csv")
-    found = audit(folder, stereoset=tmp_path / "gsss.csv", skip=ALL, methods=["hard"])
-    assert any(note.startswith("stereotypes were not measured: ") for note in found.notes)
-    assert of(found, "sentence-order-kept", stage="hard")
+    audit_page = audit(folder, stereoset=tmp_path / "gsss.csv", skip=ALL, methods=["hard"])
+    assert any(note.startswith("stereotypes were not measured: ") for note in audit_page.notes)
+    assert of(audit_page, "sentence-order-kept", stage="hard")

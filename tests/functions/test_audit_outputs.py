@@ -45,10 +45,10 @@ def patched() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a model with mean pooling and no module behind it, where projections act."""
-    made = planted_encoder.write_folder(tmp_path_factory.mktemp("outputs") / "planted")
-    modules = json.loads((made / "modules.json").read_text())
-    (made / "modules.json").write_text(json.dumps(modules[:2]))
-    return made
+    model = planted_encoder.write_folder(tmp_path_factory.mktemp("outputs") / "planted")
+    modules = json.loads((model / "modules.json").read_text())
+    (model / "modules.json").write_text(json.dumps(modules[:2]))
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +66,9 @@ def vectors(
 @pytest.fixture(scope="module")
 def own(folder: Path, patched: None) -> Page:
     """Return the audit of the model itself."""
-    found = audit(folder, methods=METHODS, skip=SKIPPED.split(","))
-    assert isinstance(found, Page)
-    return found
+    page = audit(folder, methods=METHODS, skip=SKIPPED.split(","))
+    assert isinstance(page, Page)
+    return page
 
 
 class Documents:
@@ -80,23 +80,23 @@ class Documents:
         self.places, self.vectors = vectors
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        found: list[list[float]] = self.vectors[[self.places[one] for one in texts]].tolist()
-        return found
+        rows: list[list[float]] = self.vectors[[self.places[text] for text in texts]].tolist()
+        return rows
 
 
 def rows_of(rows: list[dict[str, Any]], layer: int) -> list[dict[str, Any]]:
     """Return the rows of a layer and those of none, without the layer and commands to write."""
     ours = [row for row in rows if row.get("layer", layer) == layer]
     left_out = ("layer", "written_by")
-    return [{key: one for key, one in row.items() if key not in left_out} for row in ours]
+    return [{key: cell for key, cell in row.items() if key not in left_out} for row in ours]
 
 
 def check_same(page: Any, own: Page) -> None:
     """Compare all rows: the vectors have the same bits, and so have all values."""
-    found, wanted = ([row.to_dict() for row in one.rows] for one in (page, own))
-    assert len(found) > 200
-    for one, other in zip(rows_of(found, 0), rows_of(wanted, LAST), strict=True):
-        assert one == other
+    rows, wanted = ([row.to_dict() for row in report.rows] for report in (page, own))
+    assert len(rows) > 200
+    for vector_row, other in zip(rows_of(rows, 0), rows_of(wanted, LAST), strict=True):
+        assert vector_row == other
 
 
 @pytest.mark.slow
@@ -104,10 +104,10 @@ def test_an_object_as_of_langchain(vectors: Any, own: Page) -> None:
     with pytest.warns(UserWarning, match=r"planted: is sent 1,\d+ texts of .* characters"):
         page = audit(Documents(vectors), methods=METHODS)
     check_same(page, own)
-    said = "\n".join(page.heading)
-    assert "can be read from sentences that do not state it" in said
-    assert "in their vectors" in said
-    assert "layer" not in said
+    heading = "\n".join(page.heading)
+    assert "can be read from sentences that do not state it" in heading
+    assert "in their vectors" in heading
+    assert "layer" not in heading
     html = page.page() if isinstance(page, Page) else ""
     assert "planted: an encoder that shows the vectors of texts" in html
     assert "Inside the encoder" not in html
@@ -121,11 +121,11 @@ def test_groups_of_any_number(folder: Path, patched: None, tmp_path: Path) -> No
     reps = wb.encode(folder, tmp_path / "texts.jsonl", layers="last", batch_tokens=4096)
     page = audit(read_vectors=reps[-1], groups=groups, methods=["leace"])
     own = audit(folder, groups=groups, methods=["leace"], skip=SKIPPED.split(","))
-    found, wanted = ([row.to_dict() for row in one.rows] for one in (page, own))
-    assert {row.get("attribute") for row in found} >= {"ethnicity white/black/asian"}
-    for row in (*found, *wanted):
+    rows, wanted = ([row.to_dict() for row in report.rows] for report in (page, own))
+    assert {row.get("attribute") for row in rows} >= {"ethnicity white/black/asian"}
+    for row in (*rows, *wanted):
         row["subject"] = "planted"
-    assert rows_of(found, 0) == rows_of(wanted, LAST)
+    assert rows_of(rows, 0) == rows_of(wanted, LAST)
     with pytest.raises(WordbiasError, match="misp-pairs: is fitted to pairs"):
         audit(read_vectors=reps[-1], groups=groups, methods=["misp-pairs"])
 
@@ -136,17 +136,21 @@ def test_an_endpoint(vectors: Any, own: Page, cli: Cli, tmp_path: Path) -> None:
     with embedding_server.serving(Documents(vectors).embed_documents) as server:
         call = ("audit", "planted", "--endpoint", server.url, "--methods", " ".join(METHODS))
         first = cli(*call, "-o", tmp_path / "one.json")
-        asked = len(server.requests)
+        request_count = len(server.requests)
         second = cli(*call, "-o", tmp_path / "two.json")
-        assert len(server.requests) == asked == -(-len(vectors[0]) // 32)
+        assert len(server.requests) == request_count == -(-len(vectors[0]) // 32)
     assert (first.code, second.code) == (0, 0)
     assert "is sent" in first.err
     assert "is sent" not in second.err
-    one, two = (json.loads((tmp_path / f"{n}.json").read_text()) for n in ("one", "two"))
-    assert one["inputs"]["planted"]["endpoint"] == one["config"]["endpoint"] == server.url
-    assert one["rows"] == two["rows"]
+    first_page, two = (json.loads((tmp_path / f"{n}.json").read_text()) for n in ("one", "two"))
+    assert (
+        first_page["inputs"]["planted"]["endpoint"]
+        == first_page["config"]["endpoint"]
+        == server.url
+    )
+    assert first_page["rows"] == two["rows"]
     wanted = json.loads(json.dumps([row.to_dict() for row in own.rows]))
-    assert rows_of(one["rows"], 0) == rows_of(wanted, LAST)
+    assert rows_of(first_page["rows"], 0) == rows_of(wanted, LAST)
 
 
 @pytest.mark.slow
@@ -192,23 +196,23 @@ def test_what_needs_more_is_refused(given: dict[str, Any], said: str) -> None:
 
 
 def test_vectors_of_other_texts(cli: Cli, tmp_path: Path) -> None:
-    said = "has 3 vectors and no column 'text'; expected one for each of"
-    with pytest.raises(WordbiasError, match=said):
+    message = "has 3 vectors and no column 'text'; expected one for each of"
+    with pytest.raises(WordbiasError, match=message):
         audit(read_vectors=np.eye(3))
     np.save(tmp_path / "v.npy", np.eye(3))
-    found = cli("audit", "--read-vectors", tmp_path / "v.npy", "-o", tmp_path / "page.html")
-    assert found.code == 1
-    assert said in found.err
+    done = cli("audit", "--read-vectors", tmp_path / "v.npy", "-o", tmp_path / "page.html")
+    assert done.code == 1
+    assert message in done.err
     assert not (tmp_path / "page.html").exists()
 
 
 def test_texts_are_written(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"
-    found = cli("audit", "--write-texts", file)
-    assert found.code == 0
+    done = cli("audit", "--write-texts", file)
+    assert done.code == 0
     texts = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     assert all(line.keys() == {"text"} for line in texts)
-    assert f"{len(texts):,} texts of {sum(len(line['text']) for line in texts):,}" in found.out
+    assert f"{len(texts):,} texts of {sum(len(line['text']) for line in texts):,}" in done.out
     assert len({line["text"] for line in texts}) == len(texts)
     assert not (tmp_path / "wordbias-audit.html").exists()
 

@@ -116,9 +116,9 @@ exec(  # the names that annotations have in the modules of the functions
     ],
 )
 def test_what_is_taken_is_python_s_own(annotation: str, value: object, taken: object) -> None:
-    found = accepted("x", annotation, value, _NAMES)
-    assert found == taken
-    assert type(found) is type(taken)
+    converted = accepted("x", annotation, value, _NAMES)
+    assert converted == taken
+    assert type(converted) is type(taken)
 
 
 def test_a_generator_of_texts_is_not_used_up() -> None:
@@ -132,17 +132,19 @@ def test_no_function_takes_what_is_odd(name: str, tmp_path: Path) -> None:
     """Only what was typed wrongly is refused; nothing is computed, and nothing written."""
     function: Callable[..., Any] = getattr(wb, name)
     parameters = inspect.signature(function).parameters.values()
-    some = {one.name: str(tmp_path / "x") for one in parameters if one.default is one.empty}
-    several = {one.name for one in parameters if one.kind is one.VAR_POSITIONAL}
-    given = {key: value for key, value in some.items() if key not in several}
-    for one in parameters:
-        simple = str(one.annotation).removesuffix(" | None")
+    arguments = {
+        param.name: str(tmp_path / "x") for param in parameters if param.default is param.empty
+    }
+    several = {param.name for param in parameters if param.kind is param.VAR_POSITIONAL}
+    given = {key: value for key, value in arguments.items() if key not in several}
+    for parameter in parameters:
+        simple = str(parameter.annotation).removesuffix(" | None")
         if simple in ("bool", "int", "float", "str", "Sequence[str]", "Sequence[int]", "Kind"):
             for value in (Odd(), np.zeros((2, 2, 2)), {"a": 1}):
-                if one.name in several:
+                if parameter.name in several:
                     continue
-                with pytest.raises(WordbiasError, match=f"^{one.name}=: expected "):
-                    function(**{**given, one.name: value})
+                with pytest.raises(WordbiasError, match=f"^{parameter.name}=: expected "):
+                    function(**{**given, parameter.name: value})
     assert not list(tmp_path.iterdir())
 
 
@@ -196,11 +198,11 @@ def test_vectors_of_other_types_stay_as_they_are(dtype: Any) -> None:
     given = np.arange(12).reshape(3, 4)[:, ::-1].astype(dtype)
     given.flags.writeable = False
     before = given.copy()
-    found = Embedding(np.array(["a", "b", "c"]), given)
-    assert found.words == ("a", "b", "c")
-    assert all(type(word) is str for word in found)
+    emb = Embedding(np.array(["a", "b", "c"]), given)
+    assert emb.words == ("a", "b", "c")
+    assert all(type(word) is str for word in emb)
     np.testing.assert_array_equal(given, before)
-    np.testing.assert_array_equal(found["a"], [3, 2, 1, 0])
+    np.testing.assert_array_equal(emb["a"], [3, 2, 1, 0])
 
 
 @pytest.mark.parametrize(
@@ -209,11 +211,11 @@ def test_vectors_of_other_types_stay_as_they_are(dtype: Any) -> None:
 def test_copies_of_embeddings_cannot_be_changed_either(made: Callable[[Any], Any]) -> None:
     report = Report(rows=[Row("a", "m", 1.0)])
     lazy = embedding.lazy(lambda: SMALL, "later", (3, 4), report)
-    for one in (SMALL, lazy):
-        found = made(one)
-        assert found.words == SMALL.words
-        assert not found.vectors.flags.writeable
-        np.testing.assert_array_equal(found.vectors, SMALL.vectors)
+    for source in (SMALL, lazy):
+        copied = made(source)
+        assert copied.words == SMALL.words
+        assert not copied.vectors.flags.writeable
+        np.testing.assert_array_equal(copied.vectors, SMALL.vectors)
     assert len(made(lazy).report) == 1
 
 
@@ -251,19 +253,19 @@ def test_paths_that_no_file_can_have(path: Any, tmp_path: Path) -> None:
 
 def test_calls_in_threads_and_within_one_another_do_not_mix() -> None:
     given: list[dict[str, Any]] = [{"ddof": 0}, {"draws": 7}, {"holm": True}] * 2
-    found: dict[int, Report] = {}
+    reports: dict[int, Report] = {}
 
     def call(i: int) -> None:
-        found[i] = wb.weat(MORE, **QUERY, **given[i])
+        reports[i] = wb.weat(MORE, **QUERY, **given[i])
 
     threads = [threading.Thread(target=call, args=(i,)) for i in range(len(given))]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     plain = wb.weat(MORE, **QUERY).arguments
     for i, arguments in enumerate(given):
-        assert found[i].arguments == {**plain, **arguments}
+        assert reports[i].arguments == {**plain, **arguments}
 
 
 def test_what_was_given_is_neither_changed_nor_kept() -> None:
@@ -322,11 +324,11 @@ def test_a_bad_file_is_refused_by_an_estimator_in_python_s_words(tmp_path: Path)
 @pytest.mark.filterwarnings("ignore::wordbias.calls.WordbiasWarning")
 def test_a_generator_of_random_numbers_is_a_random_state() -> None:
     x, y = np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2
-    first, again = (
+    first, second = (
         wb.INLP(rounds=2, random_state=np.random.default_rng(1)).fit(x, y).transform(x)
         for _ in range(2)
     )
-    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, second)
 
 
 def test_a_reason_in_a_row_names_arguments() -> None:

@@ -44,17 +44,17 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def columns() -> dict[str, list[str]]:
-    some = synthetic().take(range(COUNT))
+    biographies = synthetic().take(range(COUNT))
     return {
-        "profession": some.label_names(),
-        "gender": some.gender_names(),
-        "bio": list(some.texts),
+        "profession": biographies.label_names(),
+        "gender": biographies.gender_names(),
+        "bio": list(biographies.texts),
     }
 
 
 def rows(found: Any) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = json.loads(json.dumps([row.to_dict() for row in found]))
-    return made
+    plain_rows: list[dict[str, Any]] = json.loads(json.dumps([row.to_dict() for row in found]))
+    return plain_rows
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def test_objects_in_place_of_files(
     shares = {name: 10 * i + 5 for i, name in enumerate(sorted(set(columns["profession"])))}
     (tmp_path / "shares.json").write_text(json.dumps(shares))
     sentences = ["Amy is at home.", "John has a career."]
-    (tmp_path / "sentences.txt").write_text("".join(f"{one}\n" for one in sentences))
+    (tmp_path / "sentences.txt").write_text("".join(f"{sentence}\n" for sentence in sentences))
     files = {name: next(tmp_path.glob(f"{name}.*")) for name in ("shares", "sentences")}
     study = tmp_path / "study"
     with wb.config(device="cpu"):
@@ -101,10 +101,10 @@ def test_objects_in_place_of_files(
 def test_a_sentence_transformer(encoder: str) -> None:
     library = pytest.importorskip("sentence_transformers")
     model = library.SentenceTransformer(encoder, device="cpu")
-    some = synthetic().take(range(COUNT))
+    biographies = synthetic().take(range(COUNT))
     small = {**SMALL, "epochs": 1, "retrain_epochs": 1}
-    assert rows(bios(data=some, model=model, **small)) == rows(
-        bios(data=some, model=Path(encoder), **small)
+    assert rows(bios(data=biographies, model=model, **small)) == rows(
+        bios(data=biographies, model=Path(encoder), **small)
     )
 
 

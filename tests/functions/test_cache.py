@@ -24,9 +24,9 @@ def filled(tmp_path: Path) -> str:
 
 
 def test_it_lists_limits_and_clears(cli: Run, filled: str) -> None:
-    found = cache()
-    assert [row.subject for row in found] == [filled]
-    assert str(found) + "\n" == cli("cache").out
+    report = cache()
+    assert [row.subject for row in report] == [filled]
+    assert str(report) + "\n" == cli("cache").out
     assert cache(max_size="5GB").heading[0].endswith("of 5,000 MB")
     assert cache(max_size=3_000_000).heading[0].endswith("of 3 MB")
     assert cli("cache").out.startswith("1 entry, 0.0 of 3 MB")

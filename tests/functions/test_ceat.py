@@ -77,8 +77,8 @@ def test_files_and_what_is_in_memory_give_the_same(
     encoder = Encoder.load(model, device="cpu")
     frame = pandas.DataFrame({"premise": sentences, "label": "x"})
     expected, *reports = (
-        ceat(one, sentences=told, query=stimuli, text_column=column, draws=100, layers="all")
-        for one, told, stimuli, column in (
+        ceat(source, sentences=corpus, query=stimuli, text_column=column, draws=100, layers="all")
+        for source, corpus, stimuli, column in (
             (model, text, mine, None),
             (str(model), sentences, STIMULI, None),
             ((encoder.model, encoder.tokenizer), frame["premise"], [STIMULI], None),
@@ -89,8 +89,8 @@ def test_files_and_what_is_in_memory_give_the_same(
     for report in reports:
         assert rows(report) == rows(expected)
         assert report.notes == expected.notes
-    told = report.inputs["sentences"]
-    assert told == {"lines": len(sentences), "contexts": len(sentences)}
+    counts = report.inputs["sentences"]
+    assert counts == {"lines": len(sentences), "contexts": len(sentences)}
 
 
 def test_representations_of_words(reps: Representations, tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_representations_of_words(reps: Representations, tmp_path: Path) -> None
     mine.write_text(MINE, encoding="utf-8")
     expected = ceat(reps, query=STIMULI, draws=100)
     assert [row.details["layer"] for row in expected] == [0, 5]
-    for one, stimuli in ((path, mine), (str(path), STIMULI)):
-        assert rows(ceat(one, query=stimuli, draws=100)) == rows(expected)
+    for source, stimuli in ((path, mine), (str(path), STIMULI)):
+        assert rows(ceat(source, query=stimuli, draws=100)) == rows(expected)
     assert [row.details["layer"] for row in ceat(reps, query=STIMULI, layers=[5, 0], draws=9)] == [
         5,
         0,
@@ -111,8 +111,8 @@ def test_representations_of_words(reps: Representations, tmp_path: Path) -> None
 
 def test_representations_of_encode_are_accepted(model: Path, sentences: list[str]) -> None:
     words = [word for word in WORDS for _ in range(6)]
-    found = encode(model, {"text": sentences, "word": words}, word_column="word", layers="last")
-    report = ceat(found, query=STIMULI, draws=50)
+    encoded = encode(model, {"text": sentences, "word": words}, word_column="word", layers="last")
+    report = ceat(encoded, query=STIMULI, draws=50)
     assert report.inputs["vectors"]["pooling"] == "word"
     assert report.rows[0].subject == "tiny"
 
@@ -134,10 +134,10 @@ def test_notes_are_in_the_report_once(model: Path, sentences: list[str]) -> None
 
 
 def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> None:
-    kept = tmp_path / "kept.st"
-    report = ceat(model, sentences=sentences, query=STIMULI, draws=20, output=kept)
-    assert rows(ceat(kept, query=STIMULI, draws=20))[0]["value"] == report.rows[0].value
-    assert f"Written: {kept}" in " ".join(report.closing)
+    path = tmp_path / "kept.st"
+    report = ceat(model, sentences=sentences, query=STIMULI, draws=20, output=path)
+    assert rows(ceat(path, query=STIMULI, draws=20))[0]["value"] == report.rows[0].value
+    assert f"Written: {path}" in " ".join(report.closing)
 
 
 @pytest.mark.parametrize(

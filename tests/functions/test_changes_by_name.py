@@ -21,24 +21,24 @@ def test_values_that_only_a_text_tells_apart_are_not_exchanged() -> None:
     def rows(subsets: str) -> list[Row]:
         return [Row("m", "ss", float(ord(x)), {"subset": x, "task": "CrowS"}) for x in subsets]
 
-    found = _changes(rows("abc"), rows("cb"))
-    assert [row.details["subset"] for row in found] == ["c", "b"]
-    assert [row.details["change"] for row in found] == [0, 0]
-    assert [line[0] for line in found.tables[0].cells] == [
+    report = _changes(rows("abc"), rows("cb"))
+    assert [row.details["subset"] for row in report] == ["c", "b"]
+    assert [row.details["change"] for row in report] == [0, 0]
+    assert [line[0] for line in report.tables[0].cells] == [
         "stereotype score, c",
         "stereotype score, b",
     ]
-    assert found.notes == ["1 value that only one of the results has"]
+    assert report.notes == ["1 value that only one of the results has"]
 
 
 def test_a_change_inside_a_result_is_not_that_between_two() -> None:
     inside = {"change": 5.0, "change_low": 4.0, "change_high": 6.0, "change_lists_low": 3.0}
-    found = _changes(
+    report = _changes(
         [Row("a", "same", 1.0, {"stage": "misp"})],
         [Row("a", "same", 2.0, {"stage": "misp", **inside, "before": 7.0, "null_p": 0.1})],
     )
-    assert found.rows[0].details == {"stage": "misp", "before": 1.0, "change": 1.0}
-    assert not found.notes
+    assert report.rows[0].details == {"stage": "misp", "before": 1.0, "change": 1.0}
+    assert not report.notes
 
 
 def test_p_of_a_value_is_corrected_as_its_result_corrected_it() -> None:
@@ -49,13 +49,13 @@ def test_p_of_a_value_is_corrected_as_its_result_corrected_it() -> None:
 def test_the_verdict_reads_the_old_interval_of_the_old_value() -> None:
     ends = {"low": 1.9, "high": 2.1, "better": "lower"}
     old = [Row("a", "same", 1.0, {"better": "lower"})]
-    found = _changes(old, [Row("a", "same", 2.0, ends)])
-    assert found.tables[0].cells[0][-1] == "no interval to judge by"
+    report = _changes(old, [Row("a", "same", 2.0, ends)])
+    assert report.tables[0].cells[0][-1] == "no interval to judge by"
 
 
 def test_a_table_names_both_inputs() -> None:
-    found = _changes([Row("glove", "same", 1.0)], [Row("clean", "same", 1.0)])
-    assert found.tables[0].title == "Changes from glove to clean"
+    report = _changes([Row("glove", "same", 1.0)], [Row("clean", "same", 1.0)])
+    assert report.tables[0].title == "Changes from glove to clean"
 
 
 @pytest.mark.parametrize("kind", ["csv", "spreadsheet", "jsonl", "json"])
@@ -130,10 +130,10 @@ def test_vectors_and_pages_are_not_results(tmp_path: Path, cli: Callable[..., An
 def test_the_figure_has_the_values_of_both_results(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     ends = {"low": 0.4, "high": 1.6, "neutral": 0.0}
-    found = _changes([Row("glove", "same", 1.0, ends)], [Row("glove", "same", 0.5, ends)])
-    found.save(tmp_path / "changes.svg")
-    shown = (tmp_path / "changes.svg").read_text(encoding="utf-8")
-    assert all(f"glove ({when})" in shown for when in ("old", "new"))
+    report = _changes([Row("glove", "same", 1.0, ends)], [Row("glove", "same", 0.5, ends)])
+    report.save(tmp_path / "changes.svg")
+    svg = (tmp_path / "changes.svg").read_text(encoding="utf-8")
+    assert all(f"glove ({when})" in svg for when in ("old", "new"))
 
 
 @pytest.mark.slow
@@ -142,8 +142,8 @@ def test_audits_of_two_files_are_paired(tmp_path: Path) -> None:
     paths = [tmp_path / "old.json", tmp_path / "new.json"]
     for path in paths:
         wb.audit(output=path, methods="none", skip=parts.split(), chance=False)
-    found = wb.changes(*paths)
-    how = {row.measure: row.details["paired"] for row in found if "paired" in row.details}
+    report = wb.changes(*paths)
+    how = {row.measure: row.details["paired"] for row in report if "paired" in row.details}
     assert how == {"direct-bias": "words", "direct-bias-pca": "words", "weat": "words"}
-    for row in found:
+    for row in report:
         assert row.details.get("change_low", 0) == row.details.get("change_high", 0) == 0

@@ -28,13 +28,13 @@ def three() -> list[Embedding]:
 
 @pytest.fixture(scope="module")
 def reports(three: list[Embedding]) -> list[Report]:
-    return [measure(one, only=["midb", "direct-bias"], chance=False) for one in three]
+    return [measure(embedding, only=["midb", "direct-bias"], chance=False) for embedding in three]
 
 
 def test_reports_are_compared_as_their_files(reports: list[Report], tmp_path: Path) -> None:
     paths = [tmp_path / f"{i}.json" for i in range(3)]
-    for one, path in zip(reports, paths, strict=True):
-        one.save(path)
+    for report, path in zip(reports, paths, strict=True):
+        report.save(path)
     mixed = compare(reports[0], str(paths[1]), paths[2])
     assert mixed.rows == compare(*paths).rows
     assert mixed.inputs["report 1"] == {"format": "Report", "command": "measure"}
@@ -42,32 +42,32 @@ def test_reports_are_compared_as_their_files(reports: list[Report], tmp_path: Pa
 
 
 def test_results_of_the_first_schema_are_read(reports: list[Report], tmp_path: Path) -> None:
-    for i, one in enumerate(reports):
-        found = one.to_dict()
-        del found["schema"]
-        found["arguments"] = {"recipe": "she-he", "attribute_file": None}
-        (tmp_path / f"{i}.json").write_text(json.dumps(found), encoding="utf-8")
+    for i, report in enumerate(reports):
+        fields = report.to_dict()
+        del fields["schema"]
+        fields["arguments"] = {"recipe": "she-he", "attribute_file": None}
+        (tmp_path / f"{i}.json").write_text(json.dumps(fields), encoding="utf-8")
     old = compare(*(tmp_path / f"{i}.json" for i in range(3)))
     assert [row.value for row in old] == [row.value for row in compare(*reports)]
 
 
 def test_embeddings_are_measured_first(three: list[Embedding], reports: list[Report]) -> None:
-    for one in three:
-        assert one.report is None
+    for embedding in three:
+        assert embedding.report is None
     with pytest.raises(WordbiasError, match="embeddings are for measure=True"):
         compare(*three)
-    found = compare(*three, measure=True, only="midb-rms,direct-bias")
-    assert found["correlation"][0].details["n"] == 3
-    assert {row.subject for row in found["midb-rms"]} == {"e0", "e1", "e2"}
-    made = [one.with_report(r) for one, r in zip(three, reports, strict=True)]
-    assert len(compare(*made)) == len(compare(*reports))
+    report = compare(*three, measure=True, only="midb-rms,direct-bias")
+    assert report["correlation"][0].details["n"] == 3
+    assert {row.subject for row in report["midb-rms"]} == {"e0", "e1", "e2"}
+    measured = [emb.with_report(r) for emb, r in zip(three, reports, strict=True)]
+    assert len(compare(*measured)) == len(compare(*reports))
 
 
 def test_only_takes_a_text_or_several(reports: list[Report]) -> None:
-    one = compare(*reports, only="midb-rms,midb-abs")
+    from_text = compare(*reports, only="midb-rms,midb-abs")
     several = compare(*reports, only=["midb-rms", "midb-abs"])
-    assert [row.value for row in one] == [row.value for row in several]
-    assert len(one) == 1
+    assert [row.value for row in from_text] == [row.value for row in several]
+    assert len(from_text) == 1
 
 
 def test_midb_of_vectors_as_they_are_is_compared_on_request_only(reports: list[Report]) -> None:
@@ -76,20 +76,20 @@ def test_midb_of_vectors_as_they_are_is_compared_on_request_only(reports: list[R
     compared = {column.partition("[")[0] for column in columns}
     assert {"midb-unit", "midb-unit-abs", "midb-unit-rms", "direct-bias"} <= compared
     assert compared.isdisjoint({"midb", "midb-abs", "midb-rms"})
-    (said,) = (note for note in compare(*reports).notes if "grow with the length" in note)
-    assert said.startswith("midb, midb-abs, midb-rms: left out")
-    found = compare(*reports, x="midb-abs", y="direct-bias").closing[0]
-    assert found.startswith("Chosen pair: midb-abs")
+    (left_out,) = (note for note in compare(*reports).notes if "grow with the length" in note)
+    assert left_out.startswith("midb, midb-abs, midb-rms: left out")
+    closing = compare(*reports, x="midb-abs", y="direct-bias").closing[0]
+    assert closing.startswith("Chosen pair: midb-abs")
 
 
 def test_a_wide_matrix_is_whole_but_on_a_terminal(reports: list[Report]) -> None:
-    found = compare(*reports)
-    assert len(found.tables) == 1
-    assert found.render("table", 60).startswith("Pearson")
-    title = found.tables[0].title
-    assert found.render("table", 60).count(title) > found.render("table", 1000).count(title) == 1
-    assert found.render("md").count("\n| midb") == 3
-    assert found._repr_html_().count("<table>") == 1
+    report = compare(*reports)
+    assert len(report.tables) == 1
+    assert report.render("table", 60).startswith("Pearson")
+    title = report.tables[0].title
+    assert report.render("table", 60).count(title) > report.render("table", 1000).count(title) == 1
+    assert report.render("md").count("\n| midb") == 3
+    assert report._repr_html_().count("<table>") == 1
 
 
 def test_arguments_without_effect_are_refused_by_their_python_names(reports: list[Report]) -> None:
@@ -107,17 +107,17 @@ def test_a_constant_measure_is_left_out(
     """Recoverability is 1 for every large embedding, and no reason to refuse the others."""
     values = {"midb": (1.0, 2.0, 4.0), "direct-bias": (3.0, 1.0, 2.0), "rnd": (1.0, 1.0, 1.0)}
     rows = [
-        Row(one.name, name, value)
+        Row(embedding.name, name, value)
         for name, column in values.items()
-        for one, value in zip(three, column, strict=True)
+        for embedding, value in zip(three, column, strict=True)
     ]
     monkeypatch.setattr("wordbias.functions.compare.evaluate_panels", lambda *_, **__: rows)
-    found = compare(*three, measure=True)
-    assert found.notes == [
+    report = compare(*three, measure=True)
+    assert report.notes == [
         "rnd is 1 for all 3 embeddings that have it: left out, as nothing correlates with a "
         "constant"
     ]
-    assert [row.subject for row in found["correlation"]] == ["midb – direct-bias"]
+    assert [row.subject for row in report["correlation"]] == ["midb – direct-bias"]
     for chosen in ({"only": "midb,rnd"}, {"x": "rnd"}):
         with pytest.raises(WordbiasError, match="rnd is 1 for all 3"):
             compare(*three, measure=True, **chosen)

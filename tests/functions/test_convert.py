@@ -25,9 +25,9 @@ def test_objects_are_written(name: str, tmp_path: Path) -> None:
         (list(SMALL.words), SMALL.vectors),
         {word: SMALL[word] for word in SMALL},
     ):
-        made = convert(source, tmp_path / name)
-        assert repr(made) == f"<Embedding '{made.name}': 3 words × 4>"
-        np.testing.assert_array_equal(made.vectors, SMALL.vectors)
+        converted = convert(source, tmp_path / name)
+        assert repr(converted) == f"<Embedding '{converted.name}': 3 words × 4>"
+        np.testing.assert_array_equal(converted.vectors, SMALL.vectors)
         read = wb.load(tmp_path / name)
         assert read.words == SMALL.words
         np.testing.assert_array_equal(read.vectors, SMALL.vectors)

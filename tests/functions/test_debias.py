@@ -47,27 +47,27 @@ def test_rows_and_vectors_of_a_file_are_those_of_what_is_in_memory(
     few.save(path)
     given: dict[str, Any] = {"methods": ["hard", wb.MISP(dims=2)], "measure": True}
     given |= {"only": ["midb"], "chance": False}
-    made, of_file = debias(few, **given), debias(path, **given, output=out)
-    assert _rows(made) == _rows(of_file)
-    assert repr(made).startswith("<Embedding 'few.hard.misp'")
-    np.testing.assert_array_equal(made.vectors, wb.load(out).vectors)
-    assert made.info is None  # it is in no file
+    debiased, of_file = debias(few, **given), debias(path, **given, output=out)
+    assert _rows(debiased) == _rows(of_file)
+    assert repr(debiased).startswith("<Embedding 'few.hard.misp'")
+    np.testing.assert_array_equal(debiased.vectors, wb.load(out).vectors)
+    assert debiased.info is None  # it is in no file
 
 
 def test_of_a_streamed_file_the_result_is_loaded_when_it_is_looked_at(
     few: Embedding, text: Path, tmp_path: Path
 ) -> None:
     out, fitted = tmp_path / "out.txt", tmp_path / "fitted.safetensors"
-    made = debias(text, "mhd", output=out, save_transform=fitted)
-    assert "vectors" not in vars(made)
-    assert repr(made) == f"<Embedding 'few.mhd': {len(few):,} words × {few.dim}>"
+    debiased = debias(text, "mhd", output=out, save_transform=fitted)
+    assert "vectors" not in vars(debiased)
+    assert repr(debiased) == f"<Embedding 'few.mhd': {len(few):,} words × {few.dim}>"
     expected = fit_chain("mhd", few)[1].vectors
-    np.testing.assert_allclose(made.vectors, expected, atol=1e-5)
-    assert made.words == few.words
+    np.testing.assert_allclose(debiased.vectors, expected, atol=1e-5)
+    assert debiased.words == few.words
 
-    again = apply(fitted, text, output=tmp_path / "again.txt")
-    assert "vectors" not in vars(again)
-    np.testing.assert_allclose(again.vectors, expected, atol=1e-5)
+    applied = apply(fitted, text, output=tmp_path / "again.txt")
+    assert "vectors" not in vars(applied)
+    np.testing.assert_allclose(applied.vectors, expected, atol=1e-5)
     held = apply(fitted, few)
     np.testing.assert_allclose(held.vectors, expected, atol=1e-5)
     assert held.report is not None
@@ -78,8 +78,8 @@ def test_what_was_fitted_is_applied_as_an_object(few: Embedding) -> None:
     chain, done = fit_chain("hard,misp", few)
     np.testing.assert_array_equal(apply(chain, few).vectors, done.vectors)
     fitted = fit_misp(few)
-    for one in (fitted, fit_chain("misp", few)[0].parts[0]):
-        np.testing.assert_array_equal(apply(one, few).vectors, fitted(few.vectors))
+    for method in (fitted, fit_chain("misp", few)[0].parts[0]):
+        np.testing.assert_array_equal(apply(method, few).vectors, fitted(few.vectors))
     half = few.with_vectors(few.vectors[:, ::2], "half")
     with pytest.raises(WordbiasError, match=r"hard\.misp: does not fit half"):
         apply(chain, half)
@@ -94,24 +94,24 @@ def test_what_was_fitted_is_applied_as_an_object(few: Embedding) -> None:
 def test_lists_are_given_as_words(few: Embedding, tmp_path: Path) -> None:
     words = ["nurse", "doctor", "engineer"]
     (tmp_path / "words.txt").write_text("\n".join(words))
-    one, other = (
+    from_words, other = (
         debias(few, wb.RAN(words=given, iterations=2))
         for given in (words, str(tmp_path / "words.txt"))
     )
-    np.testing.assert_array_equal(one.vectors, other.vectors)
+    np.testing.assert_array_equal(from_words.vectors, other.vectors)
     named, held = (debias(few, wb.MultiHard(sets=given)) for given in (None, WordSets.load()))
     np.testing.assert_array_equal(named.vectors, held.vectors)
 
 
 def test_groups_are_given_as_words(few: Embedding) -> None:
     groups = {"female": ["she", "her", "woman"], "male": ["he", "his", "man"]}
-    made = debias(few, "mhd:dims=1", groups=groups)
-    assert made.report is not None
-    assert made.report.heading[-1] == "Attribute female/male."
+    debiased = debias(few, "mhd:dims=1", groups=groups)
+    assert debiased.report is not None
+    assert debiased.report.heading[-1] == "Attribute female/male."
 
 
 def test_a_false_flag(few: Embedding) -> None:
-    plain, without = (debias(few, one) for one in ("hard", "hard:equalise=no"))
+    plain, without = (debias(few, method) for method in ("hard", "hard:equalise=no"))
     assert "equalised-sets" in {row.measure for row in plain.report or ()}
     assert not np.array_equal(plain.vectors, without.vectors)
 
@@ -121,8 +121,8 @@ def test_measures_are_averaged_over_the_given_words(few: Embedding) -> None:
     other = Embedding(longer, few.vectors)
     given: dict[str, Any] = {"measure": True, "only": ["midb"], "chance": False}
     plain, strict = (
-        debias(other, "mhd:dims=1", strict_vocab=one, **given).report["midb-abs"][0]  # type: ignore[index]
-        for one in (False, True)
+        debias(other, "mhd:dims=1", strict_vocab=is_strict, **given).report["midb-abs"][0]  # type: ignore[index]
+        for is_strict in (False, True)
     )
     assert strict.details["n"] == plain.details["n"] - 2
 
@@ -153,10 +153,10 @@ def test_errors_name_arguments_of_python(
 
 
 def test_conceptor_takes_the_aperture(few: Embedding) -> None:
-    made = debias(few, wb.Conceptor(aperture=4.0))
+    debiased = debias(few, wb.Conceptor(aperture=4.0))
     own = conceptor.fit(few, Attribute.load(), aperture=4.0)(few)
-    np.testing.assert_array_equal(made.vectors, own.vectors)
-    assert not np.array_equal(made.vectors, debias(few, "conceptor").vectors)
+    np.testing.assert_array_equal(debiased.vectors, own.vectors)
+    assert not np.array_equal(debiased.vectors, debias(few, "conceptor").vectors)
 
 
 def test_the_help_names_all_measures() -> None:
@@ -175,7 +175,7 @@ def test_measures_have_intervals_over_redrawn_lists_as_measure_gives_them() -> N
     expected = wb.measure([sample, clean], original=sample, **given)
     rows = [row for row in clean.report.rows if "lists_draws" in row.details]
     assert rows == expected.rows
-    both = [wb.measure(one, original=sample, **given) for one in (sample, clean)]
+    both = [wb.measure(embedding, original=sample, **given) for embedding in (sample, clean)]
     for old, row in zip(expected.rows[4:], wb.changes(*both).rows, strict=True):
         assert row.details["change"] == old.details["change"]
         for key in ("change_lists_low", "change_lists_high"):  # two results: in single precision

@@ -55,10 +55,10 @@ def test_layers(loaded: tuple[Any, Any], layers: Any) -> None:
         with pytest.raises(WordbiasError, match="no layer -9; it has layers 0"):
             encode(loaded, TEXTS[:1], layers=layers)
         return
-    found = encode(loaded, TEXTS[:1], layers=layers)
+    reps = encode(loaded, TEXTS[:1], layers=layers)
     known = {"last": (3,), "all": (0, 1, 2, 3), 2: (2,), -1: (3,)}
-    assert found.layers == (tuple(layers) if isinstance(layers, (list, tuple)) else known[layers])
-    np.testing.assert_array_equal(found[found.layers[0]], found.vectors[0])
+    assert reps.layers == (tuple(layers) if isinstance(layers, (list, tuple)) else known[layers])
+    np.testing.assert_array_equal(reps[reps.layers[0]], reps.vectors[0])
 
 
 @pytest.mark.slow
@@ -67,16 +67,16 @@ def test_texts_and_columns_in_memory(model: Path, bios: Path) -> None:
     expected = encode(model, bios, layers="last")
     frame = pandas.DataFrame({"gender": GENDER, "text": TEXTS})
     for texts in (TEXTS, tuple(TEXTS), frame["text"], np.array(TEXTS), iter(TEXTS)):
-        found = encode(model, texts, layers="last")
-        np.testing.assert_array_equal(found.vectors, expected.vectors)
-        assert found.columns == {}
+        reps = encode(model, texts, layers="last")
+        np.testing.assert_array_equal(reps.vectors, expected.vectors)
+        assert reps.columns == {}
     for columns in (frame, {"text": TEXTS, "gender": GENDER}):
-        found = encode(model, columns, layers="last", where={"gender": "F"}, limit=2)
-        np.testing.assert_allclose(found.vectors, expected.vectors[:, [0, 2]], atol=1e-5)
-        assert found.columns["gender"].cells() == ["F", "F"]
-    assert found.report is not None
-    assert found.report.arguments["where"] == {"gender": "F"}
-    assert "path" not in found.report.inputs["texts"]
+        reps = encode(model, columns, layers="last", where={"gender": "F"}, limit=2)
+        np.testing.assert_allclose(reps.vectors, expected.vectors[:, [0, 2]], atol=1e-5)
+        assert reps.columns["gender"].cells() == ["F", "F"]
+    assert reps.report is not None
+    assert reps.report.arguments["where"] == {"gender": "F"}
+    assert "path" not in reps.report.inputs["texts"]
 
 
 def test_words_in_columns(model: Path) -> None:
@@ -87,10 +87,10 @@ def test_words_in_columns(model: Path) -> None:
         pytest.warns(WordbiasWarning, match="1 row dropped") as warned,
         wb.config(skip_bad=True),
     ):
-        found = encode(model, table, word_column="word")
+        reps = encode(model, table, word_column="word")
     assert warned[0].filename == __file__
-    assert (len(found), found.about["pooling"]) == (2, "word")
-    assert found.columns["word"].cells() == ["nurse", "surgeon"]
+    assert (len(reps), reps.about["pooling"]) == (2, "word")
+    assert reps.columns["word"].cells() == ["nurse", "surgeon"]
 
 
 def test_a_loaded_model_is_as_its_folder_and_stays_as_it_is(
@@ -103,21 +103,21 @@ def test_a_loaded_model_is_as_its_folder_and_stays_as_it_is(
     body.encoder.layer[0].eval()
     modes = [module.training for module in body.modules()]
     for given in (loaded, SimpleNamespace(model=body, tokenizer=tokenizer)):
-        found = encode(given, TEXTS)
-        np.testing.assert_array_equal(found.vectors, expected.vectors)
-        assert found.about["weights_sha256"] == expected.about["weights_sha256"]
-        assert found.name == "tiny"
+        reps = encode(given, TEXTS)
+        np.testing.assert_array_equal(reps.vectors, expected.vectors)
+        assert reps.about["weights_sha256"] == expected.about["weights_sha256"]
+        assert reps.name == "tiny"
     assert [module.training for module in body.modules()] == modes
-    assert found.report is not None
-    assert found.report.inputs["model"]["path"] == str(model)
-    assert found.report.arguments["model"] == "a SimpleNamespace"
+    assert reps.report is not None
+    assert reps.report.inputs["model"]["path"] == str(model)
+    assert reps.report.arguments["model"] == "a SimpleNamespace"
 
 
 def test_the_body_of_a_model_with_a_head_is_used(model: Path, loaded: tuple[Any, Any]) -> None:
     transformers = pytest.importorskip("transformers")
     headed = transformers.BertForSequenceClassification(loaded[0].config).eval()
-    found = encode((headed, loaded[1]), TEXTS)
-    np.testing.assert_array_equal(found.vectors, encode((headed.bert, loaded[1]), TEXTS).vectors)
+    reps = encode((headed, loaded[1]), TEXTS)
+    np.testing.assert_array_equal(reps.vectors, encode((headed.bert, loaded[1]), TEXTS).vectors)
     with intervening(headed, ["cls@3"]):
         assert interventions_in(headed.bert)
         assert not interventions_in(loaded[0])
@@ -144,12 +144,12 @@ def test_a_loaded_model_is_not_changed(loaded: tuple[Any, Any]) -> None:
 
 
 def test_inputs_that_are_no_models_are_refused(loaded: tuple[Any, Any]) -> None:
-    for given, said in (
+    for given, message in (
         (3, "expected a model: a folder.*; got int"),
         (loaded[0], "expected a model: .*; got BertModel without its tokenizer"),
         (loaded[::-1], "expected a model: a folder"),
     ):
-        with pytest.raises(WordbiasError, match=said):
+        with pytest.raises(WordbiasError, match=message):
             encode(given, TEXTS)  # type: ignore[arg-type]
 
 
@@ -174,42 +174,42 @@ def test_bad_arguments_are_refused(model: Path, texts: Any, arguments: Any, mess
 
 def test_an_output_is_mapped_and_resumed(model: Path, bios: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.safetensors"
-    found = encode(model, bios, output=out, layers=[0, 3])
+    reps = encode(model, bios, output=out, layers=[0, 3])
     expected = encode(model, bios, layers=[0, 3])
-    np.testing.assert_array_equal(found.vectors, expected.vectors)
-    assert not found.vectors.flags.owndata
+    np.testing.assert_array_equal(reps.vectors, expected.vectors)
+    assert not reps.vectors.flags.owndata
     written, content = load_representations(out), out.read_bytes()
     assert json.loads(json.dumps(dict(expected.about))) == dict(written.about)
     assert (expected.name, written.name) == ("tiny", "out")
     assert expected.columns["gender"].cells() == written.columns["gender"].cells() == GENDER
     assert expected.report is not None
     assert expected.report.closing == ["Nothing written; output=FILE writes the vectors."]
-    again = encode(model, bios, output=str(out), layers=[0, 3])
-    assert again.report is not None
-    (row,) = again.report.rows
+    resumed = encode(model, bios, output=str(out), layers=[0, 3])
+    assert resumed.report is not None
+    (row,) = resumed.report.rows
     assert row.value is None
     assert row.details["reason"] == "the file was complete before"
-    assert "is complete already" in " ".join(str(again.report).split())
+    assert "is complete already" in " ".join(str(resumed.report).split())
     with pytest.raises(WordbiasError, match=r"of another run: its pooling is 'first', not 'mean'"):
         encode(model, bios, output=out, layers=[0, 3], pooling="mean")
     assert out.read_bytes() == content
 
 
 def test_representations(model: Path, tmp_path: Path) -> None:
-    found = encode(model, {"text": TEXTS, "gender": GENDER}, layers=[0, 3])
-    assert (len(found), found.layers, found.dim) == (4, (0, 3), 16)
-    assert found[3].shape == (4, 16)
-    np.testing.assert_array_equal(found[-1], found[3])
+    reps = encode(model, {"text": TEXTS, "gender": GENDER}, layers=[0, 3])
+    assert (len(reps), reps.layers, reps.dim) == (4, (0, 3), 16)
+    assert reps[3].shape == (4, 16)
+    np.testing.assert_array_equal(reps[-1], reps[3])
     with pytest.raises(KeyError, match="tiny has no layer 2; it holds 0, 3"):
-        found[2]
-    assert repr(found) == "<Representations 'tiny': 4 texts × 16, layers 0, 3>"
-    assert "columns: gender" in found._repr_html_()
-    assert np.asarray(found).shape == (2, 4, 16)
+        reps[2]
+    assert repr(reps) == "<Representations 'tiny': 4 texts × 16, layers 0, 3>"
+    assert "columns: gender" in reps._repr_html_()
+    assert np.asarray(reps).shape == (2, 4, 16)
     with pytest.raises(TypeError):
-        iter(found)  # type: ignore[call-overload]
-    found.save(tmp_path / "a.safetensors")
-    again = load_representations(tmp_path / "a.safetensors")
-    np.testing.assert_array_equal(again.vectors, found.vectors)
+        iter(reps)  # type: ignore[call-overload]
+    reps.save(tmp_path / "a.safetensors")
+    reloaded = load_representations(tmp_path / "a.safetensors")
+    np.testing.assert_array_equal(reloaded.vectors, reps.vectors)
     many = Representations(np.zeros((6, 1, 2), np.float32), tuple(range(6)))
     assert repr(many) == "<Representations 'representations': 1 text × 2, 6 layers>"
 
@@ -224,28 +224,28 @@ def test_a_sentence_transformer_object(model: Path, tmp_path: Path) -> None:
         first = modules.Transformer(str(model), max_seq_length=8)
         pooling = modules.Pooling(16, pooling_mode="mean")
         dense = modules.Dense(16, 5, activation_function=torch.nn.Tanh())
-        made = library.SentenceTransformer(
+        transformer = library.SentenceTransformer(
             modules=[first, pooling, dense, modules.Normalize()],
             device="cpu",
             prompts={"ask": "is : "},
             default_prompt_name="ask",
         )
-        expected = made.encode(TEXTS, show_progress_bar=False)
-        found = encode(made, TEXTS)
-        assert found.layers == (3,)
-        assert found.about["modules"] == (
+        expected = transformer.encode(TEXTS, show_progress_bar=False)
+        reps = encode(transformer, TEXTS)
+        assert reps.layers == (3,)
+        assert reps.about["modules"] == (
             "Pooling(mean)",
             "Dense(16 to 5, Tanh)",
             "Normalize",
         )
-        np.testing.assert_allclose(found[3], expected, atol=1e-5)
-        plain = encode((made[0].auto_model, made.tokenizer), TEXTS, pooling="mean")
+        np.testing.assert_allclose(reps[3], expected, atol=1e-5)
+        plain = encode((transformer[0].auto_model, transformer.tokenizer), TEXTS, pooling="mean")
         assert plain.layers == (0, 1, 2, 3)
-        made.save(str(tmp_path / "saved"))
+        transformer.save(str(tmp_path / "saved"))
         with wb.config(device="cpu"):
             folder = encode(tmp_path / "saved", TEXTS)
-        assert folder.about["weights_sha256"] == found.about["weights_sha256"]
-        np.testing.assert_allclose(folder[3], found[3], atol=1e-6)
+        assert folder.about["weights_sha256"] == reps.about["weights_sha256"]
+        np.testing.assert_allclose(folder[3], reps[3], atol=1e-6)
         other = library.SentenceTransformer(
             modules=[first, pooling, modules.LSTM(16, 4)], device="cpu"
         )

@@ -33,8 +33,8 @@ class Toy:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving() as made:
-        yield made
+    with serving() as started:
+        yield started
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def test_encode() -> None:
 def test_probe_and_erase_have_the_values_of_the_vectors() -> None:
     reps = wb.Representations(toy(TEXTS)[None], (0,), wb.encode(Toy(), TABLE).columns)
     settings: dict[str, Any] = {"seed": 0, "epochs": 2}
-    asked = wb.probe(Toy(), "gender", texts=TABLE, **settings)
-    assert values(asked) == values(wb.probe(reps, "gender", **settings))
+    probed = wb.probe(Toy(), "gender", texts=TABLE, **settings)
+    assert values(probed) == values(wb.probe(reps, "gender", **settings))
     leace = wb.erase(model=Toy(), texts=TABLE, labels="gender")
     plain = wb.erase(reps, "gender")
     assert values(leace.report) == values(plain.report)
@@ -74,15 +74,15 @@ def test_a_complete_file_is_not_asked_for_again(
     out = tmp_path / "v.safetensors"
     call = ("encode", "toy", table, "--endpoint", server.url, "-o", out)
     assert cli(*call).code == 0
-    asked = len(server.requests)
+    request_count = len(server.requests)
     before = out.read_bytes()
-    found = cli(*call, "--no-cache")
-    assert "complete already" in " ".join(found.out.split())  # the path decides where lines break
-    assert (len(server.requests), out.read_bytes()) == (asked, before)
+    done = cli(*call, "--no-cache")
+    assert "complete already" in " ".join(done.out.split())  # the path decides where lines break
+    assert (len(server.requests), out.read_bytes()) == (request_count, before)
     refused = cli("encode", "other", table, "--endpoint", server.url, "-o", out)
     assert refused.code == 1
     assert "is of another run" in refused.err
-    assert (len(server.requests), out.read_bytes()) == (asked, before)
+    assert (len(server.requests), out.read_bytes()) == (request_count, before)
 
 
 def test_a_function_without_a_name_writes_no_file_twice(tmp_path: Path) -> None:
@@ -94,11 +94,11 @@ def test_a_function_without_a_name_writes_no_file_twice(tmp_path: Path) -> None:
 
 def test_the_shell_probes_and_erases(server: Server, table: Path, cli: Cli, tmp_path: Path) -> None:
     common = ("--texts", table, "--labels", "gender", "--endpoint", server.url)
-    found = cli("probe", "toy", *common, "--seed", 0, "--epochs", 2, "--batch-texts", 200)
-    assert found.code == 0
+    done = cli("probe", "toy", *common, "--seed", 0, "--epochs", 2, "--batch-texts", 200)
+    assert done.code == 0
     assert len(server.requests) == 1
-    found = cli("erase", "--model", "toy", *common, "--save-transform", tmp_path / "l.safetensors")
-    assert found.code == 0
+    done = cli("erase", "--model", "toy", *common, "--save-transform", tmp_path / "l.safetensors")
+    assert done.code == 0
     assert len(server.requests) == 1
     assert (tmp_path / "l.safetensors").exists()
 
@@ -127,9 +127,9 @@ def test_what_needs_the_inside_is_refused_before_anything_is_sent(
     server: Server, table: Path, cli: Cli, tmp_path: Path, call: tuple[str, ...], said: str
 ) -> None:
     named = {"T": str(table), "O": str(tmp_path / "o.safetensors")}
-    found = cli(*(named.get(one, one) for one in call), "--endpoint", server.url)
-    assert found.code in (1, 2)
-    assert said in found.err
+    done = cli(*(named.get(argument, argument) for argument in call), "--endpoint", server.url)
+    assert done.code in (1, 2)
+    assert said in done.err
     assert not server.requests
 
 
@@ -149,10 +149,10 @@ def test_a_process_that_ends_pays_for_nothing_twice_that_has_arrived(
     with subprocess.Popen(call, stderr=subprocess.PIPE, text=True) as process:
         assert server.arrived.wait(120)
         os.kill(process.pid, how)
-        _, said = process.communicate()
+        _, printed = process.communicate()
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert "32 answers kept; the same call resumes" in said
+        assert "32 answers kept; the same call resumes" in printed
     server.always = None
     subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert sorted(server.answered) == sorted(TEXTS)

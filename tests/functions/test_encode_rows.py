@@ -37,8 +37,8 @@ def test_a_layer_is_read_again_with_its_columns(model: Path, tmp_path: Path, suf
         pytest.importorskip("pyarrow")
     expected = wb.encode(model, TEXTS, layers="last")
     path = tmp_path / f"x{suffix}"
-    found = wb.encode(model, TEXTS, layers="last", output=path)
-    assert np.array_equal(found.vectors, expected.vectors)
+    reps = wb.encode(model, TEXTS, layers="last", output=path)
+    assert np.array_equal(reps.vectors, expected.vectors)
     rows = open_rows(path)
     read = rows.vectors()
     assert np.array_equal(read.astype(np.float32), expected.vectors[0])
@@ -47,8 +47,8 @@ def test_a_layer_is_read_again_with_its_columns(model: Path, tmp_path: Path, suf
         report = wb.erase(path, "label", output=tmp_path / f"clean{suffix}").report
         assert report is not None
         assert report["linear-probe"]
-    again = wb.encode(model, TEXTS, layers="last", output=path)  # rows are written again
-    assert np.array_equal(again.vectors, expected.vectors)
+    rewritten = wb.encode(model, TEXTS, layers="last", output=path)  # rows are written again
+    assert np.array_equal(rewritten.vectors, expected.vectors)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".csv"])

@@ -32,12 +32,12 @@ def test_vectors_are_those_of_model2vec(
     normalize: bool, clusters: int | None, tmp_path: Path
 ) -> None:
     folder = model2vec_folder(tmp_path / "m", clusters=clusters, normalize=normalize)
-    found = wb.encode(folder, TEXTS)
+    reps = wb.encode(folder, TEXTS)
     theirs = StaticModel.from_pretrained(folder).encode(TEXTS)
-    np.testing.assert_allclose(found[0], theirs, rtol=1e-4, atol=1e-5)
-    assert found.about["truncated"] == 1
-    assert found.report is not None
-    assert found.report.inputs["model"]["max_length"] == 512
+    np.testing.assert_allclose(reps[0], theirs, rtol=1e-4, atol=1e-5)
+    assert reps.about["truncated"] == 1
+    assert reps.report is not None
+    assert reps.report.inputs["model"]["max_length"] == 512
 
 
 @pytest.mark.slow
@@ -45,16 +45,16 @@ def test_vectors_are_those_of_model2vec(
 def test_vectors_are_those_of_sentence_transformers(normalize: bool, tmp_path: Path) -> None:
     folder = sentence_folder(tmp_path / "m", normalize=normalize)
     theirs = sentence_transformer(folder).encode(TEXTS)
-    found = wb.encode(folder, TEXTS)
-    np.testing.assert_allclose(found[0], theirs, rtol=1e-4, atol=1e-5)
-    assert found.about["modules"] == ("StaticEmbedding", *(["Normalize"] if normalize else []))
+    reps = wb.encode(folder, TEXTS)
+    np.testing.assert_allclose(reps[0], theirs, rtol=1e-4, atol=1e-5)
+    assert reps.about["modules"] == ("StaticEmbedding", *(["Normalize"] if normalize else []))
 
 
 def test_max_length(tmp_path: Path) -> None:
     folder = model2vec_folder(tmp_path / "m")
     theirs = StaticModel.from_pretrained(folder).encode(TEXTS, max_length=3)
-    found = wb.encode(folder, TEXTS, max_length=3)
-    np.testing.assert_allclose(found[0], theirs, rtol=1e-4, atol=1e-5)
+    reps = wb.encode(folder, TEXTS, max_length=3)
+    np.testing.assert_allclose(reps[0], theirs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -66,8 +66,8 @@ def test_a_file_that_probe_reads(cli: Run, tmp_path: Path, monkeypatch: pytest.M
     Path("t.tsv").write_text("text\tgender\n" + "\n".join(lines) + "\n")
     done = cli("encode", "m", "t.tsv", "-o", "r.safetensors")
     assert (done.code, "Written: r.safetensors." in done.out) == (0, True), done.err
-    again = cli("encode", "m", "t.tsv", "-o", "r.safetensors")
-    assert "r.safetensors is complete already" in again.out
+    second = cli("encode", "m", "t.tsv", "-o", "r.safetensors")
+    assert "r.safetensors is complete already" in second.out
     probed = cli("probe", "r.safetensors", "--labels", "gender", "--format", "json")
     assert probed.code == 0, probed.err
     rows = json.loads(probed.out)["rows"]

@@ -58,8 +58,8 @@ def parts(x: Floats, y: Any, **given: Any) -> Any:
 def test_each_method_makes_a_label_unreadable_on_held_out_rows(method: str, k: int) -> None:
     x, y = rows(600, k=k)
     named = f"{method}:dims={k - 1}" if method in ("mhd", "misp") else method
-    made = wb.erase(x, y, methods=named)
-    before, after = (found(made.report, "linear-probe", stage) for stage in ("before", "after"))
+    eraser = wb.erase(x, y, methods=named)
+    before, after = (found(eraser.report, "linear-probe", stage) for stage in ("before", "after"))
     assert before.value is not None
     assert after.value is not None
     assert before.details["low"] > before.details["neutral"]
@@ -67,18 +67,18 @@ def test_each_method_makes_a_label_unreadable_on_held_out_rows(method: str, k: i
         assert after.value < before.value
     if method in ("leace", "inlp", "hard"):
         assert after.details["low"] <= after.details["neutral"]
-    assert type(made).__name__.lower() == method.replace("-", "")
-    assert made.transform(x).dtype == np.float32
+    assert type(eraser).__name__.lower() == method.replace("-", "")
+    assert eraser.transform(x).dtype == np.float32
 
 
 @pytest.mark.slow
 def test_it_is_fitted_on_the_training_rows_alone() -> None:
     x, y = rows()
     split = np.where(np.arange(300) % 3 == 0, "test", "train")
-    made = wb.erase(x, y, split_column=split)
+    eraser = wb.erase(x, y, split_column=split)
     learned = split == "train"
     expected = fit_moments("leace", Moments.of(x[learned], y[learned]))
-    np.testing.assert_array_equal(map_rows(made.fitted_, x), map_rows(expected, x), strict=True)
+    np.testing.assert_array_equal(map_rows(eraser.fitted_, x), map_rows(expected, x), strict=True)
     other = x.copy()
     other[~learned] += 100  # held-out rows decide nothing
     np.testing.assert_array_equal(
@@ -90,70 +90,70 @@ def test_a_class_of_one_row_is_trained_on() -> None:
     x, y = rows()
     y = np.where(np.arange(300) == 7, "once", y)
     assert Labelled.of(x, y).split(0.5, 0)[7] == TRAIN
-    (said,) = wb.erase(x, y).report.notes
-    assert "label: fewer than 30 held-out rows of" in said
-    assert "once (0)" in said
+    (note,) = wb.erase(x, y).report.notes
+    assert "label: fewer than 30 held-out rows of" in note
+    assert "once (0)" in note
 
 
 @pytest.mark.slow
 def test_several_labels_are_erased_together() -> None:
     x, y = rows(800)
     z = np.where(x[:, 3] > np.median(x[:, 3]), "high", "low")
-    made = wb.erase(x, {"gender": y, "height": z}, also={"task": np.where(x[:, 4] > 0, 1, 0)})
+    eraser = wb.erase(x, {"gender": y, "height": z}, also={"task": np.where(x[:, 4] > 0, 1, 0)})
     for concept in ("gender", "height"):
-        before = found(made.report, "linear-probe", "before", concept)
-        after = found(made.report, "linear-probe", "after", concept)
+        before = found(eraser.report, "linear-probe", "before", concept)
+        after = found(eraser.report, "linear-probe", "after", concept)
         assert before.details["low"] > before.details["neutral"]
         assert after.value is not None
         assert after.value - after.details["neutral"] < 0.12
-    assert [row.details["column"] for row in made.report["task-accuracy"]] == ["task", "task"]
-    assert "gender: a linear probe was right for" in str(made.report)
-    assert "height: a linear probe was right for" in str(made.report)
-    assert made.fitted_.settings["labels"] == {"gender": ["f", "m"], "height": ["high", "low"]}
+    assert [row.details["column"] for row in eraser.report["task-accuracy"]] == ["task", "task"]
+    assert "gender: a linear probe was right for" in str(eraser.report)
+    assert "height: a linear probe was right for" in str(eraser.report)
+    assert eraser.fitted_.settings["labels"] == {"gender": ["f", "m"], "height": ["high", "low"]}
 
 
 @pytest.mark.slow
 def test_rows_without_a_label_are_refused_or_only_mapped() -> None:
     x, y = rows()
-    gaps: list[Any] = [None if i in (3, 9) else one for i, one in enumerate(y)]
+    gaps: list[Any] = [None if i in (3, 9) else label for i, label in enumerate(y)]
     gaps[5] = float("nan")
     with pytest.raises(WordbiasError, match=r"3 of 300 rows have no label, the first is row 4; .*"):
         wb.erase(x, gaps)
-    made = wb.erase(x, gaps, missing="drop")
-    counted = made.report.inputs["vectors"]
+    eraser = wb.erase(x, gaps, missing="drop")
+    counted = eraser.report.inputs["vectors"]
     assert (counted["missing"], counted["training"] + counted["held_out"]) == (3, 297)
     there = np.array([i for i in range(300) if i not in (3, 5, 9)])
     far = x.copy()
     far[[3, 5, 9]] += 1000
     np.testing.assert_array_equal(
-        wb.erase(far, gaps, missing="drop").transform(x), made.transform(x)
+        wb.erase(far, gaps, missing="drop").transform(x), eraser.transform(x)
     )
-    assert made.transform(x)[there].shape == (297, 6)
-    assert "3 rows without a label only mapped" in str(made.report)
+    assert eraser.transform(x)[there].shape == (297, 6)
+    assert "3 rows without a label only mapped" in str(eraser.report)
 
 
 @pytest.mark.slow
 def test_the_callers_arrays_stay_and_the_seed_decides() -> None:
     x, y = rows()
     before = x.copy(), y.copy()
-    one, again, other = (wb.erase(x, y, seed=seed) for seed in (1, 1, 2))
+    first, repeated, other = (wb.erase(x, y, seed=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(x, before[0])
     np.testing.assert_array_equal(y, before[1])
-    np.testing.assert_array_equal(one.transform(x), again.transform(x))
-    assert one.report.to_dict()["rows"] == again.report.to_dict()["rows"]
-    assert not np.array_equal(one.transform(x), other.transform(x))
+    np.testing.assert_array_equal(first.transform(x), repeated.transform(x))
+    assert first.report.to_dict()["rows"] == repeated.report.to_dict()["rows"]
+    assert not np.array_equal(first.transform(x), other.transform(x))
 
 
 def test_what_is_returned_is_an_estimator_that_is_saved_pickled_and_applied(tmp_path: Path) -> None:
     x, y = rows()
     np.save(tmp_path / "x.npy", x)
-    made = wb.erase(
+    eraser = wb.erase(
         tmp_path / "x.npy", y, output=tmp_path / "clean.npy", save_transform=tmp_path / "m.st"
     )
-    expected = map_rows(made.fitted_, x)
+    expected = map_rows(eraser.fitted_, x)
     np.testing.assert_array_equal(np.load(tmp_path / "clean.npy"), expected, strict=True)
     loaded = wb.load(tmp_path / "m.st")
-    for method in (loaded, pickle.loads(pickle.dumps(made))):
+    for method in (loaded, pickle.loads(pickle.dumps(eraser))):
         np.testing.assert_allclose(method.transform(x), expected, rtol=0, atol=1e-5)
         assert (method.n_features_in_, method.origin_.size) == (6, 240)
     assert loaded.origin_.name == "240 training rows of x"
@@ -200,19 +200,19 @@ def test_a_readable_label_is_called_readable() -> None:
                  "balanced_neutral": 0.5, "concept": "g", "stage": stage, **more}  # fmt: skip
         return Row("x", measure, value, known)
 
-    made = [row("linear-probe", 0.97, 0.96, "before"), row("linear-probe", 0.9, 0.88)]
+    linear_rows = [row("linear-probe", 0.97, 0.96, "before"), row("linear-probe", 0.9, 0.88)]
     hidden = {"balanced_low": 0.4}
-    (text,) = verdicts([*made, row("mlp-probe", 0.95, 0.94)])
+    (text,) = verdicts([*linear_rows, row("mlp-probe", 0.95, 0.94)])
     assert text == (
         "g: a linear probe was right for 97 % of the held-out rows before and for 90 % after; "
         "always guessing the most frequent label is right for 90 %. With every class counted "
         "alike, the linear probe is right for 80 %, where chance is 50 %. A non-linear probe still "
         "reads it: it is right for 95 %."
     )
-    (text,) = verdicts([made[0], row("linear-probe", 0.9, 0.88, **hidden),
+    (text,) = verdicts([linear_rows[0], row("linear-probe", 0.9, 0.88, **hidden),
                         row("mlp-probe", 0.91, 0.89, **hidden)])  # fmt: skip
     assert text.endswith("right for 90 %. A non-linear probe is right for 91 %.")
-    (text,) = verdicts([made[0], row("linear-probe", 0.9961, 0.995, neutral=0.9932),
+    (text,) = verdicts([linear_rows[0], row("linear-probe", 0.9961, 0.995, neutral=0.9932),
                         row("mlp-probe", 1, 0.995, neutral=0.9932)])  # fmt: skip
     assert "for 99.6 % after; always guessing the most frequent label is right for 99.3 %." in text
     assert text.endswith("A non-linear probe still reads it: it is right for 100 %.")
@@ -226,7 +226,7 @@ def test_the_share_left_is_that_of_the_worst_probe_and_nothing_left_needs_all_at
         known |= {"balanced": 0.9, "balanced_low": 0.85, "chance_low": 0.46, "chance_high": 0.54}
         known |= {"low": 0.85, "beyond_chance": True}
         stages = [{**known, "stage": "before"}, {**known, "stage": "after", **after}]
-        return [Row("x", measure, one["balanced"], one) for one in stages]
+        return [Row("x", measure, details["balanced"], details) for details in stages]
 
     gone: dict[str, Any] = {"balanced": 0.5, "balanced_low": 0.45, "low": 0.45, "left": 0.0}
     gone |= {"beyond_chance": False}
@@ -235,13 +235,19 @@ def test_the_share_left_is_that_of_the_worst_probe_and_nothing_left_needs_all_at
     texts = {}
     for name in ("none", *names):
         left = {"left": 0.75, "balanced": 0.8, "balanced_low": 0.7, "beyond_chance": True}
-        made = [row for one in names for row in rows_of(one, **(left if one == name else gone))]
-        texts[name] = verdicts([*made, code])[0]
+        probe_rows = [
+            row for probe in names for row in rows_of(probe, **(left if probe == name else gone))
+        ]
+        texts[name] = verdicts([*probe_rows, code])[0]
     assert texts["none"].endswith("(every class counts alike; permuted labels: 46 % to 54 %). No "
                                   "probe reads it beyond chance.")  # fmt: skip
     below = gone | {"low": 0.3, "high": 0.399, "classes": 2, "beyond_chance": False}
-    made = [row for one in names for row in rows_of(one, **(below if one == "mlp-probe" else gone))]
-    assert verdicts(made)[0].endswith("No probe reads it beyond chance, but backwards.")
+    probe_rows = [
+        row
+        for probe in names
+        for row in rows_of(probe, **(below if probe == "mlp-probe" else gone))
+    ]
+    assert verdicts(probe_rows)[0].endswith("No probe reads it beyond chance, but backwards.")
     for name, title in (("rbf-probe", "RBF ridge probe"), ("mlp-probe", "non-linear probe")):
         assert (
             f"75% of what the {title} read beyond chance is left. Compression, 0.99, is at"
@@ -269,20 +275,22 @@ def test_a_column_that_is_the_label_itself_is_erased() -> None:
     x[:, 2] = codes
     for method in ROW_METHODS:
         named = "mhd:dims=1" if method == "mhd" else method
-        made = wb.erase(x, codes, methods=named)
-        before, after = (found(made.report, "linear-probe", one) for one in ("before", "after"))
+        eraser = wb.erase(x, codes, methods=named)
+        before, after = (
+            found(eraser.report, "linear-probe", stage) for stage in ("before", "after")
+        )
         assert before.value is not None
         assert before.value > 0.98
         if method in ("leace", "hard"):
             assert after.details["low"] <= after.details["neutral"]
-            mlp = found(made.report, "mlp-probe")
+            mlp = found(eraser.report, "mlp-probe")
             assert mlp.details["low"] <= mlp.details["neutral"]
 
 
 def test_fewer_rows_than_dimensions_and_one_dimension() -> None:
     x, y = rows(24, 40)
-    made = wb.erase(x, y, held_out=0.25)
-    assert np.isfinite(made.transform(x)).all()
+    eraser = wb.erase(x, y, held_out=0.25)
+    assert np.isfinite(eraser.transform(x)).all()
     with pytest.raises(WordbiasError, match="leace: every direction in which the rows vary is rem"):
         wb.erase(x[:, :1], y)
 
@@ -375,7 +383,7 @@ def test_an_output_that_could_not_be_written_is_refused_before_anything_is_fitte
     ):
         with pytest.raises(WordbiasError, match=message):
             wb.erase(tmp_path / "x.npy", y, **given)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["x.npy"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy"]
 
 
 # many rows
@@ -384,9 +392,9 @@ def test_an_output_that_could_not_be_written_is_refused_before_anything_is_fitte
 def test_inlp_says_how_many_rows_it_was_fitted_on(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = rows(600)
     monkeypatch.setattr("wordbias.functions.erase_fit.ROUNDS_NUMBERS", 6 * 100)
-    made = wb.erase(x, y, methods="inlp")
-    assert "fitted on 100 of 480 training rows of vectors" in str(made.report)
-    assert made.origin_.size == 480
+    eraser = wb.erase(x, y, methods="inlp")
+    assert "fitted on 100 of 480 training rows of vectors" in str(eraser.report)
+    assert eraser.origin_.size == 480
 
 
 def test_rows_are_read_in_blocks_and_give_the_fit_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -402,7 +410,7 @@ def test_rows_are_read_in_blocks_and_give_the_fit_of_all(monkeypatch: pytest.Mon
 def test_vectors_of_half_precision_are_reported_as_they_are_written(tmp_path: Path) -> None:
     x, y = rows()
     np.save(tmp_path / "x.npy", x.astype(np.float16))
-    made = wb.erase(tmp_path / "x.npy", y, output=tmp_path / "clean.npy")
+    eraser = wb.erase(tmp_path / "x.npy", y, output=tmp_path / "clean.npy")
     assert np.load(tmp_path / "clean.npy").dtype == np.float16
-    row = found(made.report, "linear-probe")
+    row = found(eraser.report, "linear-probe")
     assert row.details["low"] <= row.details["neutral"]

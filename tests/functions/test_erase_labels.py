@@ -49,24 +49,24 @@ def test_training_rows_tell_the_label_backwards_and_cross_fitting_lessens_it() -
     """As scikit-learn's own cross-validation of the same rows finds it."""
     x, y = rows()
     training = np.arange(400) < 320
-    made = wb.erase(x, y, split_column=np.where(training, "train", "test"), cross_fit=5)
+    eraser = wb.erase(x, y, split_column=np.where(training, "train", "test"), cross_fit=5)
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     accuracies = {}
-    mapped = {"after": made.transform(x), "cross-fit": made.cross_fitted_}
+    mapped = {"after": eraser.transform(x), "cross-fit": eraser.cross_fitted_}
     for stage, after in mapped.items():
         predicted = cross_val_predict(model, after[training], y[training], cv=5)
         expected = float((predicted == y[training]).mean())
-        row = found(made.report, "training-rows-probe", stage)
+        row = found(eraser.report, "training-rows-probe", stage)
         assert (row.details["n"], row.details["better"]) == (320, "neutral")
         assert row.details["neutral"] == np.unique(y[training], return_counts=True)[1].max() / 320
         assert row.value == pytest.approx(expected, abs=4 * (0.25 / 320) ** 0.5)
         accuracies[stage] = expected
     assert accuracies["after"] < 0.25
     assert accuracies["after"] < accuracies["cross-fit"] - 0.15
-    said = " ".join(str(made.report).split())
-    assert "in the training rows after: a logistic regression cross-validated on them" in said
-    assert "Read backwards it is right for" in said
-    assert "Do not train on the rows that the method was fitted on" in said
+    text = " ".join(str(eraser.report).split())
+    assert "in the training rows after: a logistic regression cross-validated on them" in text
+    assert "Read backwards it is right for" in text
+    assert "Do not train on the rows that the method was fitted on" in text
 
 
 def test_a_probe_far_below_chance_is_read_backwards_on_held_out_rows_too() -> None:
@@ -77,10 +77,10 @@ def test_a_probe_far_below_chance_is_read_backwards_on_held_out_rows_too() -> No
                  "balanced_low": value - 0.03, "balanced_neutral": 0.5, "classes": 2}  # fmt: skip
         return Row("x", measure, value, {**known, "concept": "g", "stage": stage})
 
-    made = [row("linear-probe", 0.97, "before"), row("mlp-probe", 0.5, "after")]
-    (text,) = verdicts([*made, row("linear-probe", 0.41, "after")])
+    probe_rows = [row("linear-probe", 0.97, "before"), row("mlp-probe", 0.5, "after")]
+    (text,) = verdicts([*probe_rows, row("linear-probe", 0.41, "after")])
     assert "is right for 52 %. Read backwards it is right for 59 %." in text
-    (text,) = verdicts([*made, row("linear-probe", 0.47, "after")])
+    (text,) = verdicts([*probe_rows, row("linear-probe", 0.47, "after")])
     assert "backwards" not in text
 
 
@@ -97,22 +97,22 @@ def test_each_fold_is_mapped_by_the_method_fitted_on_the_others(method: str) -> 
     split = np.array(["train", "train", "train", "test", "dev"] * 80)
     given: dict[str, Any] = {"dims": 1} if method in ("mhd", "misp") else {}
     named = f"{method}:dims=1" if given else method
-    made = wb.erase(x, y, methods=named, split_column=split, cross_fit=3)
+    eraser = wb.erase(x, y, methods=named, split_column=split, cross_fit=3)
     training = split == "train"
     folds = np.array([fold_of(row.astype(np.float64).tobytes(), 3) for row in x])
     assert {*np.unique(folds[training])} == {0, 1, 2}
     given |= {"random_state": 0} if method == "inlp" else {}
     whole = ESTIMATORS[method](**given).fit(x[training], y[training])
     expected = np.array(whole.transform(x))
-    np.testing.assert_allclose(made.transform(x), expected, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(eraser.transform(x), expected, rtol=0, atol=1e-4)
     for fold in range(3):
         others, these = training & (folds != fold), training & (folds == fold)
         fitted = ESTIMATORS[method](**given).fit(x[others], y[others])
         expected[these] = fitted.transform(x[these])
-    np.testing.assert_allclose(made.cross_fitted_, expected, rtol=0, atol=1e-4)
-    assert np.abs(made.cross_fitted_ - made.transform(x))[training].max() > 1e-3
-    assert "each of 3 folds" in str(made.report)
-    assert made.report.inputs["vectors"]["folds"] == 3
+    np.testing.assert_allclose(eraser.cross_fitted_, expected, rtol=0, atol=1e-4)
+    assert np.abs(eraser.cross_fitted_ - eraser.transform(x))[training].max() > 1e-3
+    assert "each of 3 folds" in str(eraser.report)
+    assert eraser.report.inputs["vectors"]["folds"] == 3
 
 
 @pytest.mark.slow
@@ -167,8 +167,8 @@ def test_a_folder_is_not_resumed_with_other_folds(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     np.save(tmp_path / "in" / "a.npy", x)
     wb.erase(tmp_path / "in", y, output=tmp_path / "out", cross_fit=4)
-    again = wb.erase(tmp_path / "in", y, output=tmp_path / "out", cross_fit=4)
-    assert "1 of them by an earlier call" in str(again.report)
+    resumed = wb.erase(tmp_path / "in", y, output=tmp_path / "out", cross_fit=4)
+    assert "1 of them by an earlier call" in str(resumed.report)
     for given in ({}, {"cross_fit": 5}, {"cross_fit": 4, "unit": np.arange(120) % 9}):
         with pytest.raises(WordbiasError, match="is of another method or array"):
             wb.erase(tmp_path / "in", y, output=tmp_path / "out", **given)
@@ -176,10 +176,10 @@ def test_a_folder_is_not_resumed_with_other_folds(tmp_path: Path) -> None:
 
 def test_what_is_in_memory_is_returned_as_it_came() -> None:
     x, y = rows(120, 6)
-    made = wb.erase({"v": x, "gender": y}, "gender", cross_fit=2)
-    assert list(made.cross_fitted_) == ["v", "gender"]
+    eraser = wb.erase({"v": x, "gender": y}, "gender", cross_fit=2)
+    assert list(eraser.cross_fitted_) == ["v", "gender"]
     of_array = wb.erase(x, y, cross_fit=2).cross_fitted_
-    np.testing.assert_array_equal(made.cross_fitted_["v"], of_array)
+    np.testing.assert_array_equal(eraser.cross_fitted_["v"], of_array)
 
 
 # groups
@@ -189,15 +189,15 @@ def test_groups_are_held_out_and_in_a_fold_as_a_whole() -> None:
     x, y = rows(apart=4.0)
     people = np.array([f"p{number}" for number in np.random.default_rng(1).integers(80, size=400)])
     x[people == "p3"] = x[0]  # rows that are alike, of which values would make one fold
-    made = wb.erase(x, y, unit=people, cross_fit=4)
-    saved, crossed = made.transform(x), made.cross_fitted_
-    held = [bool(np.allclose(saved[people == one], crossed[people == one], atol=1e-6))
-            for one in np.unique(people)]  # fmt: skip
-    counts = made.report.inputs["vectors"]
-    sizes = [int((people == one).sum()) for one in np.unique(people)]
+    eraser = wb.erase(x, y, unit=people, cross_fit=4)
+    saved, crossed = eraser.transform(x), eraser.cross_fitted_
+    held = [bool(np.allclose(saved[people == person], crossed[people == person], atol=1e-6))
+            for person in np.unique(people)]  # fmt: skip
+    counts = eraser.report.inputs["vectors"]
+    sizes = [int((people == person).sum()) for person in np.unique(people)]
     assert sum(n for n, is_held in zip(sizes, held, strict=True) if is_held) == counts["held_out"]
     assert 80 <= counts["held_out"] < 80 + max(sizes)
-    folds = np.array([fold_of(one.encode(), 4) for one in people])
+    folds = np.array([fold_of(person.encode(), 4) for person in people])
     training = ~np.isin(people, np.unique(people)[held])
     for fold in range(4):
         others, these = training & (folds != fold), training & (folds == fold)
@@ -235,9 +235,10 @@ def _tied() -> tuple[Floats, Any, Any]:
 def test_balanced_rows_keep_the_task_and_what_it_tells(method: str) -> None:
     x, y, task = _tied()
     usual, balanced = (
-        wb.erase(x, y, methods=method, also=task, balance=one) for one in (False, True)
+        wb.erase(x, y, methods=method, also=task, balance=is_balanced)
+        for is_balanced in (False, True)
     )
-    accuracies = [found(one.report, "task-accuracy", "after") for one in (usual, balanced)]
+    accuracies = [found(eraser.report, "task-accuracy", "after") for eraser in (usual, balanced)]
     before = found(balanced.report, "task-accuracy", "before")
     assert balanced.report.inputs["vectors"]["training"] == 2400
     assert accuracies[0].details["high"] < accuracies[1].details["low"]
@@ -245,8 +246,8 @@ def test_balanced_rows_keep_the_task_and_what_it_tells(method: str) -> None:
         assert accuracies[1].details["high"] > before.details["low"]
     read = found(balanced.report, "linear-probe", "after")
     assert read.details["low"] < 0.9 < read.details["high"]  # what the task tells of the label
-    said = " ".join(str(balanced.report).split())
-    assert "training rows of vectors, equally many of each label within each also, tested" in said
+    text = " ".join(str(balanced.report).split())
+    assert "training rows of vectors, equally many of each label within each also, tested" in text
 
 
 def test_as_many_rows_of_each_class_are_fitted_on_within_each_task() -> None:
@@ -259,12 +260,14 @@ def test_as_many_rows_of_each_class_are_fitted_on_within_each_task() -> None:
     task = np.array(["a"] * 30 + ["a"] * 20 + ["b"] * 10 + [""] * 20 + ["c"] * 10)
     test_x, test_y = rows(20, 8)
     split = ["train"] * 90 + ["test"] * 20
-    made = wb.erase(
+    eraser = wb.erase(
         np.concatenate([x, test_x]), [*y, *test_y], also=[*task, *["a"] * 20], balance=True,
         split_column=split, cross_fit=2,
     )  # fmt: skip
-    assert made.report.inputs["vectors"]["fitted"] == made.origin_.size == 40
-    changed = np.abs(made.cross_fitted_ - made.transform(np.concatenate([x, test_x]))).max(1) > 1e-6
+    assert eraser.report.inputs["vectors"]["fitted"] == eraser.origin_.size == 40
+    changed = (
+        np.abs(eraser.cross_fitted_ - eraser.transform(np.concatenate([x, test_x]))).max(1) > 1e-6
+    )
     assert changed[:50].sum() == 40
     assert changed[30:50].all()  # all 20 of the rarer class, and 20 of the other
     assert not changed[50:].any()  # what was not fitted on is mapped by the saved method
@@ -286,6 +289,6 @@ def test_as_many_rows_of_each_class_are_fitted_on_within_each_task() -> None:
 )
 def test_bad_arguments_are_refused(given: dict[str, Any], message: str) -> None:
     x, y = rows(100, 6)
-    given = {key: y if one == "y" else one for key, one in given.items()}
+    given = {key: y if argument == "y" else argument for key, argument in given.items()}
     with pytest.raises(WordbiasError, match=message):
         wb.erase(None if "model" in given else x, y, **given)

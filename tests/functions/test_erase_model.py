@@ -54,12 +54,12 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def erased(
     folder: Path, pairs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[ErasedModel, Path]:
-    made = tmp_path_factory.mktemp("made")
-    found = erase_model(
+    target = tmp_path_factory.mktemp("made")
+    erased_model = erase_model(
         folder, COLUMNS, "gender", also="verb", sts=pairs,
-        output=made / "erased", save_transform=made / "map.safetensors",
+        output=target / "erased", save_transform=target / "map.safetensors",
     )  # fmt: skip
-    return found, made
+    return erased_model, target
 
 
 def own(folder: Path, fitted: Any) -> Any:
@@ -73,12 +73,12 @@ def own(folder: Path, fitted: Any) -> Any:
 def test_the_library_loads_what_was_computed(
     folder: Path, erased: tuple[ErasedModel, Path]
 ) -> None:
-    found, made = erased
-    expected = own(folder, found.method.fitted_)
-    np.testing.assert_allclose(encoded(made / "erased"), expected, rtol=0, atol=TOLERANCE)
+    erased_model, target = erased
+    expected = own(folder, erased_model.method.fitted_)
+    np.testing.assert_allclose(encoded(target / "erased"), expected, rtol=0, atol=TOLERANCE)
     assert np.abs(expected - encoded(folder)).max() > 0.01
-    assert found.folder == str(made / "erased")
-    assert repr(found) == f"<ErasedModel by LEACE, written to {found.folder!r}>"
+    assert erased_model.folder == str(target / "erased")
+    assert repr(erased_model) == f"<ErasedModel by LEACE, written to {erased_model.folder!r}>"
 
 
 def test_the_rows_are_of_three_kinds_of_vectors(erased: tuple[ErasedModel, Path]) -> None:
@@ -103,18 +103,18 @@ def test_the_rows_are_of_three_kinds_of_vectors(erased: tuple[ErasedModel, Path]
 def test_texts_are_balanced_and_groups_are_held_out_whole(folder: Path, tmp_path: Path) -> None:
     """The map is that of as many texts of each gender within each verb, and so says the card."""
     people = [f"p{i // 4}" for i in range(len(TEXTS))]
-    found = erase_model(
+    erased_model = erase_model(
         folder, {**COLUMNS, "person": people}, "gender", also="verb", balance=True,
         unit="person", output=tmp_path / "erased",
     )  # fmt: skip
-    about = found.report.inputs["texts"]
+    about = erased_model.report.inputs["texts"]
     assert about["held_out"] % 4 == 0
-    assert about["fitted"] == found.method.origin_.size <= about["training"]
+    assert about["fitted"] == erased_model.method.origin_.size <= about["training"]
     assert about["fitted"] % 2 == 0
-    said = " ".join(str(found.report).split())
+    text = " ".join(str(erased_model.report).split())
     assert (
         f"fitted on {about['fitted']} training texts, equally many of each gender within each"
-        in said
+        in text
     )
     card = (tmp_path / "erased" / "README.md").read_text("utf-8")
     assert f"Fitted on {about['fitted']} texts" in card
@@ -140,32 +140,34 @@ def test_the_card_has_a_header_the_values_and_the_licence(
     erased: tuple[ErasedModel, Path],
 ) -> None:
     hub = pytest.importorskip("huggingface_hub")
-    found, made = erased
-    card = hub.ModelCard.load(made / "erased" / "README.md")
+    erased_model, target = erased
+    card = hub.ModelCard.load(target / "erased" / "README.md")
     assert card.data.license == "apache-2.0"
     assert card.data.library_name == "sentence-transformers"
     assert card.data.pipeline_tag == "sentence-similarity"
     assert card.data.language == "en"
     assert card.data.base_model is None  # a folder has no name on the Hub
     assert {"small", "wordbias", "sentence-transformers"} <= set(card.data.tags)
-    for row in found.report:
-        shown = row.details.get("vectors") != "before Normalize" or row.details["stage"] == "after"
-        if shown and row.measure in ("linear-probe", "mlp-probe", "sts"):
+    for row in erased_model.report:
+        is_shown = (
+            row.details.get("vectors") != "before Normalize" or row.details["stage"] == "after"
+        )
+        if is_shown and row.measure in ("linear-probe", "mlp-probe", "sts"):
             assert f"{row.value:.3f}" in card.text.replace("−", "-")
-    about = found.report.inputs
+    about = erased_model.report.inputs
     assert about["texts"]["sha256"] in card.text
     assert about["tiny"]["sha256"] in card.text
     assert "Removed: gender, by leace" in card.text
     assert "Fitted on 96 texts, measured on 24 others" in card.text
     assert "## Limits" in card.text
-    assert (made / "erased" / "README.original.md").read_text().endswith("# Small\n")
+    assert (target / "erased" / "README.original.md").read_text().endswith("# Small\n")
 
 
 @pytest.mark.slow
 def test_the_certificate_is_a_section_of_the_card(folder: Path, tmp_path: Path) -> None:
     """Of what users read, not of what is inside; its probes stand in no second table."""
-    found = erase_model(folder, COLUMNS, "gender", certify=True, output=tmp_path / "erased")
-    rows = [row for row in found.report["network-probe"] if row.details["stage"] == "after"]
+    erased_model = erase_model(folder, COLUMNS, "gender", certify=True, output=tmp_path / "erased")
+    rows = [row for row in erased_model.report["network-probe"] if row.details["stage"] == "after"]
     assert [row.details["vectors"] for row in rows] == ["model output"]
     card = (tmp_path / "erased" / "README.md").read_text("utf-8")
     section = card.split("## Certificate")[1].split("## Before and after")[0]
@@ -203,15 +205,17 @@ def test_the_map_is_saved_for_vectors_of_the_same_width(
 @pytest.mark.parametrize("kinds", [(), ("Normalize",)], ids=["plain", "normalized"])
 def test_every_method_is_written(tmp_path: Path, method: str, kinds: tuple[str, ...]) -> None:
     folder = sentence_folder(tmp_path / "tiny", *kinds)
-    found = erase_model(folder, COLUMNS, "gender", methods=method, output=tmp_path / "erased")
-    expected = own(folder, found.method.fitted_)
+    erased_model = erase_model(
+        folder, COLUMNS, "gender", methods=method, output=tmp_path / "erased"
+    )
+    expected = own(folder, erased_model.method.fitted_)
     length = np.linalg.norm(expected, axis=1).max()
     np.testing.assert_allclose(
         encoded(tmp_path / "erased") / length, expected / length, rtol=0, atol=TOLERANCE
     )
     kinds_written = [
-        one["type"].rpartition(".")[2]
-        for one in json.loads((tmp_path / "erased" / "modules.json").read_text())
+        module["type"].rpartition(".")[2]
+        for module in json.loads((tmp_path / "erased" / "modules.json").read_text())
     ]
     normalized = ["Normalize"] * (bool(kinds) or method == "hard")
     assert kinds_written == ["Transformer", "Pooling", "Dense", *normalized]
@@ -222,9 +226,9 @@ def test_inlp_is_fitted_on_a_sample_of_many_texts(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wordbias.functions.erase_fit.ROUNDS_NUMBERS", 16 * 60)
-    found = erase_model(folder, COLUMNS, "gender", methods="inlp")
-    assert "fitted on 60 of 96 training texts" in " ".join(found.report.heading)
-    assert found.method.origin_.size == 96
+    erased_model = erase_model(folder, COLUMNS, "gender", methods="inlp")
+    assert "fitted on 60 of 96 training texts" in " ".join(erased_model.report.heading)
+    assert erased_model.method.origin_.size == 96
 
 
 def test_a_label_that_inlp_does_not_find_writes_no_folder(folder: Path, tmp_path: Path) -> None:
@@ -238,10 +242,13 @@ def test_a_label_that_inlp_does_not_find_writes_no_folder(folder: Path, tmp_path
 
 @pytest.mark.slow
 def test_several_labels_are_erased_together(folder: Path) -> None:
-    found = erase_model(folder, COLUMNS, "gender,verb")
+    erased_model = erase_model(folder, COLUMNS, "gender,verb")
     x = SentenceVectors.of(Encoder.load(folder, device="cpu")).job(TEXTS).vectors()[0]
-    assert {row.details["concept"] for row in found.report["linear-probe"]} == {"gender", "verb"}
-    assert np.linalg.matrix_rank(x - found.method.fitted_(x), tol=1e-4) == 2
+    assert {row.details["concept"] for row in erased_model.report["linear-probe"]} == {
+        "gender",
+        "verb",
+    }
+    assert np.linalg.matrix_rank(x - erased_model.method.fitted_(x), tol=1e-4) == 2
 
 
 @pytest.mark.slow
@@ -250,8 +257,8 @@ def test_labels_come_from_a_column_a_file_or_values(folder: Path, tmp_path: Path
     texts = {"text": TEXTS}
     expected = own(folder, erase_model(folder, COLUMNS, "gender").method.fitted_)
     for labels in (tmp_path / "labels.txt", np.array(GENDER)):
-        found = erase_model(folder, texts, labels)
-        np.testing.assert_array_equal(own(folder, found.method.fitted_), expected)
+        erased_model = erase_model(folder, texts, labels)
+        np.testing.assert_array_equal(own(folder, erased_model.method.fitted_), expected)
 
 
 @pytest.mark.slow
@@ -260,10 +267,12 @@ def test_texts_without_a_label_are_dropped_on_request(folder: Path) -> None:
     columns = {**COLUMNS, "gender": gaps}
     with pytest.raises(WordbiasError, match="15 of 120 texts have no gender, the first is row 1"):
         erase_model(folder, columns, "gender")
-    found = erase_model(folder, columns, "gender", missing="drop")
-    assert found.report.inputs["texts"]["missing"] == 15
+    erased_model = erase_model(folder, columns, "gender", missing="drop")
+    assert erased_model.report.inputs["texts"]["missing"] == 15
     assert (
-        found.report.inputs["texts"]["training"] + found.report.inputs["texts"]["held_out"] == 105
+        erased_model.report.inputs["texts"]["training"]
+        + erased_model.report.inputs["texts"]["held_out"]
+        == 105
     )
 
 
@@ -271,13 +280,13 @@ def test_texts_without_a_label_are_dropped_on_request(folder: Path) -> None:
 def test_a_loaded_model_is_not_changed(folder: Path, tmp_path: Path) -> None:
     loaded = load(folder)
     before = encoded(loaded)
-    found = erase_model(loaded, COLUMNS, "gender", output=tmp_path / "erased")
+    erased_model = erase_model(loaded, COLUMNS, "gender", output=tmp_path / "erased")
     np.testing.assert_array_equal(encoded(loaded), before)
-    expected = own(folder, found.method.fitted_)
-    np.testing.assert_allclose(encoded(found.model), expected, rtol=0, atol=TOLERANCE)
+    expected = own(folder, erased_model.method.fitted_)
+    np.testing.assert_allclose(encoded(erased_model.model), expected, rtol=0, atol=TOLERANCE)
     np.testing.assert_allclose(encoded(tmp_path / "erased"), expected, rtol=0, atol=TOLERANCE)
     assert (tmp_path / "erased" / "README.md").read_text().startswith("---\n")
-    assert len(found.model) == len(loaded) + 1
+    assert len(erased_model.model) == len(loaded) + 1
 
 
 @pytest.mark.slow
@@ -290,8 +299,8 @@ def test_prompts_of_queries_and_documents_are_used(tmp_path: Path) -> None:
         encoded(folder, [prompts[name] + text for text in part])
         for name, part in (("query", TEXTS[:4]), ("passage", TEXTS[4:8]))
     ]
-    for found, expected in zip((first, second), with_prompts, strict=True):
-        np.testing.assert_allclose(model.outputs(found), expected, rtol=0, atol=TOLERANCE)
+    for side, expected in zip((first, second), with_prompts, strict=True):
+        np.testing.assert_allclose(model.outputs(side), expected, rtol=0, atol=TOLERANCE)
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

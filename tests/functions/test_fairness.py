@@ -63,10 +63,10 @@ def test_arrays_lists_series_frames_and_files(
     assert _rows(fairness(np.array(y), np.array(r), np.array(z), draws=20)) == expected
     named = {"labels": "y", "predicted": "r", "sensitive": "z", "draws": 20}
     assert _rows(fairness({"y": y, "r": r, "z": z}, **named)) == expected
-    found = fairness(file, **named)
-    assert _rows(found) == expected
-    assert {row.subject for row in found} == {str(file)}
-    assert found.arguments["predictions"] == str(file)
+    file_report = fairness(file, **named)
+    assert _rows(file_report) == expected
+    assert {row.subject for row in file_report} == {str(file)}
+    assert file_report.arguments["predictions"] == str(file)
     pandas = pytest.importorskip("pandas")
     frame = pandas.read_csv(file)
     assert _rows(fairness(frame, **named)) == expected
@@ -84,16 +84,16 @@ def test_rows_of_one_unit_are_drawn_together(
     lines = ["y,r,z,person", *map(",".join, zip(y * 2, r * 2, z * 2, unit * 2, strict=True))]
     file.write_text("\n".join(lines) + "\n")
     by_column = of_file(unit="person")
-    for row, other, again in zip(once, _rows(twice), by_column, strict=True):
+    for row, other, column_row in zip(once, _rows(twice), by_column, strict=True):
         assert other["value"] == pytest.approx(row["value"])
         assert (row["unit"], other["unit"]) == ("examples", "unit")
-        assert again == {**other, "unit": "person"}
+        assert column_row == {**other, "unit": "person"}
     assert "exchanged within units" in str(twice)
     accuracy = [
         fairness(y * 2, r * 2, z * 2, **units)["accuracy"][0].details
         for units in ({}, {"unit": unit * 2})
     ]
-    widths = [one["high"] - one["low"] for one in accuracy]
+    widths = [details["high"] - details["low"] for details in accuracy]
     # ends of 1,000 draws have an error of .09 σ, five of both ends are half the width's 1.96 σ
     assert widths[1] / widths[0] == pytest.approx(2**0.5, rel=0.25)
     with pytest.raises(UsageError, match="sensitive=, and unit= are arrays too"):
@@ -103,7 +103,7 @@ def test_rows_of_one_unit_are_drawn_together(
 
 
 def test_classes_and_groups_that_are_numbers() -> None:
-    y, r, z = ([names.index(one) for one in values] for names, values in _numbered())
+    y, r, z = ([names.index(label) for label in values] for names, values in _numbered())
     report = fairness(np.array(y), np.array(r), np.array(z), draws=0, values=[1, 0])  # type: ignore[list-item]
     sets = {row.details["set"] for row in report["tpr-gap"]}
     assert sets == {"sum", "pearson", "0", "1", "2"}
@@ -140,26 +140,26 @@ def test_costs_in_memory() -> None:
     y, r, z = _examples()
     costs = np.abs(np.subtract.outer(range(3), range(3)))
     along = fairness(y, r, z, draws=0, distance="positions")["sufficiency"][0].value
-    found = fairness(y, r, z, draws=0, costs=costs)["sufficiency"][0]
-    assert found.value == pytest.approx(along)
+    row = fairness(y, r, z, draws=0, costs=costs)["sufficiency"][0]
+    assert row.value == pytest.approx(along)
     pandas = pytest.importorskip("pandas")
     order = ["surgeon", "model", "nurse"]
     frame = pandas.DataFrame(costs, CLASSES, CLASSES).loc[order, order]
-    assert fairness(y, r, z, draws=0, costs=frame)["sufficiency"][0].value == found.value
+    assert fairness(y, r, z, draws=0, costs=frame)["sufficiency"][0].value == row.value
 
 
 @pytest.mark.parametrize("none", [None, "", float("nan")])
 def test_missing_values(none: object) -> None:
     y, r, z = _examples(50)
-    some = [*r[:-1], none]
+    predictions = [*r[:-1], none]
     with pytest.raises(
         WordbiasError, match=r"row 50: has no 'predicted'; .* wb.config.skip_bad=True.$"
     ):
-        fairness(y, some, z)
+        fairness(y, predictions, z)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with wb.config(skip_bad=True):
-            report = fairness(y, some, z, draws=0)
+            report = fairness(y, predictions, z, draws=0)
     assert report.notes[0] == "1 row dropped, the first: row 50: has no 'predicted'"
     assert _rows(report) == _rows(fairness(y[:-1], r[:-1], z[:-1], draws=0))
 

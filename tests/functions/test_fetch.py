@@ -29,21 +29,21 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def test_without_names_it_is_the_list() -> None:
-    found = fetch()
-    assert isinstance(found, Report)
-    assert {"rg-65", "men"} <= {row.subject for row in found}
-    assert "about=True" in found.closing[0]
-    assert max(map(len, found.render("table", 80).splitlines())) <= 80
+    report = fetch()
+    assert isinstance(report, Report)
+    assert {"rg-65", "men"} <= {row.subject for row in report}
+    assert "about=True" in report.closing[0]
+    assert max(map(len, report.render("table", 80).splitlines())) <= 80
 
 
 def test_what_is_fetched_is_a_path_with_a_report(server: Server) -> None:
-    made = fetch("rg-65", mirror=server.url)
-    assert isinstance(made, Written)
-    assert Path(made).read_bytes() == b"gem\tjewel\t3.94\n"
-    assert made.report.inputs["rg-65"]["path"] == os.fspath(made)
-    again = fetch("rg-65", paths=True)
-    assert isinstance(again, Written)
-    assert again.path == made.path
+    written = fetch("rg-65", mirror=server.url)
+    assert isinstance(written, Written)
+    assert Path(written).read_bytes() == b"gem\tjewel\t3.94\n"
+    assert written.report.inputs["rg-65"]["path"] == os.fspath(written)
+    cached = fetch("rg-65", paths=True)
+    assert isinstance(cached, Written)
+    assert cached.path == written.path
     assert len(server.requests) == 1
 
 
@@ -59,10 +59,10 @@ def test_the_mirror_of_the_environment_and_none(
 
 def test_several_are_a_list_with_one_report(shared_data: Path) -> None:
     pytest.importorskip("pooch")
-    made = fetch("men", "simlex-999", source=shared_data / "wordsim")
-    assert isinstance(made, list)
-    assert [Path(one).parent.name for one in made] == ["men", "simlex-999"]
-    assert [row.subject for row in made.report["download-bytes"]] == ["men", "simlex-999"]
+    paths = fetch("men", "simlex-999", source=shared_data / "wordsim")
+    assert isinstance(paths, list)
+    assert [Path(path).parent.name for path in paths] == ["men", "simlex-999"]
+    assert [row.subject for row in paths.report["download-bytes"]] == ["men", "simlex-999"]
 
 
 def test_about_is_a_report() -> None:

@@ -23,10 +23,10 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("fine_tune")
-    stand_ins.encoder(made / "encoder")
-    stand_ins.nli_table(made / "pairs.tsv.gz")
-    return made
+    path = tmp_path_factory.mktemp("fine_tune")
+    stand_ins.encoder(path / "encoder")
+    stand_ins.nli_table(path / "pairs.tsv.gz")
+    return path
 
 
 @pytest.mark.slow
@@ -45,14 +45,14 @@ def test_the_folder_is_a_model_with_a_report(folder: Path, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_loaded_model_is_left_as_it_is(folder: Path, tmp_path: Path) -> None:
     pairs, source = folder / "pairs.tsv.gz", str(folder / "encoder")
-    made = {"head": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40}
-    named = fine_tune(source, output=tmp_path / "named", epochs=1, **made)
+    arguments = {"head": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40}
+    named = fine_tune(source, output=tmp_path / "named", epochs=1, **arguments)
     model = transformers.AutoModel.from_pretrained(source)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     pair = (model, transformers.AutoTokenizer.from_pretrained(source))
-    found = fine_tune(pair, output=tmp_path / "loaded", epochs=1, **made)
-    assert [row.value for row in found.report] == [row.value for row in named.report]
-    assert found.report.inputs["model"] == named.report.inputs["model"] == {"path": source}
+    tuned = fine_tune(pair, output=tmp_path / "loaded", epochs=1, **arguments)
+    assert [row.value for row in tuned.report] == [row.value for row in named.report]
+    assert tuned.report.inputs["model"] == named.report.inputs["model"] == {"path": source}
     for name, weight in model.state_dict().items():
         assert torch.equal(weight, before[name])
 
@@ -67,9 +67,16 @@ def test_the_recipe_is_the_one_that_was_given(folder: Path, tmp_path: Path) -> N
         "weight_decay": 0.125,
     }
     given |= {"every": 2, "seed": 3}
-    made = {"head": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40, **given}
+    arguments = {
+        "head": "nli",
+        "train": pairs,
+        "dev": pairs,
+        "head_only": True,
+        "limit": 40,
+        **given,
+    }
     with wb.config(precision="bfloat16"):
-        trained = fine_tune(folder / "encoder", output=tmp_path / "o", **made)
+        trained = fine_tune(folder / "encoder", output=tmp_path / "o", **arguments)
     recipe = json.loads((Path(trained) / "training.json").read_text("utf-8"))["recipe"]
     given["batch"], given["rate"] = given.pop("batch_size"), given.pop("lr")
     given["decay"] = given.pop("weight_decay")

@@ -104,9 +104,9 @@ def test_a_query_of_ones_own_names_no_file(sample: wb.Embedding) -> None:
 
 
 def test_a_query_of_ones_own(sample: wb.Embedding) -> None:
-    made = wb.Query("career", GROUPS, SETS)
-    assert made == wb.Query("career", tuple(made.targets), tuple(made.attributes))
-    (row,) = wb.weat(sample, query=made)["weat"]
+    query = wb.Query("career", GROUPS, SETS)
+    assert query == wb.Query("career", tuple(query.targets), tuple(query.attributes))
+    (row,) = wb.weat(sample, query=query)["weat"]
     (same,) = wb.weat(sample, query={"targets": GROUPS, "attributes": SETS})["weat"]
     assert row.value == same.value
     assert [row.value for row in wb.weat(sample, query=[6, 7])] == [
@@ -144,16 +144,16 @@ def test_a_warning_names_the_line_of_the_caller(sample: wb.Embedding) -> None:
             note("give --only")
 
         warning()
-    (one,) = caught
-    assert (one.filename, str(one.message)) == (__file__, "give only=")
+    (record,) = caught
+    assert (record.filename, str(record.message)) == (__file__, "give only=")
 
 
 def test_what_to_fetch_is_said_as_a_call() -> None:
-    said = in_python(
+    call = in_python(
         "run: wordbias fetch men rg-65, and give --benchmarks; wordbias fetch --list shows"
     )
     assert (
-        said == 'run: wb.fetch("men", "rg-65"), and give benchmarks=; wordbias fetch --list shows'
+        call == 'run: wb.fetch("men", "rg-65"), and give benchmarks=; wordbias fetch --list shows'
     )
     assert in_python("which wordbias fetch without names lists") == (
         "which wordbias fetch without names lists"
@@ -162,11 +162,11 @@ def test_what_to_fetch_is_said_as_a_call() -> None:
 
 @pytest.mark.slow
 def test_groups_of_three_words_have_no_chance_level_and_four_have_one() -> None:
-    said = "MIDB has no chance level here"
+    sentence = "MIDB has no chance level here"
     for n in (3, 4):
         groups = {"female": FEMALE[:n], "male": MALE[:n]}
         report = wb.measure(only=["midb"], groups=groups)
         known = ["chance" in row.details for row in report.rows]
-        assert (known, said in " ".join(report.notes)) == ([n == 4] * 6, n == 3)
+        assert (known, sentence in " ".join(report.notes)) == ([n == 4] * 6, n == 3)
         quiet = wb.measure(only=["midb"], groups=groups, chance=False)
-        assert said not in " ".join(quiet.notes)
+        assert sentence not in " ".join(quiet.notes)

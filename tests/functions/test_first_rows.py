@@ -23,9 +23,9 @@ MAPPED = LEACE(X)
 
 def objects() -> Any:
     """Return an array of objects with a vector for each row, as pandas holds a column."""
-    found = np.empty(N, object)
-    found[:] = list(X)
-    return found
+    vectors = np.empty(N, object)
+    vectors[:] = list(X)
+    return vectors
 
 
 def frame(**columns: Any) -> Any:
@@ -123,23 +123,23 @@ def test_rows_without_a_vector_are_refused() -> None:
 )
 def test_apply_returns_the_same_kind_with_the_bytes_of_a_call(rows: Callable[[], Any]) -> None:
     given = rows()
-    made = wb.apply(LEACE, given)
-    assert type(made) is type(given)
-    found = vectors_of(made)
-    assert found.astype(np.float32).tobytes() == MAPPED.tobytes()
-    assert list(made) == list(given) if isinstance(made, dict) else made.shape == given.shape
+    mapped = wb.apply(LEACE, given)
+    assert type(mapped) is type(given)
+    vectors = vectors_of(mapped)
+    assert vectors.astype(np.float32).tobytes() == MAPPED.tobytes()
+    assert list(mapped) == list(given) if isinstance(mapped, dict) else mapped.shape == given.shape
     assert vectors_of(given).astype(np.float32).tobytes() == X.tobytes()
 
 
 @pytest.mark.parametrize("rows", [objects, column])
 def test_apply_returns_an_array_of_vectors_in_a_column(rows: Callable[[], Any]) -> None:
-    made: Any = wb.apply(LEACE, rows())
-    assert made.tobytes() == MAPPED.tobytes()
+    mapped: Any = wb.apply(LEACE, rows())
+    assert mapped.tobytes() == MAPPED.tobytes()
 
 
 def test_apply_takes_lists_and_still_takes_words() -> None:
-    made: Any = wb.apply(LEACE, X.tolist())
-    assert made == pytest.approx(MAPPED, abs=1e-6)
+    mapped: Any = wb.apply(LEACE, X.tolist())
+    assert mapped == pytest.approx(MAPPED, abs=1e-6)
     words = [f"w{i}" for i in range(N)]
     pandas = pytest.importorskip("pandas")
     on_words = wb.apply(LEACE, pandas.DataFrame(X, index=words))
@@ -152,9 +152,9 @@ def test_apply_takes_lists_and_still_takes_words() -> None:
 @pytest.mark.slow
 def test_apply_takes_columns_beside_lists_of_any_length() -> None:
     tokens = [["a"] * (1 + i % 3) for i in range(N)]
-    made: Any = wb.apply(LEACE, {"tokens": tokens, "vector": X})
-    assert made["vector"].tobytes() == MAPPED.tobytes()
-    assert made["tokens"] == tokens
+    mapped: Any = wb.apply(LEACE, {"tokens": tokens, "vector": X})
+    assert mapped["vector"].tobytes() == MAPPED.tobytes()
+    assert mapped["tokens"] == tokens
     assert "gender (f, m)" in wb.erase(frame(tokens=tokens), "gender").report.heading[0]
     with pytest.raises(wb.WordbiasError):
         wb.apply(LEACE, {"vector": 1})

@@ -23,10 +23,10 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("stereoset")
-    stand_ins.next_sentence_encoder(made / "nsp")
-    stand_ins.gsss(made / "gsss.csv")
-    return made
+    path = tmp_path_factory.mktemp("stereoset")
+    stand_ins.next_sentence_encoder(path / "nsp")
+    stand_ins.gsss(path / "gsss.csv")
+    return path
 
 
 @pytest.fixture

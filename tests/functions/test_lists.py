@@ -19,12 +19,12 @@ Run = Callable[..., Any]
 
 
 def test_words_of_ones_own() -> None:
-    found = lists(
+    report = lists(
         groups={"cats": ["tom", "puss"], "dogs": ["rex", "bello"]}, lists=Templates.load()
     )
-    assert found["group cats"][0].details["first"] == "tom, puss"
-    assert found["size-explicit"] == lists()["size-explicit"]
-    assert found.tables[-1].title == "Attributes, for groups=NAME"
+    assert report["group cats"][0].details["first"] == "tom, puss"
+    assert report["size-explicit"] == lists()["size-explicit"]
+    assert report.tables[-1].title == "Attributes, for groups=NAME"
 
 
 def test_what_is_not_there(tmp_path: Path) -> None:
@@ -35,9 +35,9 @@ def test_what_is_not_there(tmp_path: Path) -> None:
 
 
 def test_every_measure_is_shown_with_what_its_entry_says(cli: Run) -> None:
-    found = lists("measures")
-    assert [row.measure for row in found] == [*MEASURES]
-    (row,) = found["icat"]
+    report = lists("measures")
+    assert [row.measure for row in report] == [*MEASURES]
+    (row,) = report["icat"]
     assert (row.subject, row.details["neutral"], row.details["better"]) == (
         "stereoset",
         1,
@@ -56,7 +56,9 @@ def test_every_measure_is_shown_with_what_its_entry_says(cli: Run) -> None:
 def test_measures_and_families_are_explained_by_name(cli: Run) -> None:
     assert [row.measure for row in lists("gipe", "ect")] == ["gipe", "ect"]
     (table,) = lists("probe").tables
-    assert [cell[0] for cell in table.cells] == [one.name for one in BY_KEY["probe"].measures]
+    assert [cell[0] for cell in table.cells] == [
+        measure.name for measure in BY_KEY["probe"].measures
+    ]
     unknown = cli("lists", "gipee")
     assert (unknown.code, "did you mean gipe?" in unknown.err) == (2, True)
     assert "; its word lists: --groups religion; see" in cli("lists", "religion").err

@@ -26,17 +26,17 @@ def test_vectors_and_objects_are_an_embedding(tmp_path: Path) -> None:
         small,
         (small.words, small.vectors),
     ):
-        found = wb.load(source)
-        assert isinstance(found, wb.Embedding)
-        assert found.words == small.words
+        embedding = wb.load(source)
+        assert isinstance(embedding, wb.Embedding)
+        assert embedding.words == small.words
 
 
 def test_a_method_and_several_are_estimators(tmp_path: Path) -> None:
     method = wb.MHD(dims=1).fit(stand_ins.small())
     method.save(tmp_path / "m.safetensors")
-    found = wb.load(tmp_path / "m.safetensors")
-    assert isinstance(found, wb.MHD)
-    assert np.array_equal(found.transform(stand_ins.small()).vectors, method.transform(
+    loaded = wb.load(tmp_path / "m.safetensors")
+    assert isinstance(loaded, wb.MHD)
+    assert np.array_equal(loaded.transform(stand_ins.small()).vectors, method.transform(
         stand_ins.small()).vectors)  # fmt: skip
     wb.debias(stand_ins.small(), "misp,mhd", save_transform=tmp_path / "two.safetensors")
     assert [name for name, _ in wb.load(tmp_path / "two.safetensors").steps] == ["misp", "mhd"]
@@ -57,9 +57,9 @@ def test_an_adapter(tmp_path: Path) -> None:
     folder = tmp_path / "minilm-nsp"
     stand_ins.STAND_INS[folder.name](folder)
     wb.project(folder, setting="L12-110", output=tmp_path / "a.safetensors")
-    found = wb.load(tmp_path / "a.safetensors")
-    assert isinstance(found, wb.Adapter)
-    assert found.chosen == "L12-110"
+    adapter = wb.load(tmp_path / "a.safetensors")
+    assert isinstance(adapter, wb.Adapter)
+    assert adapter.chosen == "L12-110"
 
 
 @pytest.mark.parametrize(

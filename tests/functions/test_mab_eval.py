@@ -57,10 +57,10 @@ def test_vectors_and_a_model_in_memory(cli: Cli, lists: Path) -> None:
         mab_eval(embedding=emb, lists=Templates.load(lists), by_word=True, seed=2),
         mab_eval(model, embedding=(emb.words, emb.vectors), lists=lists, by_word=True, seed=2),
     ):
-        found = rows_of(report)
-        names = {row.pop("subject") for row in found}
+        rows = rows_of(report)
+        names = {row.pop("subject") for row in rows}
         assert len(names) == 1
-        assert found == [{k: v for k, v in row.items() if k != "subject"} for row in expected]
+        assert rows == [{k: v for k, v in row.items() if k != "subject"} for row in expected]
     assert report.inputs["model"]["path"] == "in memory"
     assert report.notes[-1].startswith("embedding lacks 1 of the templates'")
 
@@ -82,7 +82,9 @@ def test_predictions_in_a_frame_and_in_an_array(
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(["premise", "hypothesis", "neutral", "entailment", "contradiction"])
-        table.writerows([*pair, *one] for pair, one in zip(pairs, p, strict=True))
+        table.writerows(
+            [*pair, *probabilities] for pair, probabilities in zip(pairs, p, strict=True)
+        )
     expected = printed(cli, "--predictions", path, "--lists", lists)
     frame = pandas.DataFrame(pairs, columns=["premise", "hypothesis"])
     frame[["contradiction", "neutral", "entailment"]] = p[:, [2, 0, 1]]
@@ -159,9 +161,11 @@ def test_errors_name_arguments_of_python() -> None:
 def test_the_files_are_those_of_the_command(cli: Cli, lists: Path, tmp_path: Path) -> None:
     typed, called = tmp_path / "typed", tmp_path / "called"
     done = cli("mab-eval", "--set", "all", "--lists", lists, "--write", typed, "--format", "json")
-    made = mab_eval(set="all", write=called, lists=Templates.load(lists))
-    found = json.loads(done.out)["rows"]
-    assert [{**row.to_dict(), "file": ""} for row in made] == [{**row, "file": ""} for row in found]
+    report = mab_eval(set="all", write=called, lists=Templates.load(lists))
+    rows = json.loads(done.out)["rows"]
+    assert [{**row.to_dict(), "file": ""} for row in report] == [
+        {**row, "file": ""} for row in rows
+    ]
     assert sorted(path.name for path in called.iterdir()) == [
         "explicit.csv",
         "names.csv",
@@ -172,6 +176,6 @@ def test_the_files_are_those_of_the_command(cli: Cli, lists: Path, tmp_path: Pat
 
 
 def test_one_set_about_other_groups(tmp_path: Path, lists: Path) -> None:
-    made = mab_eval(write=tmp_path / "sets", groups="religion:jewish,muslim", lists=str(lists))
-    assert [row.details["attribute"] for row in made] == ["religion jewish/muslim"]
-    assert made.rows[0].details["file"].startswith(str(tmp_path / "sets"))
+    report = mab_eval(write=tmp_path / "sets", groups="religion:jewish,muslim", lists=str(lists))
+    assert [row.details["attribute"] for row in report] == ["religion jewish/muslim"]
+    assert report.rows[0].details["file"].startswith(str(tmp_path / "sets"))

@@ -107,8 +107,10 @@ def test_a_loaded_model_and_an_adapter(cli: Cli, lists: Path, snli: Path, tmp_pa
     )
     assert values(report) == pytest.approx([row["value"] for row in rows])
     assert [row.details["setting"] for row in report] == [row["setting"] for row in rows]
-    one = mab_eval((model, tokenizer), set="parity", lists=lists, adapter=adapter, setting="SENT-1")
-    assert list(dict.fromkeys(row.details["setting"] for row in one)) == ["", "SENT-1"]
+    single = mab_eval(
+        (model, tokenizer), set="parity", lists=lists, adapter=adapter, setting="SENT-1"
+    )
+    assert list(dict.fromkeys(row.details["setting"] for row in single)) == ["", "SENT-1"]
     other = tiny_encoders.build("bert", vocabulary=len(words) + 9, id2label=labels, seed=1)
     with pytest.raises(WordbiasError, match=r"adapter: was fitted on another model .*force=True"):
         mab_eval((other, tokenizer), set="parity", lists=lists, adapter=adapter, setting="SENT-1")

@@ -63,10 +63,10 @@ def test_embeddings_in_memory(tmp_path: Path) -> None:
     models = {path: path.stat().st_mtime_ns for path in (tmp_path / "study").glob("*.safetensors")}
     assert len(models) == 2
     with pytest.warns(WordbiasWarning):
-        again = mab_study(
+        resumed = mab_study(
             [sample, lacking], only=["direct-bias"], output=str(tmp_path / "study"), **CALL
         )
-    assert again.rows == report.rows
+    assert resumed.rows == report.rows
     assert models == {path: path.stat().st_mtime_ns for path in models}
     with (
         pytest.warns(WordbiasWarning),
@@ -103,10 +103,10 @@ def test_correlations_of_two_embeddings_are_not_shown(
     rows += [Row(f"e{i}", "mab-neutral", 0.5, g) for g in groups for i in range(count)]
     rows += [Row(f"e{i}", "direct-bias", 0.1 * i, {"better": "lower"}) for i in range(count)]
     report = report_of(rows)
-    shown = [table.title for table in report.tables if table.title.startswith("Table 5")]
-    assert len(shown) == tables
+    titles = [table.title for table in report.tables if table.title.startswith("Table 5")]
+    assert len(titles) == tables
     needs = "Correlations with E (Table 5) need at least 3 embeddings."
-    assert (needs in report.closing) == (not shown)
+    assert (needs in report.closing) == (not titles)
 
 
 @pytest.mark.slow
@@ -133,9 +133,9 @@ def test_the_outcome_comes_first_and_its_tests_stand_for_themselves(tmp_path: Pa
     assert table.columns == ["", "E change", "95 %", "Holm", "to random", "Holm", "reading"]
     assert [cells[0] for cells in table.cells] == ["same", "sample.null"]
     assert table.cells[0][1] == "0.000"
-    assert "the outcome for 2." in " ".join(one.note for one in report.tables)
-    said = " ".join(report.heading)
-    assert "2 seeds the smallest is .500, after Holm over 2 tests 1" in said
+    assert "the outcome for 2." in " ".join(other_table.note for other_table in report.tables)
+    heading = " ".join(report.heading)
+    assert "2 seeds the smallest is .500, after Holm over 2 tests 1" in heading
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_a_stopped_study_has_as_many_models_of_each_embedding(
 def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     sample = Embedding.sample()
     (tmp_path / "file").write_text("")
-    for more, said in (
+    for more, message in (
         ({"output": tmp_path / "file"}, "is a file; name a folder"),
         ({"recipe": "slow"}, "recipe 'slow': expected published or fast"),
         ({"only": ["beauty"]}, "measure 'beauty': expected one of midb"),
@@ -204,6 +204,6 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         ({"null": 2, "seed": [0, 2, 4]}, "3 seeds would use 1 of 2 draws, as seed s takes draw s"),
     ):
         given = {"embeddings": sample, "output": tmp_path / "study", **CALL, **more}
-        with pytest.raises(WordbiasError, match=said):
+        with pytest.raises(WordbiasError, match=message):
             mab_study(**given)
     assert not (tmp_path / "study").exists()

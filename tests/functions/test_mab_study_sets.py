@@ -71,9 +71,9 @@ def test_a_study_scores_its_models_as_mab_eval_does(
     with wb.config(jobs=1):
         trained = nli_train(sample, train=PAIRS, dev=PAIRS, recipe="fast", epochs=1, 
                             raw="raw" in more, output=tmp_path / "m.safetensors")  # fmt: skip
-    one = Model.load(trained.files[0])
+    trained_model = Model.load(trained.files[0])
     for name, weight in model.weights.items():
-        np.testing.assert_array_equal(one.weights[name], weight)
+        np.testing.assert_array_equal(trained_model.weights[name], weight)
 
 
 @pytest.mark.slow
@@ -89,11 +89,11 @@ def test_raw_vectors_are_another_training(tmp_path: Path) -> None:
                 output=tmp_path / str(raw),
             )  # fmt: skip
         models = [Model.load(file) for file in trained.files]
-        assert {one.raw for one in models} == {raw}
-        assert {one.about["conventions"]["length"] for one in models} == {
+        assert {model.raw for model in models} == {raw}
+        assert {model.about["conventions"]["length"] for model in models} == {
             AS_GIVEN if raw else "unit"
         }
-        weights[raw] = [one.weights["project.weight"] for one in models]
+        weights[raw] = [model.weights["project.weight"] for model in models]
     np.testing.assert_allclose(*weights[False], atol=1e-6)
     assert np.abs(np.subtract(*weights[True])).max() > 1e-4
     with (
@@ -112,15 +112,15 @@ def _plan(folder: Path, **more: Any) -> Plan:
 
 def test_the_sets_of_a_plan_are_those_of_build(tmp_path: Path, lists: Path) -> None:
     words = Templates.load(lists)
-    (found,) = _plan(tmp_path, marked=("names",), lists=words).marked_sets()
-    assert list(found) == list(build("names", words))
-    assert [one.name for one in _plan(tmp_path).marked_sets()] == [
+    (names_set,) = _plan(tmp_path, marked=("names",), lists=words).marked_sets()
+    assert list(names_set) == list(build("names", words))
+    assert [marked_set.name for marked_set in _plan(tmp_path).marked_sets()] == [
         "explicit", "occupations", "names"
     ]  # fmt: skip
     texts = [
-        " ".join(one.predicate(template) for template in one.templates)
+        " ".join(marked_set.predicate(template) for template in marked_set.templates)
         for published in (False, True)
-        for one in _plan(
+        for marked_set in _plan(
             tmp_path, marked=("explicit",), lists=words, as_published=published
         ).marked_sets()
     ]
@@ -131,9 +131,9 @@ def test_the_sets_of_a_plan_are_those_of_build(tmp_path: Path, lists: Path) -> N
 def test_the_published_explicit_set_has_15744_pairs(tmp_path: Path, shared_data: Path) -> None:
     words = Templates.load(shared_data / "dev2020")
     plan = _plan(tmp_path, marked=("explicit",), lists=words, as_published=True)
-    (found,) = plan.marked_sets()
-    assert len(found) == 15_744
-    assert list(found) == list(build("explicit", words, as_published=True))
+    (explicit_set,) = plan.marked_sets()
+    assert len(explicit_set) == 15_744
+    assert list(explicit_set) == list(build("explicit", words, as_published=True))
 
 
 def test_missing_words_are_named_for_the_chosen_sets_only(tmp_path: Path) -> None:
@@ -149,13 +149,13 @@ def test_words_that_all_files_of_an_arm_lack_are_named_once(tmp_path: Path) -> N
     sample = Embedding.sample()
     absent = Templates.load().names[0][0]
     few = sample.subset([word for word in sample.words if word.lower() != absent.lower()])
-    zero, one, whole = (v.renamed(f"g{i}") for i, v in enumerate((few, few, sample)))
-    for arm, said in (
-        ({0: zero, 1: one}, "g lacks 1"),
-        ({0: zero, 1: one, 2: whole}, "g0, g1: each lacks 1"),
+    zero, second, whole = (v.renamed(f"g{i}") for i, v in enumerate((few, few, sample)))
+    for arm, start in (
+        ({0: zero, 1: second}, "g lacks 1"),
+        ({0: zero, 1: second, 2: whole}, "g0, g1: each lacks 1"),
     ):
         (line,) = skipped(Plan({"g": arm}, {}, tmp_path, marked=("names",)))
-        assert line.startswith(said)
+        assert line.startswith(start)
 
 
 @pytest.mark.slow
@@ -178,14 +178,14 @@ def test_bad_sets_and_lists_are_refused_before_training(tmp_path: Path, lists: P
     groups, words = tmp_path / "names.toml", 'old = ["Ruth", "Doris"]\nnew = ["Megan", "Tyler"]\n'
     groups.write_text(f"[groups]\n{words}[subjects.names]\n{words}", encoding="utf-8")
     (lists / "verbs" / "eating_verbs").unlink()
-    for more, kind, said in (
+    for more, kind, message in (
         ({"set": "parity"}, UsageError, "set=: expected one of explicit, .*, all, got 'parity'"),
         ({"set": "explicit", "groups": groups}, WordbiasError, "it has words for: names"),
         ({"lists": lists}, WordbiasError, "eating_verbs"),
         ({"lists": tmp_path / "gone"}, WordbiasError, "gone"),
         ({"lists": 3}, WordbiasError, "lists"),
     ):
-        with pytest.raises(kind, match=said):
+        with pytest.raises(kind, match=message):
             mab_study(sample, output=out, **CALL, **more)
     assert not out.exists()
 

@@ -40,18 +40,18 @@ def pairs() -> list[tuple[str, str, str]]:
 def test_one_model_from_pairs_in_memory(
     cli: Callable[..., Any], emb: Embedding, pairs: list[tuple[str, str, str]], tmp_path: Path
 ) -> None:
-    made = nli_train(emb, train=pairs, dev=pairs[:20], output=tmp_path / "m.st", **QUICK)
-    assert (str(made), made.files) == (str(tmp_path / "m.st"), (str(tmp_path / "m.st"),))
-    model = Model.load(made)
-    assert made.report["snli-accuracy"][0].value == model.about["dev_accuracy"]
-    assert made.report.command == "nli-train"
-    assert made.report.inputs["own"]["format"] == "memory"
-    assert made.report.inputs["pairs: train"]["path"] == "pairs in memory"
-    assert made.report.inputs["pairs: train"]["dropped"] == 15
+    trained = nli_train(emb, train=pairs, dev=pairs[:20], output=tmp_path / "m.st", **QUICK)
+    assert (str(trained), trained.files) == (str(tmp_path / "m.st"), (str(tmp_path / "m.st"),))
+    model = Model.load(trained)
+    assert trained.report["snli-accuracy"][0].value == model.about["dev_accuracy"]
+    assert trained.report.command == "nli-train"
+    assert trained.report.inputs["own"]["format"] == "memory"
+    assert trained.report.inputs["pairs: train"]["path"] == "pairs in memory"
+    assert trained.report.inputs["pairs: train"]["dropped"] == 15
 
     emb.save(tmp_path / "own.safetensors")
-    for name, some in (("train", pairs), ("dev", pairs[:20])):
-        text = "".join("\t".join(row) + "\n" for row in some)
+    for name, examples in (("train", pairs), ("dev", pairs[:20])):
+        text = "".join("\t".join(row) + "\n" for row in examples)
         (tmp_path / f"{name}.tsv").write_text(text)
     options = [
         part for key, value in QUICK.items() for part in (f"--{key.replace('_', '-')}", value)
@@ -61,7 +61,7 @@ def test_one_model_from_pairs_in_memory(
     done = cli(*typed, "--format", "json")
     assert done.code == 0, done.err
     (row,) = json.loads(done.out)["rows"]
-    assert {**made.report.rows[0].to_dict(), "subject": "f.st"} == row
+    assert {**trained.report.rows[0].to_dict(), "subject": "f.st"} == row
     other = Model.load(tmp_path / "f.st")
     for name, weight in model.weights.items():
         np.testing.assert_array_equal(weight, other.weights[name])
@@ -76,17 +76,17 @@ def test_several_models_are_taken_by_other_functions(
     frame = pandas.DataFrame(pairs, columns=["gold_label", "sentence1", "sentence2"])
     both = [emb, emb.with_vectors(-emb.vectors, "other"), emb]
     call = {"train": frame, "dev": frame, "test": pairs, "seed": [1, 0, 1], **QUICK}
-    made = nli_train(both, output=str(tmp_path / "out"), **call)
-    assert os.fspath(made) == str(tmp_path / "out")
+    trained = nli_train(both, output=str(tmp_path / "out"), **call)
+    assert os.fspath(trained) == str(tmp_path / "out")
     names = ["own.seed1", "own.seed0", "other.seed1", "other.seed0"]
-    assert [Path(file).name for file in made.files] == [f"{name}.safetensors" for name in names]
-    assert [row.subject for row in made.report if row.details["set"] == "test"] == names
-    before = {file: os.stat(file).st_mtime_ns for file in made.files}
-    again = nli_train(both, output=tmp_path / "out", **call)
-    assert again.report.rows == made.report.rows
-    assert before == {file: os.stat(file).st_mtime_ns for file in made.files}
+    assert [Path(file).name for file in trained.files] == [f"{name}.safetensors" for name in names]
+    assert [row.subject for row in trained.report if row.details["set"] == "test"] == names
+    before = {file: os.stat(file).st_mtime_ns for file in trained.files}
+    resumed = nli_train(both, output=tmp_path / "out", **call)
+    assert resumed.report.rows == trained.report.rows
+    assert before == {file: os.stat(file).st_mtime_ns for file in trained.files}
     with pytest.raises(WordbiasError, match="own lacks 9 of 9 words that the set explicit"):
-        mab_eval(made.files[0], embedding=emb)
+        mab_eval(trained.files[0], embedding=emb)
 
 
 def test_bad_arguments_are_refused(

@@ -23,19 +23,19 @@ CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
 
 
 def test_every_function_with_such_an_option_is_here() -> None:
-    functions = {name: one for name in wb.__all__ if isfunction(one := getattr(wb, name))}
-    found = {
+    functions = {name: member for name in wb.__all__ if isfunction(member := getattr(wb, name))}
+    pairs = {
         (name, option)
         for name, function in functions.items()
         for option in ("null", "seed_lists")
         if option in signature(function).parameters
     }
-    assert found == {(name, option) for name, (options, *_) in CALLS.items() for option in options}
+    assert pairs == {(name, option) for name, (options, *_) in CALLS.items() for option in options}
 
 
 @pytest.mark.parametrize("count", [0, -1])
 @pytest.mark.parametrize(
-    ("name", "option"), [(name, option) for name, found in CALLS.items() for option in found[0]]
+    ("name", "option"), [(name, option) for name, call in CALLS.items() for option in call[0]]
 )
 def test_a_number_below_one_is_refused(name: str, option: str, count: int) -> None:
     _, given, more = CALLS[name]

@@ -25,7 +25,9 @@ def _write(folder: Path, *names: str) -> None:
 
 def _opened(embeddings: Any, seeds: tuple[int, ...] = (0, 1)) -> dict[str, dict[int, Any]]:
     opened = open_arms(embeddings, seeds, ReadOptions())
-    arms = {name: {s: one.embedding for s, one in by_seed.items()} for name, by_seed in opened}
+    arms = {
+        name: {s: subject.embedding for s, subject in by_seed.items()} for name, by_seed in opened
+    }
     assert len(arms) == len(opened)
     return arms
 
@@ -49,11 +51,11 @@ def test_files_of_seeds_are_one_arm(
 ) -> None:
     _write(tmp_path, *(pattern.replace("{seed}", str(seed)) for seed in (0, 1)))
     for given in (str(tmp_path / pattern), tmp_path / pattern):
-        (found,) = _opened(given).items()
-        assert found[0] == arm
-        assert [one.name for one in found[1].values()] == names
-        assert [int(one["she"][0]) for one in found[1].values()] == [0, 1]
-        assert all(one.info.sha256 for one in found[1].values())
+        (opened_arm,) = _opened(given).items()
+        assert opened_arm[0] == arm
+        assert [embedding.name for embedding in opened_arm[1].values()] == names
+        assert [int(embedding["she"][0]) for embedding in opened_arm[1].values()] == [0, 1]
+        assert all(embedding.info.sha256 for embedding in opened_arm[1].values())
 
 
 def test_arms_of_all_kinds_stand_together(tmp_path: Path) -> None:
@@ -61,17 +63,17 @@ def test_arms_of_all_kinds_stand_together(tmp_path: Path) -> None:
     vectors = Embedding(["she", "he"], np.ones((2, 2)), "mine")
     seeds = (7, 3)
     listed = _opened([str(tmp_path / "a{seed}.txt"), tmp_path / "fixed.txt", vectors], seeds)
-    assert {name: [one.name for one in arm.values()] for name, arm in listed.items()} == {
+    assert {name: [member.name for member in arm.values()] for name, arm in listed.items()} == {
         "a": ["a7", "a3"], "fixed": ["fixed"] * 2, "mine": ["mine"] * 2
     }  # fmt: skip
-    assert len({id(one) for one in listed["fixed"].values()}) == 1
+    assert len({id(embedding) for embedding in listed["fixed"].values()}) == 1
     mapping = {
         "one": {3: vectors, 7: tmp_path / "a7.txt", 8: "none.txt"},
         "two": tmp_path / "a{seed}.txt",
         "three": vectors,
     }
     named = _opened(mapping, seeds)
-    assert {name: [one.name for one in arm.values()] for name, arm in named.items()} == {
+    assert {name: [member.name for member in arm.values()] for name, arm in named.items()} == {
         "one": ["one7", "one3"], "two": ["two7", "two3"], "three": ["three"] * 2
     }  # fmt: skip
     assert vectors.name == "mine"
@@ -88,16 +90,16 @@ def test_members_of_an_archive_and_repositories_on_the_hub_are_named_after_thems
         "wordbias.resources.storage.fetched", lambda name: str(tmp_path / "fetched" / name[5:])
     )
     arms = _opened([f"{tmp_path}/all.zip::gn{{seed}}.txt", "hf://me/glove{seed}@v1"])
-    assert {name: [one.name for one in arm.values()] for name, arm in arms.items()} == {
+    assert {name: [member.name for member in arm.values()] for name, arm in arms.items()} == {
         "gn": ["gn0", "gn1"], "glove": ["glove0", "glove1"]
     }  # fmt: skip
-    assert [int(one["she"][0]) for one in arms["gn"].values()] == [0, 1]
+    assert [int(embedding["she"][0]) for embedding in arms["gn"].values()] == [0, 1]
 
 
 def test_a_file_whose_name_has_braces_is_one_file(tmp_path: Path) -> None:
     _write(tmp_path, "a{seed}.txt", "b{c}.txt", "a0.txt", "a1.txt")
     arms = _opened([str(tmp_path / "a{seed}.txt"), str(tmp_path / "b{c}.txt")])
-    assert {name: {one.name for one in arm.values()} for name, arm in arms.items()} == {
+    assert {name: {embedding.name for embedding in arm.values()} for name, arm in arms.items()} == {
         "a{seed}": {"a{seed}"}, "b{c}": {"b{c}"}
     }  # fmt: skip
 
@@ -109,16 +111,16 @@ def test_what_is_missing_is_named_before_anything_is_loaded(
     (tmp_path / "empty0.txt").touch()
     monkeypatch.setattr("wordbias.functions.arms.open_subject", lambda *_: pytest.fail("loaded"))
     files = [str(tmp_path / f"{name}{{seed}}.txt") for name in ("a", "b")]
-    one = Embedding(["she", "he"], np.ones((2, 2)))
-    for given, said in (
+    embedding = Embedding(["she", "he"], np.ones((2, 2)))
+    for given, message in (
         (files, rf"b1\.txt: there is no such file \(for seed 1 of {tmp_path}/b\{{seed\}}\.txt\)$"),
         (str(tmp_path / "empty{seed}.txt"), r"empty0\.txt: the file is empty \(for seed 0 of"),
         ("a{foo}.txt", r"a\{foo\}\.txt: there is no such file; .* has \{seed\}, and no other"),
         ("a{seed}{Seed}.txt", r"a\{seed\}\{Seed\}\.txt: there is no such file; a name for"),
         ("{seed}.txt", r"\{seed\}\.txt: has no name beside \{seed\}; name the files NAME\{seed\}"),
-        ({"g": {0: one}}, r"^g: has no embedding for seed 1; it has those for: 0; give one"),
-        ({"g": {}, "h": one}, r"^g: has no embedding for seed 0; it has those for: none"),
-        ({"g": {0: one, 1: 5}}, "expected an embedding"),
+        ({"g": {0: embedding}}, r"^g: has no embedding for seed 1; it has those for: 0; give one"),
+        ({"g": {}, "h": embedding}, r"^g: has no embedding for seed 0; it has those for: none"),
+        ({"g": {0: embedding, 1: 5}}, "expected an embedding"),
     ):
-        with pytest.raises(WordbiasError, match=said):
+        with pytest.raises(WordbiasError, match=message):
             open_arms(given, (0, 1, 2) if given is files else (0, 1), ReadOptions())

@@ -16,21 +16,23 @@ from wordbias.arguments import accepted
 FUNCTIONS = [one for name in wb.__all__ if inspect.isfunction(one := getattr(wb, name))]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: str(one.__name__))
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: str(function.__name__))
 def test_arguments_that_are_documented_as_paths_may_be_paths(function: Callable[..., Any]) -> None:
     names = inspect.unwrap(function).__globals__
     text, file = inspect.getdoc(function) or "", Path("file")
-    for name, one in inspect.signature(function).parameters.items():
-        said = re.search(rf"^\*?{name} : (.*)$", text, re.MULTILINE)
-        if said is not None and re.search(r"\b(path|fetched name|folder|file)\b", said[1]):
-            assert accepted(name, str(one.annotation), file, names) is file, name
+    for name, parameter in inspect.signature(function).parameters.items():
+        description = re.search(rf"^\*?{name} : (.*)$", text, re.MULTILINE)
+        if description is not None and re.search(
+            r"\b(path|fetched name|folder|file)\b", description[1]
+        ):
+            assert accepted(name, str(parameter.annotation), file, names) is file, name
 
 
 @pytest.mark.slow
 def test_a_path_is_written_to_and_read_from(tmp_path: Path) -> None:
     words = tmp_path / "words.txt"
     words.write_text("nurse\ndoctor\nteacher\n")
-    made = wb.misp(output=tmp_path / "after.vec", vocab=words, chance=False)
-    assert made.report.closing[-1] == f"Written: {tmp_path / 'after.vec'} (word2vec)"
+    written = wb.misp(output=tmp_path / "after.vec", vocab=words, chance=False)
+    assert written.report.closing[-1] == f"Written: {tmp_path / 'after.vec'} (word2vec)"
     (value,) = wb.measure(only=["direct-bias"], vocab=words, chance=False)["direct-bias"]
     assert value.details["n"] == 3

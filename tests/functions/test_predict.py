@@ -26,28 +26,30 @@ ROWS = tiny_tasks.texts(30, 3)
 
 @pytest.fixture(scope="module")
 def folder(job_classifier: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("predict")
-    (made / "model").symlink_to(job_classifier, target_is_directory=True)
-    tiny_tasks.table(made / "texts.tsv", ROWS)
-    return made
+    path = tmp_path_factory.mktemp("predict")
+    (path / "model").symlink_to(job_classifier, target_is_directory=True)
+    tiny_tasks.table(path / "texts.tsv", ROWS)
+    return path
 
 
 @pytest.fixture(scope="module")
 def expected(folder: Path) -> list[str]:
-    return list(wb.predict(str(folder / "model"), [one.text for one in ROWS]).predicted)
+    return list(wb.predict(str(folder / "model"), [row.text for row in ROWS]).predicted)
 
 
 def test_probabilities_and_classes_of_texts_in_memory(folder: Path, expected: list[str]) -> None:
-    found = wb.predict(str(folder / "model"), {"text": [one.text for one in ROWS]})
-    assert found.classes == tiny_tasks.CLASSES
-    assert found.predicted == expected
+    predictions = wb.predict(str(folder / "model"), {"text": [row.text for row in ROWS]})
+    assert predictions.classes == tiny_tasks.CLASSES
+    assert predictions.predicted == expected
     assert set(expected) == set(tiny_tasks.CLASSES)
-    np.testing.assert_allclose(found.probabilities.sum(1), 1, rtol=1e-6)
-    assert [found.classes[i] for i in found.probabilities.argmax(1)] == expected
+    np.testing.assert_allclose(predictions.probabilities.sum(1), 1, rtol=1e-6)
+    assert [predictions.classes[i] for i in predictions.probabilities.argmax(1)] == expected
     with wb.config(skip_bad=True):
-        found = wb.predict(str(folder / "model"), [ROWS[0].text, None])
-    assert found.predicted == expected[:1]
-    assert found.report.notes == ["1 row dropped, the first: row 2: expected a text, found None"]
+        predictions = wb.predict(str(folder / "model"), [ROWS[0].text, None])
+    assert predictions.predicted == expected[:1]
+    assert predictions.report.notes == [
+        "1 row dropped, the first: row 2: expected a text, found None"
+    ]
     with pytest.raises(UsageError, match="output= is for texts in a file; of texts in memory"):
         wb.predict(str(folder / "model"), ["a cup ."], output="out.tsv")
 
@@ -70,7 +72,7 @@ def test_the_command_writes_what_fairness_reads(
 def test_quotation_marks_line_ends_and_keys_stay(
     folder: Path, tmp_path: Path, expected: list[str]
 ) -> None:
-    model, texts = str(folder / "model"), [one.text for one in ROWS[:3]]
+    model, texts = str(folder / "model"), [row.text for row in ROWS[:3]]
     commas = tmp_path / "a.csv"
     commas.write_bytes(f'\ufeffn,text\r\n1,"{texts[0]}"\r\n2,{texts[1]}\r\n3,{texts[2]}'.encode())
     wb.predict(model, commas, output=tmp_path / "b.csv")
@@ -81,11 +83,11 @@ def test_quotation_marks_line_ends_and_keys_stay(
     with (tmp_path / "b.csv").open(encoding="utf-8-sig", newline="") as file:
         assert [row["predicted"] for row in csv.DictReader(file)] == expected[:3]
     lines = tmp_path / "a.jsonl"
-    lines.write_text("".join(f'{{"text": "{one}",  "x": [1, 2]}} \n' for one in texts))
+    lines.write_text("".join(f'{{"text": "{text}",  "x": [1, 2]}} \n' for text in texts))
     wb.predict(model, lines, output=tmp_path / "b.jsonl")
     written = (tmp_path / "b.jsonl").read_text().splitlines()
     assert written[0] == f'{{"text": "{texts[0]}",  "x": [1, 2], "predicted": "{expected[0]}"}}'
-    assert [json.loads(one)["predicted"] for one in written] == expected[:3]
+    assert [json.loads(line)["predicted"] for line in written] == expected[:3]
 
 
 BAD = [
@@ -117,17 +119,17 @@ def test_files_that_cannot_be_used(
 def test_an_adapter_is_on_while_the_model_predicts(
     job_classifier: str, job_adapter: Path, expected: list[str]
 ) -> None:
-    model, texts = job_classifier, [one.text for one in ROWS]
+    model, texts = job_classifier, [row.text for row in ROWS]
     adapter = wb.load(job_adapter)
     with pytest.raises(UsageError, match="name one with setting="):
         wb.predict(model, texts, adapter=adapter)
     base = wb.predict(model, texts)
-    found = wb.predict(model, texts, adapter=adapter, setting="L12-110")
-    assert np.abs(found.probabilities - base.probabilities).max() > 1e-4
+    adapted = wb.predict(model, texts, adapter=adapter, setting="L12-110")
+    assert np.abs(adapted.probabilities - base.probabilities).max() > 1e-4
     loaded = transformers.AutoModelForSequenceClassification.from_pretrained(model).eval()
     folded = adapter.fold(loaded, setting="L12-110")
-    again = wb.predict((folded, tiny_heads.tokenizer()), texts)
-    np.testing.assert_allclose(again.probabilities, found.probabilities, atol=1e-5)
+    of_folded = wb.predict((folded, tiny_heads.tokenizer()), texts)
+    np.testing.assert_allclose(of_folded.probabilities, adapted.probabilities, atol=1e-5)
     assert base.predicted == expected
 
 
@@ -143,8 +145,8 @@ def test_another_head_than_that_of_the_fit_is_refused(job_adapter: Path) -> None
 
 
 def test_texts_without_words_are_dropped(cli: Callable[..., Any], folder: Path) -> None:
-    kept = [ROWS[0], ROWS[2]]
-    source, out = tiny_tasks.table(folder / "kept.tsv", kept), folder / "kept_out.tsv"
+    rows = [ROWS[0], ROWS[2]]
+    source, out = tiny_tasks.table(folder / "kept.tsv", rows), folder / "kept_out.tsv"
     blank = tiny_tasks.table(folder / "b.tsv", [ROWS[0], ROWS[1]._replace(text=" "), ROWS[2]])
     wb.predict(folder / "model", source, output=out)
     done = cli("predict", folder / "model", blank, "--skip-bad", "-o", folder / "b_out.tsv")

@@ -58,10 +58,10 @@ def test_the_function_gives_what_the_command_gives(
     done = cli("probe", file, *given, *TYPED, "--format", "json")
     assert (done.code, done.err) == (0, "")
     typed = json.loads(done.out)
-    told = {"unit": "job", "types": "job", "dev": "split=dev"}
-    found = [
-        probe(reps, "gender", **told, **QUICK),
-        probe(str(file), "gender", **told, **QUICK),
+    options = {"unit": "job", "types": "job", "dev": "split=dev"}
+    reports = [
+        probe(reps, "gender", **options, **QUICK),
+        probe(str(file), "gender", **options, **QUICK),
         probe(
             reps,
             reps.column("gender").cells(),
@@ -71,13 +71,13 @@ def test_the_function_gives_what_the_command_gives(
             **QUICK,
         ),
     ]
-    for report in found:
+    for report in reports:
         assert rows(report) == typed["rows"]
-    assert rows(found[0]) == typed["rows"]
-    assert found[1].arguments["labels"] == typed["arguments"]["labels"]
-    assert found[1].inputs == typed["inputs"]
-    assert "path" not in found[0].inputs["bios"]
-    assert "Drawn" not in str(found[0])
+    assert rows(reports[0]) == typed["rows"]
+    assert reports[1].arguments["labels"] == typed["arguments"]["labels"]
+    assert reports[1].inputs == typed["inputs"]
+    assert "path" not in reports[0].inputs["bios"]
+    assert "Drawn" not in str(reports[0])
 
 
 def test_arrays_and_labels_of_every_kind(reps: Representations) -> None:
@@ -92,8 +92,8 @@ def test_arrays_and_labels_of_every_kind(reps: Representations) -> None:
     assert [row["value"] for row in layered] == [row["value"] for row in expected]
     numbers = [int(cell == "M") for cell in cells]
     for labels in (numbers, np.array(numbers, bool), pandas.Series(numbers)):
-        found = rows(probe(x, labels, **QUICK))
-        assert [row["value"] for row in found] == [row["value"] for row in expected]
+        numeric_rows = rows(probe(x, labels, **QUICK))
+        assert [row["value"] for row in numeric_rows] == [row["value"] for row in expected]
 
 
 def test_several_inputs_are_probed_together(reps: Representations, file: Path) -> None:
@@ -102,10 +102,10 @@ def test_several_inputs_are_probed_together(reps: Representations, file: Path) -
     assert list(report.inputs) == ["vectors 1", "vectors 2", "bios"]
     named = probe({"trained": x, "noise": reps[0]}, cells, random=True, **QUICK)
     assert list(named.inputs) == ["trained", "random (trained)", "noise", "random (noise)"]
-    one, two, *_ = (row.value for row in named["compression"] if row.details["set"] == "labels")
-    assert one is not None
+    trained, two, *_ = (row.value for row in named["compression"] if row.details["set"] == "labels")
+    assert trained is not None
     assert two is not None
-    assert one > 1.2 > two
+    assert trained > 1.2 > two
     assert list(probe([file, str(file)], "gender", **QUICK).inputs) == ["bios"]
 
 
@@ -115,16 +115,16 @@ def test_words(tmp_path: Path) -> None:
     vectors = rng.standard_normal((N, 6)).astype(np.float32)
     labels = ["hi" if row[0] > 0 else "lo" for row in vectors]
     listed = tmp_path / "list.tsv"
-    told = dict(zip(words, labels, strict=True))
-    listed.write_text("".join(f"{w}\t{label}\n" for w, label in told.items()), encoding="utf-8")
+    label_of = dict(zip(words, labels, strict=True))
+    listed.write_text("".join(f"{w}\t{label}\n" for w, label in label_of.items()), encoding="utf-8")
     embedding = Embedding(words, vectors, "mine")
     expected = rows(probe(embedding, str(listed), **QUICK))
     assert expected[0]["subject"] == "mine"
-    assert rows(probe(embedding, told, **QUICK)) == expected
+    assert rows(probe(embedding, label_of, **QUICK)) == expected
     assert rows(probe(embedding, labels, **QUICK)) == expected
-    named = probe({"a": embedding, "b": (words, vectors)}, told, **QUICK)
+    named = probe({"a": embedding, "b": (words, vectors)}, label_of, **QUICK)
     assert list(named.inputs) == ["a", "b"]
-    plain = rows(probe(dict(zip(words, vectors, strict=True)), told, **QUICK))
+    plain = rows(probe(dict(zip(words, vectors, strict=True)), label_of, **QUICK))
     assert [row["value"] for row in plain] == [row["value"] for row in expected]
     with pytest.raises(WordbiasError, match=r"300 words, but 2 values .*word, or a dict"):
         probe(embedding, ["hi", "lo"])
@@ -138,7 +138,7 @@ def test_the_picture_is_that_of_the_codes(reps: Representations, tmp_path: Path)
     assert (tmp_path / "a.svg").stat().st_size > 1000
     axes = report.plot()
     assert axes.get_title(loc="left") == "Compression along the layers"
-    assert len([one for one in axes.figure.axes if one.get_title(loc="left")]) == 2
+    assert len([panel for panel in axes.figure.axes if panel.get_title(loc="left")]) == 2
     own = figures.Figure().subplots()
     assert report.plot(own) is own
     assert own.get_title(loc="left") or own.get_title()
@@ -146,8 +146,8 @@ def test_the_picture_is_that_of_the_codes(reps: Representations, tmp_path: Path)
     assert flat.get_xlabel() == "examples learned from"
     accuracy = probe(reps, "gender", mdl=False, seed=0, epochs=2)
     assert accuracy.plot().figure.legends
-    again = pickle.loads(pickle.dumps(report))
-    assert again.plot().get_title(loc="left") == "Compression along the layers"
+    unpickled = pickle.loads(pickle.dumps(report))
+    assert unpickled.plot().get_title(loc="left") == "Compression along the layers"
 
 
 def test_accuracy_on_a_given_split(reps: Representations) -> None:
@@ -235,14 +235,14 @@ def grown() -> tuple[Any, Any]:
 @pytest.mark.slow
 def test_layers_of_different_sizes_are_comparable_once_they_are_scaled() -> None:
     x, y = grown()
-    kept = x.copy()
+    original = x.copy()
     uneven = "layer 2 are 1,200 times as large as those of layer 0.*scaled, the layers are"
     with pytest.warns(WordbiasWarning, match=uneven):
         plain = probe(x, y, seed=(0, 1), lr=0.01, control=False, scale=False)["compression"]
     scaled = probe(x, y, seed=(0, 1), lr=0.01, control=False)["compression"]
     assert len({round(row.value or 0, 3) for row in scaled}) == 1
     assert plain[2].value < 0.7 * scaled[2].value, "large vectors are learned by heart"
-    np.testing.assert_array_equal(x, kept)
+    np.testing.assert_array_equal(x, original)
     by_accuracy = probe(x, y, seed=0, mdl=False)
     assert "of vectors with mean square 1 in each layer" in " ".join(str(by_accuracy).split())
 
@@ -256,8 +256,8 @@ def test_inputs_whose_vectors_spread_differently_get_a_note(
     x, y = grown()
     inputs = {"wide": factor * x[1] + 3, "close": x[1] + 40}
     probe(inputs, y, seed=0, control=False, scale=False)
-    said = f"wide and close: the vectors of the first are {factor}.0 times as far from their mean"
-    assert [str(one.message)[: len(said)] for one in recwarn] == [said] * told
+    note = f"wide and close: the vectors of the first are {factor}.0 times as far from their mean"
+    assert [str(warning.message)[: len(note)] for warning in recwarn] == [note] * told
     probe(inputs, y, seed=0, control=False)
     assert len(recwarn) == told
 
@@ -266,8 +266,8 @@ def test_what_all_vectors_share_does_not_hide_a_label() -> None:
     """As the first token does in the mean over the tokens of a decoder."""
     x, y = grown()
     alone, shared = (
-        probe(one, y, seed=0, control=False)["compression"][0].value
-        for one in (x[1], x[1] + 300 * (np.arange(40) == 5).astype(np.float32))
+        probe(vectors, y, seed=0, control=False)["compression"][0].value
+        for vectors in (x[1], x[1] + 300 * (np.arange(40) == 5).astype(np.float32))
     )
     assert shared == pytest.approx(alone, rel=0.01)
 
@@ -287,6 +287,6 @@ def test_layers_are_scaled_by_one_number_each() -> None:
     apart = x.astype(float) - x.mean(1, dtype=float, keepdims=True)
     sizes = np.sqrt((apart**2).mean((1, 2)))
     by_hand = probe((apart / sizes[:, None, None]).astype(np.float32), y, seed=3, scale=False)
-    found = probe(x, y, seed=3)
-    for one, other in zip(found, by_hand, strict=True):
-        assert one.value == pytest.approx(other.value, rel=1e-3, abs=1e-9)
+    report = probe(x, y, seed=3)
+    for row, other in zip(report, by_hand, strict=True):
+        assert row.value == pytest.approx(other.value, rel=1e-3, abs=1e-9)

@@ -51,9 +51,9 @@ def test_a_folder_gives_the_rows_of_the_command_line(
     adapter = project(tmp_path / "m", output=tmp_path / "mine", **given)
     assert adapter.report is not None
     call = ("project", tmp_path / "m", "--methods", given["methods"], "--pairs", given["pairs"])
-    found = json.loads(cli(*call, "-o", tmp_path / "other", "--format", "json").out)
-    assert adapter.report.to_dict()["rows"] == found["rows"]
-    assert adapter.report.arguments.keys() == found["arguments"].keys()
+    printed = json.loads(cli(*call, "-o", tmp_path / "other", "--format", "json").out)
+    assert adapter.report.to_dict()["rows"] == printed["rows"]
+    assert adapter.report.arguments.keys() == printed["arguments"].keys()
     assert (tmp_path / "mine").read_bytes() == (tmp_path / "other").read_bytes()
     loaded = project((bert, tokenizer), **given)
     for site, subspace in adapter.subspaces.items():
@@ -66,7 +66,7 @@ def test_a_folder_gives_the_rows_of_the_command_line(
 
 def test_the_sentence_setting_has_sites_of_its_own(bert: Any, tokenizer: Any) -> None:
     adapter = project((bert, tokenizer), pairs=PAIRS, setting="sentence")
-    assert [str(one.site) for one in adapter.interventions()] == ["sentence"]
+    assert [str(removal.site) for removal in adapter.interventions()] == ["sentence"]
 
 
 def test_hooks_last_as_long_as_the_block(fitted: Adapter, bert: Any, tokenizer: Any) -> None:
@@ -94,8 +94,8 @@ def test_folded_weights_do_what_hooks_do(
         with pytest.raises(WordbiasError, match="so fold outside the block"):
             fitted.fold(bert)
     folded.save_pretrained(tmp_path / "folded")
-    again = type(bert).from_pretrained(tmp_path / "folded").eval()
-    assert torch.equal(logits(again, tokenizer), logits(folded, tokenizer))
+    reloaded = type(bert).from_pretrained(tmp_path / "folded").eval()
+    assert torch.equal(logits(reloaded, tokenizer), logits(folded, tokenizer))
 
 
 def test_what_weights_cannot_do_is_refused_or_noted(
@@ -169,14 +169,14 @@ def test_how_it_is_fitted(
 
 def test_it_is_saved_with_its_setting_and_shows_itself(fitted: Adapter, tmp_path: Path) -> None:
     fitted.save(tmp_path / "a")
-    again = wb.load(tmp_path / "a")
-    assert again.chosen == "L12-110"
-    assert repr(again) == repr(fitted)
-    assert "\n" not in repr(again)
-    assert "; L12-110: " in repr(again)
-    assert "<table" in again._repr_html_()
-    assert again._repr_html_() == fitted._repr_html_()
-    assert again.settings == fitted.settings
+    loaded = wb.load(tmp_path / "a")
+    assert loaded.chosen == "L12-110"
+    assert repr(loaded) == repr(fitted)
+    assert "\n" not in repr(loaded)
+    assert "; L12-110: " in repr(loaded)
+    assert "<table" in loaded._repr_html_()
+    assert loaded._repr_html_() == fitted._repr_html_()
+    assert loaded.settings == fitted.settings
 
 
 def test_a_loaded_model_is_left_as_it_was(bert: Any, tokenizer: Any) -> None:
@@ -192,7 +192,7 @@ def test_a_loaded_model_is_left_as_it_was(bert: Any, tokenizer: Any) -> None:
 
 def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) -> None:
     mine = (bert, tokenizer)
-    for given, said in (
+    for given, message in (
         (
             {"groups": "age", "pairs": PAIRS},
             "pairs= is for other sentences than those of groups=; leave it out",
@@ -209,7 +209,7 @@ def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) ->
         ({"methods": "mhd-pairs:dims=0"}, "dims: expected a whole number from 1 on, found '0'"),
         ({"head": "none"}, "head= goes with the name of a model"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             project(mine, **given)
     with (
         pytest.raises(WordbiasError, match=r"is loaded on cpu; .*leave out wb.config"),
@@ -240,8 +240,8 @@ def test_a_method_for_pairs_says_how_its_components_are_removed(
         (bert, tokenizer), pairs=PAIRS, methods=methods, sites="tokens@2", setting="tokens@2"
     )
     adapter.save(tmp_path / "saved")
-    for one in (adapter, wb.load(tmp_path / "saved"), adapter.null()):
-        (removal,) = one.interventions()
+    for variant in (adapter, wb.load(tmp_path / "saved"), adapter.null()):
+        (removal,) = variant.interventions()
         assert (removal.what.dims, removal.hard) == (dims, hard)
     np.testing.assert_array_equal(
         adapter.interventions()[0].what.basis, adapter.subspaces[Site("tokens", 2)].basis[:dims]

@@ -90,16 +90,16 @@ def test_redraws_of_the_pairs_have_the_components_of_their_vectors(
 
 @pytest.mark.slow
 def test_the_exported_folder_is_loaded_by_the_library(folder: Path, tmp_path: Path) -> None:
-    found = project(folder, **RUN)  # type: ignore[arg-type]
-    wb.apply(found, folder, output=tmp_path / "clean")
-    (site,) = [one for one in found.subspaces if str(one) == "embedding"]
-    wanted = expected(folder, found.subspaces[site])
+    adapter = project(folder, **RUN)  # type: ignore[arg-type]
+    wb.apply(adapter, folder, output=tmp_path / "clean")
+    (site,) = [place for place in adapter.subspaces if str(place) == "embedding"]
+    wanted = expected(folder, adapter.subspaces[site])
     np.testing.assert_allclose(encoded(tmp_path / "clean"), wanted, rtol=0, atol=TOLERANCE)
     with wb.config(device="cpu"):
         own = encode(tmp_path / "clean", list(TEXTS), layers="last")
     np.testing.assert_allclose(own.vectors[-1], wanted, rtol=0, atol=TOLERANCE)
     assert np.abs(wanted - encoded(folder)).max() > 0.01
-    kinds = [one["type"].rpartition(".")[2] for one in json.loads(
+    kinds = [module["type"].rpartition(".")[2] for module in json.loads(
         (tmp_path / "clean" / "modules.json").read_text())]  # fmt: skip
     assert kinds == ["Transformer", "Pooling", "Dense", "Normalize"]
 
@@ -108,13 +108,13 @@ def test_the_exported_folder_is_loaded_by_the_library(folder: Path, tmp_path: Pa
 def test_the_report_and_the_card_have_values_before_and_after(folder: Path, tmp_path: Path) -> None:
     hub = pytest.importorskip("huggingface_hub")
     adapter = project(folder, **RUN)  # type: ignore[arg-type]
-    found = wb.apply(adapter, folder, output=tmp_path / "clean").report
-    stages = [row.details["stage"] for row in found["pronoun-gap"]]
+    report = wb.apply(adapter, folder, output=tmp_path / "clean").report
+    stages = [row.details["stage"] for row in report["pronoun-gap"]]
     assert stages == ["before", "after"]
-    assert found["sentence-order-kept"][0].details["stage"] == "after"
+    assert report["sentence-order-kept"][0].details["stage"] == "after"
     card = hub.ModelCard.load(tmp_path / "clean" / "README.md")
     assert card.data.license == "apache-2.0"
-    assert f"{found['pronoun-gap'][1].value:.3f}".lstrip("-") in card.text
+    assert f"{report['pronoun-gap'][1].value:.3f}".lstrip("-") in card.text
     assert f"Fitted on {len(PAIRS)} pairs of sentences" in card.text
 
 
@@ -129,19 +129,19 @@ def test_a_loaded_model_removes_it_in_a_block_and_in_a_copy(
         assert same is loaded
         np.testing.assert_allclose(encoded(loaded), wanted, rtol=0, atol=TOLERANCE)
     np.testing.assert_array_equal(encoded(loaded), before)
-    made = fitted.fold(loaded)
-    np.testing.assert_allclose(encoded(made), wanted, rtol=0, atol=TOLERANCE)
+    folded = fitted.fold(loaded)
+    np.testing.assert_allclose(encoded(folded), wanted, rtol=0, atol=TOLERANCE)
     np.testing.assert_array_equal(encoded(loaded), before)
-    again = project(loaded, sites="embedding", **RUN)  # type: ignore[arg-type]
-    wb.apply(again, loaded, output=tmp_path / "clean")
+    refitted = project(loaded, sites="embedding", **RUN)  # type: ignore[arg-type]
+    wb.apply(refitted, loaded, output=tmp_path / "clean")
     np.testing.assert_allclose(encoded(tmp_path / "clean"), wanted, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.slow
 def test_it_is_saved_with_other_sites(folder: Path, tmp_path: Path) -> None:
-    found = project(folder, output=tmp_path / "a.st", **RUN)  # type: ignore[arg-type]
+    adapter = project(folder, output=tmp_path / "a.st", **RUN)  # type: ignore[arg-type]
     read = wb.load(tmp_path / "a.st")
-    assert list(map(str, read.subspaces)) == list(map(str, found.subspaces))
+    assert list(map(str, read.subspaces)) == list(map(str, adapter.subspaces))
     assert str(list(read.subspaces)[-1]) == "embedding"
     assert "tokens@2" in map(str, read.subspaces)
     loaded = load(folder)

@@ -76,9 +76,9 @@ def test_a_method_is_published_and_loads_from_there(hub: Hub, leace: Any) -> Non
     assert "wordbias apply hf://me/gender-leace VECTORS -o OUTPUT" in card.text
     assert "## Limits" in card.text
     assert "Bias before and after" not in card.text  # it was fitted on rows, and has no report
-    again = wb.push(leace, "hf://me/gender-leace")  # what has not changed is not committed
-    assert again.rows[0].details["commit"] == report.rows[0].details["commit"]
-    assert again.closing[0].startswith("Nothing new")
+    second = wb.push(leace, "hf://me/gender-leace")  # what has not changed is not committed
+    assert second.rows[0].details["commit"] == report.rows[0].details["commit"]
+    assert second.closing[0].startswith("Nothing new")
     assert len(there(hub, "me/gender-leace").commits) == 2  # with the first, of the hub itself
 
 
@@ -91,7 +91,7 @@ def test_the_card_of_a_method_fitted_on_words_has_the_bias_before_and_after(hub:
         for row in misp.report["midb"]
         if row.details.get("reference") != "self"  # the components before, also after
     }
-    line = next(one for one in text.split("\n") if one.startswith("| midb |"))
+    line = next(text_line for text_line in text.split("\n") if text_line.startswith("| midb |"))
     cells = [cell.strip() for cell in line.split("|")[2:4]]
     assert [float(cell.split(" ")[0]) for cell in cells] == pytest.approx(
         [rows["before"], rows["after"]], abs=5e-4
@@ -108,9 +108,9 @@ def test_what_the_card_says_can_be_typed(
     small.save("vectors.txt")
     assert cli("push", "hard.safetensors", "me/hard").code == 0
     text = card_of(hub, "me/hard").text
-    said = text.partition("```sh\n")[2].partition("\n```")[0].split()
-    told = {"VECTORS": "vectors.txt", "OUTPUT": "clean.txt"}
-    done = cli(*(told.get(word, word) for word in said[1:]))
+    command = text.partition("```sh\n")[2].partition("\n```")[0].split()
+    placeholders = {"VECTORS": "vectors.txt", "OUTPUT": "clean.txt"}
+    done = cli(*(placeholders.get(word, word) for word in command[1:]))
     assert (done.code, done.err) == (0, "")
     vectors = wb.load("vectors.txt")
     names: dict[str, Any] = {"vectors": vectors}
@@ -124,8 +124,8 @@ def test_a_pipeline_of_methods_is_published(hub: Hub, tmp_path: Path) -> None:
     both = wb.load(tmp_path / "both.safetensors")
     wb.push(both, "me/both")
     assert "`hard`" in card_of(hub, "me/both").text
-    found = wb.load("hf://me/both").transform(stand_ins.small())
-    assert np.array_equal(found.vectors, both.transform(stand_ins.small()).vectors)
+    cleaned = wb.load("hf://me/both").transform(stand_ins.small())
+    assert np.array_equal(cleaned.vectors, both.transform(stand_ins.small()).vectors)
 
 
 # adapters, models and vectors
@@ -261,13 +261,13 @@ def test_private_branch_message_and_results_reach_the_hub(
     done = cli("push", method_file, "me/x", "--private", *more)
     assert done.code == 0, done.err
     assert "Published: " in done.out
-    made = there(hub, "me/x")
-    assert made.private
-    assert made.messages[-1] == "Second try"
-    assert "method.safetensors" not in made.files
-    assert "method.safetensors" in made.commits[made.refs["v2"]]
+    repo = there(hub, "me/x")
+    assert repo.private
+    assert repo.messages[-1] == "Second try"
+    assert "method.safetensors" not in repo.files
+    assert "method.safetensors" in repo.commits[repo.refs["v2"]]
     assert wb.load("hf://me/x@v2").n_features_in_ == 6
-    text = made.commits[made.refs["v2"]]["README.md"].decode()
+    text = repo.commits[repo.refs["v2"]]["README.md"].decode()
     assert "hf://me/x@v2" in text
     assert "| linear-probe gender | 0.900 | 0.510 | 0.500 |" in text
     assert "| linear-probe age | 0.900 | 0.510 | 0.500 |" in text

@@ -34,12 +34,12 @@ def sets(tmp_path: Path) -> Path:
 def test_rows_are_those_of_the_command(cli: Run, few: Embedding, sets: Path) -> None:
     few.save(sets / "few.safetensors")
     done = cli("quality", sets / "few.safetensors", "--benchmarks", sets, "--format", "json", "-q")
-    told = json.loads(done.out)["rows"]
+    printed_rows = json.loads(done.out)["rows"]
     for given in (few, sets / "few.safetensors"):
         rows = quality(given, benchmarks=sets).to_dict()["rows"]
-        assert json.loads(json.dumps(rows)) == told
-    one = quality(few, benchmarks=[sets / "mine.tsv"], only=["mine"], oov="mean")
-    assert [row.details["n"] for row in one] == [5]
+        assert json.loads(json.dumps(rows)) == printed_rows
+    report = quality(few, benchmarks=[sets / "mine.tsv"], only=["mine"], oov="mean")
+    assert [row.details["n"] for row in report] == [5]
 
 
 def test_objects_of_one_name_are_numbered(few: Embedding, sets: Path) -> None:

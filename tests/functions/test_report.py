@@ -93,8 +93,8 @@ def test_reports_of_one_subject_are_told_apart(measured: Report) -> None:
 
 
 def test_what_has_a_report_is_taken_for_it(measured: Report) -> None:
-    made = Embedding.sample().with_report(measured)
-    assert [row.value for row in report(made)] == [row.value for row in measured]
+    embedding = Embedding.sample().with_report(measured)
+    assert [row.value for row in report(embedding)] == [row.value for row in measured]
 
 
 def test_bad_arguments(tmp_path: Path, measured: Report) -> None:
@@ -116,7 +116,7 @@ def test_results_of_a_later_version_are_refused(tmp_path: Path, measured: Report
     page = tmp_path / "later.html"
     later = report(measured).page().replace(f'"schema":{SCHEMA}', f'"schema":{SCHEMA + 1}')
     page.write_text(later, encoding="utf-8")
-    said = f"of a later wordbias: schema {SCHEMA + 1}, this one reads up to {SCHEMA}; upgrade"
+    message = f"of a later wordbias: schema {SCHEMA + 1}, this one reads up to {SCHEMA}; upgrade"
     for name, reads in ((path, report), (page, report), (path, compare), (path, changes)):
-        with pytest.raises(WordbiasError, match=re.escape(f"{name.name}: {said}")):
+        with pytest.raises(WordbiasError, match=re.escape(f"{name.name}: {message}")):
             reads(name, name) if reads is changes else reads(name)

@@ -38,19 +38,19 @@ def _word(word: str, d: int = 24) -> NDArray[np.float64]:
 
 def words(texts: Sequence[str]) -> Vectors:
     """Encode each text as the sum of a random vector of each of its words."""
-    return np.array([sum(map(_word, re.findall(r"\w+", one))) for one in texts], np.float32)
+    return np.array([sum(map(_word, re.findall(r"\w+", text))) for text in texts], np.float32)
 
 
 def gendered(texts: Sequence[str]) -> Vectors:
     """Do the same, with a coordinate in which names of women and some jobs are high."""
-    found = words(texts)
+    vectors = words(texts)
     for i, text in enumerate(texts):
         of = {*re.findall(r"\w+", text)}
         lean = len(of & {*FEMALE, "nurse", "tailor", "actor"}) - len(
             of & {*MALE, "welder", "pilot"}
         )
-        found[i, 0] += 9 * lean
-    return found
+        vectors[i, 0] += 9 * lean
+    return vectors
 
 
 def _value(report: wb.Report, measure: str, kind: str, subject: int = 0) -> float:
@@ -132,13 +132,13 @@ def test_synonyms_are_shown_and_are_no_part_of_the_null(plain: wb.Report, tmp_pa
         (row.measure, row.value, row.details.get("p")) for row in plain
     ]
     assert _value(report, "list-overlap", "synonyms") < 1
-    assert any("synonyms: 10 of 30 texts have one" in one for one in report.notes)
+    assert any("synonyms: 10 of 30 texts have one" in note for note in report.notes)
 
 
 def test_synonyms_are_in_the_case_of_the_word() -> None:
     texts = ["a big cup", "A BIG cup", "a bİg cup"]  # a regular expression takes İ for i
-    made, n = with_synonyms(given_versions(texts, {}), [("Big", "large")], {})
-    assert made.texts[0]["synonyms"] == ["a large cup", "A LARGE cup", "a bİg cup"]
+    versions, n = with_synonyms(given_versions(texts, {}), [("Big", "large")], {})
+    assert versions.texts[0]["synonyms"] == ["a large cup", "A LARGE cup", "a bİg cup"]
     assert n == 2
 
 
@@ -153,7 +153,7 @@ def test_an_adapter_moves_what_the_folder_with_it_does(
     pairs = [("she spoke to the nurse", "he spoke to the nurse"), ("she said her", "he said his")]
     adapter = wb.project(folder, sites=setting, setting=setting, pairs=pairs)
     wb.apply(adapter, folder, output=tmp_path / "after")
-    sides = (CVS, ADS) if changed == "queries" else (JOBS, [f"{{name}} {one}" for one in ADS])
+    sides = (CVS, ADS) if changed == "queries" else (JOBS, [f"{{name}} {ad}" for ad in ADS])
     report = _run(*sides, folder, changed=changed, adapter=adapter, null=3)
     n = len(report.rows) // 2
     subjects = list(dict.fromkeys(row.subject for row in report))
@@ -187,9 +187,9 @@ def test_the_order_of_the_documents_changes_nothing(plain: wb.Report) -> None:
 
 
 def test_vectors_give_what_their_texts_give() -> None:
-    texts = {"text": [one.replace("{name}", "Ann") for one in CVS]}
-    texts["other"] = [one.replace("Ann", "Thomas") for one in texts["text"]]
-    texts["null"] = [one.replace("Ann", "Ella") for one in texts["text"]]
+    texts = {"text": [cv.replace("{name}", "Ann") for cv in CVS]}
+    texts["other"] = [text.replace("Ann", "Thomas") for text in texts["text"]]
+    texts["null"] = [text.replace("Ann", "Ella") for text in texts["text"]]
     of_texts = _run(texts, counterfactual="other", meaningless="null")
     of_vectors = wb.retrieval(
         words(texts["text"]), words(ADS), counterfactual=words(texts["other"]),
@@ -203,8 +203,8 @@ def test_vectors_give_what_their_texts_give() -> None:
 
 
 def test_ndcg_is_that_of_scikit_learn_by_a_column_and_by_a_table() -> None:
-    queries = {"text": CVS, "field": [one for one in FIELDS for _ in range(3)]}
-    documents = {"text": ADS, "field": [one for one in FIELDS for _ in range(6)]}
+    queries = {"text": CVS, "field": [field for field in FIELDS for _ in range(3)]}
+    documents = {"text": ADS, "field": [field for field in FIELDS for _ in range(6)]}
     by_column = _run(queries, documents, relevance="field")
     pairs = [
         (i, j)
@@ -218,14 +218,14 @@ def test_ndcg_is_that_of_scikit_learn_by_a_column_and_by_a_table() -> None:
     }  # fmt: skip
     by_table = _run(CVS, ADS, relevance=table)
     assert [row.value for row in by_table] == [row.value for row in by_column]
-    some = {"text": [one.replace("{name}", "Olivia") for one in CVS], "field": queries["field"]}
-    found = _run({**some, "other": some["text"]}, documents, relevance="field",
+    named = {"text": [cv.replace("{name}", "Olivia") for cv in CVS], "field": queries["field"]}
+    report = _run({**named, "other": named["text"]}, documents, relevance="field",
                  counterfactual="other")  # fmt: skip
-    a, b = (x.astype(float) for x in (words(some["text"]), words(ADS)))
+    a, b = (x.astype(float) for x in (words(named["text"]), words(ADS)))
     scores = (a / np.linalg.norm(a, axis=1)[:, None]) @ (b / np.linalg.norm(b, axis=1)[:, None]).T
     relevant = np.array([[x == y for y in documents["field"]] for x in queries["field"]], float)
     expected = ndcg_score(relevant, scores, k=5)
-    assert _value(found, "list-ndcg", "as given") == pytest.approx(expected, rel=1e-9)
+    assert _value(report, "list-ndcg", "as given") == pytest.approx(expected, rel=1e-9)
 
 
 def test_an_empty_cell_of_a_column_is_relevant_to_nothing() -> None:
@@ -246,11 +246,11 @@ def test_the_output_is_no_input(tmp_path: Path) -> None:
 
 
 def test_changed_documents_have_exposures_by_the_group_of_their_name() -> None:
-    report = _run(JOBS, [f"{{name}} {one}" for one in ADS], gendered, changed="documents")
+    report = _run(JOBS, [f"{{name}} {ad}" for ad in ADS], gendered, changed="documents")
     rows = {(row.measure, row.details.get("group")): row for row in report}
     n = len(ADS)
     for measure, total in (("selection-rate", 5), ("exposure", sum(1 / np.log2(np.arange(2, 7))))):
-        a, b = (rows[measure, one].value for one in ("female", "male"))
+        a, b = (rows[measure, group].value for group in ("female", "male"))
         # each document stands in the lists once with a name of each group
         assert n * (a + b) / 2 == pytest.approx(total)
     ratio = rows["impact-ratio", None]
@@ -261,18 +261,18 @@ def test_changed_documents_have_exposures_by_the_group_of_their_name() -> None:
 
 
 def test_groups_that_no_document_has_have_no_exposure() -> None:
-    one = ["Cedric bakes", *ADS[:-1]]
-    report = _run(JOBS, one, changed="documents", groups="ethnicity", seed_lists=1)
-    found = [row.details["group"] for row in report["exposure"]]
-    assert len(found) == 2
-    assert "black" in found
+    documents = ["Cedric bakes", *ADS[:-1]]
+    report = _run(JOBS, documents, changed="documents", groups="ethnicity", seed_lists=1)
+    groups = [row.details["group"] for row in report["exposure"]]
+    assert len(groups) == 2
+    assert "black" in groups
     for measure in ("exposure", "selection-rate"):  # of one text with a name of each
         assert all(row.value is not None for row in report[measure])
 
 
 @pytest.mark.parametrize("changed", ["queries", "documents"])
 def test_without_a_relevant_document_ndcg_is_undefined_and_the_others_are_not(changed: str) -> None:
-    sides = (CVS, ADS) if changed == "queries" else (JOBS, [f"{{name}} {one}" for one in ADS])
+    sides = (CVS, ADS) if changed == "queries" else (JOBS, [f"{{name}} {ad}" for ad in ADS])
     relevance = {"query": [1], "document": [1], "relevance": [0]}
     with_it, without = (
         _run(*sides, changed=changed, **more) for more in ({"relevance": relevance}, {})
@@ -293,12 +293,12 @@ def test_groups_of_documents_may_be_given() -> None:
 
 def test_texts_without_a_name_are_counted() -> None:
     report = _run(["Olivia bakes", "The cook", "James drives", "A clerk"], ADS)
-    (note,) = (one for one in report.notes if "have no first name" in one)
+    (note,) = (note for note in report.notes if "have no first name" in note)
     assert note.startswith("queries: 2 of 4 texts have no first name of female, male")
     assert note.endswith("left out: row 2, 4")
     assert report["list-overlap"][0].details["n"] == 2
     report = _run(JOBS, ["Olivia bakes", "The cook", "James drives", *ADS], changed="documents")
-    assert any("are unchanged: row 2, 4, 5 …" in one for one in report.notes)
+    assert any("are unchanged: row 2, 4, 5 …" in note for note in report.notes)
 
 
 def test_other_groups_of_names() -> None:
@@ -404,7 +404,7 @@ def test_vectors_that_do_not_fit_are_refused(
 
 def test_nothing_that_is_given_is_changed() -> None:
     arrays = [np.random.default_rng(i).normal(size=(12, 4)).astype(np.float32) for i in range(4)]
-    copies = [one.copy() for one in arrays]
+    copies = [array.copy() for array in arrays]
     wb.retrieval(arrays[0], arrays[1], counterfactual=arrays[2], meaningless=arrays[3], draws=20)
     assert all((a == b).all() for a, b in zip(arrays, copies, strict=True))
 
@@ -413,10 +413,10 @@ def test_the_shell_writes_a_page_and_a_figure(
     cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    texts = [one.replace("{name}", "Ann") for one in CVS]
-    for name, some in (("q", texts), ("c", [t.replace("Ann", "Tom") for t in texts]),
+    texts = [cv.replace("{name}", "Ann") for cv in CVS]
+    for name, file_texts in (("q", texts), ("c", [t.replace("Ann", "Tom") for t in texts]),
                        ("m", [t.replace("Ann", "Eva") for t in texts]), ("d", ADS)):  # fmt: skip
-        np.save(f"{name}.npy", words(some))
+        np.save(f"{name}.npy", words(file_texts))
     pytest.importorskip("matplotlib")
     done = cli(
         "retrieval", "q.npy", "d.npy", "--counterfactual", "c.npy", "--meaningless", "m.npy",

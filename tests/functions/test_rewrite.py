@@ -43,48 +43,48 @@ def test_a_list(cli: Run, file: Path, tmp_path: Path) -> None:
     plain = tmp_path / "bios.txt"
     plain.write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
     done = cli("rewrite", "swap,scrub", plain, "-o", tmp_path / "out.txt", "--format", "json")
-    made = rewrite(["swap", "scrub"], TEXTS)
-    assert made.texts == (tmp_path / "out.txt").read_text("utf-8").split("\n")[:-1]
-    assert rows(made.report, "bios.txt") == json.loads(done.out)["rows"]
-    assert (made.report.command, made.path, len(made)) == ("rewrite", None, 5)
-    assert made.report.inputs == {"texts": {"path": "memory", "rows": 5, "text": "text"}}
-    assert made.report.closing == []
+    rewritten = rewrite(["swap", "scrub"], TEXTS)
+    assert rewritten.texts == (tmp_path / "out.txt").read_text("utf-8").split("\n")[:-1]
+    assert rows(rewritten.report, "bios.txt") == json.loads(done.out)["rows"]
+    assert (rewritten.report.command, rewritten.path, len(rewritten)) == ("rewrite", None, 5)
+    assert rewritten.report.inputs == {"texts": {"path": "memory", "rows": 5, "text": "text"}}
+    assert rewritten.report.closing == []
     assert rewrite("scrub", ["", "she"]).texts == ["", "_"]
     assert rewrite("scrub", []).texts == []
     assert rewrite("scrub:mask=", ["she left"]).texts == [" left"]
     assert TEXTS[0].startswith("Ann says she")
     with pytest.raises(WordbiasError, match=r"nothing was written; give output="):
-        Path(made)
-    frame = pytest.importorskip("pandas").DataFrame({"text": made.texts})
-    assert made.frame.equals(frame)
+        Path(rewritten)
+    frame = pytest.importorskip("pandas").DataFrame({"text": rewritten.texts})
+    assert rewritten.frame.equals(frame)
 
 
 def test_a_file_without_an_output_and_with_one(file: Path, tmp_path: Path) -> None:
     packed = tmp_path / "bios.tsv.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
-    kept = rewrite("scrub", packed, where={"split": "train"})
-    assert "Nothing written; output=FILE writes the result." in str(kept.report)
+    unwritten = rewrite("scrub", packed, where={"split": "train"})
+    assert "Nothing written; output=FILE writes the result." in str(unwritten.report)
     written = rewrite("scrub", packed, where={"split": ["train"]}, output=tmp_path / "out.tsv.gz")
     assert written.path == str(tmp_path / "out.tsv.gz")
     assert Path(written).is_file()
-    assert written.texts == kept.texts
-    assert kept.texts[0] == "Ann says _ is a nurse; _ _ knows."
-    assert kept.texts[4] == TEXTS[4]
-    assert rows(kept.report) == rows(written.report)
+    assert written.texts == unwritten.texts
+    assert unwritten.texts[0] == "Ann says _ is a nurse; _ _ knows."
+    assert unwritten.texts[4] == TEXTS[4]
+    assert rows(unwritten.report) == rows(written.report)
     pytest.importorskip("pandas")
-    assert written.frame.equals(kept.frame)
-    assert list(kept.frame["gender"]) == list("FFMMF")
+    assert written.frame.equals(unwritten.frame)
+    assert list(unwritten.frame["gender"]) == list("FFMMF")
 
 
 def test_a_series(file: Path) -> None:
     pandas = pytest.importorskip("pandas")
     series = pandas.Series(TEXTS, index=list("abcde"), name="bio")
-    made = rewrite("scrub:first-names", series)
-    assert list(made.texts) == rewrite("scrub:first-names", TEXTS).texts
-    assert list(made.texts.index) == list("abcde")
-    assert made.texts.name == "bio"
+    rewritten = rewrite("scrub:first-names", series)
+    assert list(rewritten.texts) == rewrite("scrub:first-names", TEXTS).texts
+    assert list(rewritten.texts.index) == list("abcde")
+    assert rewritten.texts.name == "bio"
     assert list(series) == TEXTS
-    assert list(made.frame["text"]) == list(made.texts)
+    assert list(rewritten.frame["text"]) == list(rewritten.texts)
 
 
 OPTIONS: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -112,33 +112,33 @@ def test_a_frame(
     before = data.copy()
     out = tmp_path / "out.tsv"
     done = cli("rewrite", methods, file, "-o", out, *typed, "--format", "json")
-    made = rewrite(methods, data, **given)
+    rewritten = rewrite(methods, data, **given)
     expected = pandas.read_csv(out, sep="\t", quoting=3)
-    assert made.frame.reset_index(drop=True).equals(expected.astype(data.dtypes))
-    assert rows(made.report, "bios.tsv") == json.loads(done.out)["rows"]
-    assert list(made.texts) == list(expected["text"])
+    assert rewritten.frame.reset_index(drop=True).equals(expected.astype(data.dtypes))
+    assert rows(rewritten.report, "bios.tsv") == json.loads(done.out)["rows"]
+    assert list(rewritten.texts) == list(expected["text"])
     assert data.equals(before)
 
 
 def test_columns_of_a_frame_keep_their_types() -> None:
     pandas = pytest.importorskip("pandas")
     data = pandas.DataFrame({"text": ["she", "x"], "g": [0, 1], "n": [1.5, 2.5]})
-    made = rewrite(wb.Swap(values={"g": {"0": "1"}}), data).frame
-    assert made.to_dict("list") == {"text": ["he", "x"], "g": [1, 0], "n": [1.5, 2.5]}
-    assert made.dtypes["g"] == data.dtypes["g"]
+    frame = rewrite(wb.Swap(values={"g": {"0": "1"}}), data).frame
+    assert frame.to_dict("list") == {"text": ["he", "x"], "g": [1, 0], "n": [1.5, 2.5]}
+    assert frame.dtypes["g"] == data.dtypes["g"]
 
 
 def test_spans_in_a_frame_and_a_loaded_pipeline() -> None:
     pandas = pytest.importorskip("pandas")
     spans = [[[0, 3], [8, 11]], None]
     data = pandas.DataFrame({"text": ["Ann met Bob.", "Nobody."], "who": spans})
-    made = rewrite("anonymise:spans=who", data)
-    assert list(made.texts) == ["ANON_0 met ANON_1.", "Nobody."]
-    assert made.frame["who"].tolist() == spans
+    rewritten = rewrite("anonymise:spans=who", data)
+    assert list(rewritten.texts) == ["ANON_0 met ANON_1.", "Nobody."]
+    assert rewritten.frame["who"].tolist() == spans
 
     def pipeline(text: str) -> SimpleNamespace:
-        found = [SimpleNamespace(start_char=0, end_char=3, label_="PERSON")]
-        return SimpleNamespace(ents=found if text.startswith("Ann") else [])
+        entities = [SimpleNamespace(start_char=0, end_char=3, label_="PERSON")]
+        return SimpleNamespace(ents=entities if text.startswith("Ann") else [])
 
     assert rewrite(wb.Anonymise(spacy=pipeline), ["Ann met Bob.", "No."]).texts[0] == (
         "ANON_0 met Bob."
@@ -148,7 +148,7 @@ def test_spans_in_a_frame_and_a_loaded_pipeline() -> None:
 def test_extra_scrubbing_in_memory(cli: Run, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     genders = ["F", "M"] * 40
-    words = ["she sews" if one == "F" else "he saws" for one in genders]
+    words = ["she sews" if gender == "F" else "he saws" for gender in genders]
     texts = [f"{word} at {i % 7}" for i, word in enumerate(words)]
     data = pandas.DataFrame({"text": texts, "gender": genders})
     data.to_csv(tmp_path / "in.csv", index=False)
@@ -157,20 +157,20 @@ def test_extra_scrubbing_in_memory(cli: Run, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     done = cli("rewrite", typed, tmp_path / "in.csv", "-o", out)
     assert done.code == 0
-    made = rewrite(["scrub", few], data)
-    assert made.frame.equals(pandas.read_csv(out).astype(data.dtypes))
+    scrubbed = rewrite(["scrub", few], data)
+    assert scrubbed.frame.equals(pandas.read_csv(out).astype(data.dtypes))
     ended = rewrite(["scrub", replace(few, until=1.0)], data)
     assert ended.frame.equals(rewrite("scrub", data).frame)
-    assert not ended.frame.equals(made.frame)
+    assert not ended.frame.equals(scrubbed.frame)
 
 
 def test_rows_that_are_no_text() -> None:
     with pytest.raises(WordbiasError, match=r"^texts: row 2: expected a text as 'text', found 3;"):
         rewrite("scrub", ["she", 3])  # type: ignore[list-item]
     with wb.config(skip_bad=True):
-        made = rewrite("scrub", ["she", None, "he"])  # type: ignore[list-item]
-    assert made.texts == ["_", "_"]
-    assert made.report.notes == [
+        rewritten = rewrite("scrub", ["she", None, "he"])  # type: ignore[list-item]
+    assert rewritten.texts == ["_", "_"]
+    assert rewritten.report.notes == [
         "1 row dropped, the first: row 2: expected a text as 'text', found None"
     ]
 

@@ -35,9 +35,9 @@ def encode(texts: list[str]) -> NDArray[np.float64]:
 def by_hand(query: wb.Query, templates: tuple[tuple[str, ...], tuple[str, ...]]) -> Any:
     """Return d and the one-sided p of all partitions of X and Y, from vectors of sentences."""
     units = {}
-    for side, some in zip((query.targets, query.attributes), templates, strict=True):
+    for side, patterns in zip((query.targets, query.attributes), templates, strict=True):
         for word in (word for _, words in side for word in words):
-            x = encode([one.replace("{}", word) for one in some])
+            x = encode([template.replace("{}", word) for template in patterns])
             units[word] = (x / np.linalg.norm(x, axis=1, keepdims=True)).mean(axis=0)
     (_, x), (_, y) = query.targets
     (_, a), (_, b) = query.attributes
@@ -60,7 +60,11 @@ def by_hand(query: wb.Query, templates: tuple[tuple[str, ...], tuple[str, ...]])
 @pytest.mark.parametrize("name", ["angry-black-woman-b", "double-bind-likable-engineer"])
 def test_effect_and_p_are_those_of_the_formulas(name: str) -> None:
     (query,) = as_queries(name)
-    templates = (SIX, SIX) if query.templates is None else tuple((one,) for one in query.templates)
+    templates = (
+        (SIX, SIX)
+        if query.templates is None
+        else tuple((template,) for template in query.templates)
+    )
     d, p, _ = by_hand(query, templates)  # type: ignore[arg-type]
     (row,) = wb.seat(encode, name)["seat"]
     assert row.value == pytest.approx(d, abs=1e-5)  # vectors of texts are float32
@@ -70,11 +74,11 @@ def test_effect_and_p_are_those_of_the_formulas(name: str) -> None:
 
 
 def test_p_is_corrected_for_the_number_of_queries() -> None:
-    found = wb.seat(encode, "6,weat6b,double-bind-competent")["seat"]
-    ordered = sorted(found, key=lambda row: row.details["p"])
+    rows = wb.seat(encode, "6,weat6b,double-bind-competent")["seat"]
+    ordered = sorted(rows, key=lambda row: row.details["p"])
     largest = 0.0
     for i, row in enumerate(ordered):
-        largest = max(largest, min(1.0, (len(found) - i) * row.details["p"]))
+        largest = max(largest, min(1.0, (len(rows) - i) * row.details["p"]))
         assert row.details["p_holm"] == pytest.approx(largest)
 
 
@@ -88,8 +92,8 @@ def test_own_templates_replace_all_others() -> None:
 
 def test_published_sets_are_of_the_published_sizes() -> None:
     sizes = {
-        one.name: tuple(len(words) for _, words in (*one.targets, *one.attributes))
-        for one in seat_queries()
+        query.name: tuple(len(words) for _, words in (*query.targets, *query.attributes))
+        for query in seat_queries()
     }
     assert sizes == {
         "weat3b": (15, 15, 25, 25),
@@ -104,14 +108,14 @@ def test_published_sets_are_of_the_published_sizes() -> None:
         "double-bind-competent-engineer": (8, 8, 10, 10),
         "double-bind-likable-engineer": (8, 8, 8, 8),
     }
-    assert {one.about for one in seat_queries()} == {"gender", "ethnicity"}
-    assert [one.name for one in as_queries("seat")] == list(sizes)
-    assert [one.name for one in as_queries("all")] == [f"weat{i}" for i in range(1, 11)]
+    assert {query.about for query in seat_queries()} == {"gender", "ethnicity"}
+    assert [query.name for query in as_queries("seat")] == list(sizes)
+    assert [query.name for query in as_queries("all")] == [f"weat{i}" for i in range(1, 11)]
 
 
 def test_word_vectors_are_tested_with_the_same_queries() -> None:
     (query,) = as_queries("double-bind-likable")
-    words = [word for _, some in (*query.targets, *query.attributes) for word in some]
+    words = [word for _, listed in (*query.targets, *query.attributes) for word in listed]
     report = wb.weat((words, encode(words)), "double-bind-likable,angry-black-woman-b")
     likable, terms = report["weat"]
     assert likable.value is not None

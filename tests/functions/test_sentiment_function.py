@@ -43,14 +43,14 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def model(labels: int = 2, **options: Any) -> tuple[Any, Any]:
-    made = tiny_heads.model("bert", "SequenceClassification", num_labels=labels, **options)
-    return made, tiny_heads.tokenizer()
+    classifier = tiny_heads.model("bert", "SequenceClassification", num_labels=labels, **options)
+    return classifier, tiny_heads.tokenizer()
 
 
 def texts(groups: str) -> list[tuple[str, str]]:
     """Return the two sentences of each pair of persons and context."""
-    (one,) = comparisons_of(load_attribute(groups))
-    return [(c.about(a), c.about(b)) for a, b in one.pairs for c in contexts()]
+    (comparison,) = comparisons_of(load_attribute(groups))
+    return [(c.about(a), c.about(b)) for a, b in comparison.pairs for c in contexts()]
 
 
 def expected(given: Any, groups: str, weights: list[float]) -> float:
@@ -114,8 +114,8 @@ def test_an_encoder_with_a_head_of_scikit_learn(groups: str, tmp_path: Path) -> 
     flat = [text for pair in texts(groups) for text in pair]
     tokenizer = tiny_encoders.make_tokenizer(tiny_encoders.words_of(*flat))
     encoder = str(tmp_path / "encoder")
-    made = tiny_encoders.build("bert", "Model", vocabulary=len(tokenizer))
-    tiny_encoders.save(made, tokenizer, tmp_path / "encoder")
+    network = tiny_encoders.build("bert", "Model", vocabulary=len(tokenizer))
+    tiny_encoders.save(network, tokenizer, tmp_path / "encoder")
     x = (
         wb.encode(encoder, flat, pooling="mean", special_tokens="counted")
         .vectors[-1]
@@ -140,13 +140,13 @@ def test_a_head_of_scikit_learn_excludes_classes_whatever_the_encoder_was_for(
     from sklearn.linear_model import LogisticRegression
 
     tokenizer = tiny_encoders.make_tokenizer(tiny_encoders.words_of("a woman sat . a man ."))
-    made = tiny_encoders.build("bert", "Model", vocabulary=len(tokenizer))
-    made.config.problem_type = "multi_label_classification"
-    tiny_encoders.save(made, tokenizer, tmp_path / "encoder")
-    x = np.random.default_rng(0).normal(size=(20, made.config.hidden_size))
+    encoder = tiny_encoders.build("bert", "Model", vocabulary=len(tokenizer))
+    encoder.config.problem_type = "multi_label_classification"
+    tiny_encoders.save(encoder, tokenizer, tmp_path / "encoder")
+    x = np.random.default_rng(0).normal(size=(20, encoder.config.hidden_size))
     head = LogisticRegression().fit(x, np.arange(20) % 2)
-    found = wb.predict((str(tmp_path / "encoder"), head), ["a woman sat .", "a man ."])
-    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1, rtol=1e-6)  # float32
+    predictions = wb.predict((str(tmp_path / "encoder"), head), ["a woman sat .", "a man ."])
+    np.testing.assert_allclose(predictions.probabilities.sum(axis=1), 1, rtol=1e-6)  # float32
 
 
 def test_classes_that_do_not_exclude_each_other_have_probabilities_of_their_own(
@@ -154,10 +154,10 @@ def test_classes_that_do_not_exclude_each_other_have_probabilities_of_their_own(
 ) -> None:
     loaded, tokenizer = model(3, problem_type="multi_label_classification")
     report = wb.sentiment((loaded, tokenizer), groups=groups, score="LABEL_1", draws=0)
-    found = wb.predict((loaded, tokenizer), ["a woman sat .", "a man sat ."])
+    predictions = wb.predict((loaded, tokenizer), ["a woman sat .", "a man sat ."])
     with torch.inference_mode():
         logits = loaded(**tokenizer("a woman sat .", return_tensors="pt")).logits
-    np.testing.assert_allclose(found.probabilities[0], logits.sigmoid()[0], rtol=1e-5)
+    np.testing.assert_allclose(predictions.probabilities[0], logits.sigmoid()[0], rtol=1e-5)
     assert report["score-gap"][0].value != 0
 
 
@@ -177,7 +177,7 @@ def test_the_command_writes_scores_and_measures_before_and_after(
         of = {row["text"]: float(row["score"]) for row in rows if row["setting"] == setting}
         gap = np.mean([of[a] - of[b] for a, b in texts(groups)])
         stage = None if setting == "none" else setting
-        (row,) = (one for one in measured if (one["subset"], one.get("stage")) == ("all", stage))
+        (row,) = (row for row in measured if (row["subset"], row.get("stage")) == ("all", stage))
         assert row["value"] == pytest.approx(gap)
         if stage:
             assert row["change_low"] <= row["change"] <= row["change_high"]
@@ -188,7 +188,7 @@ def test_what_is_refused(
 ) -> None:
     two = job_classifier
     three = tiny_heads.folder(tmp_path / "three", model(3)[0])
-    one = tiny_heads.folder(tmp_path / "one", model(1)[0])
+    regressor = tiny_heads.folder(tmp_path / "one", model(1)[0])
     for words, message in (
         ([three], "its classes are LABEL_0, LABEL_1, LABEL_2; name the one whose probability is"),
         ([three, "--score", "LABEL_0=1,LABEL_1=2"], "LABEL_0=0,LABEL_1=1,LABEL_2=2"),
@@ -196,7 +196,7 @@ def test_what_is_refused(
         ([two, "--score", "nurse=x,doctor=1"], "its classes are nurse, doctor; name the one"),
         ([two, "--score", "nurse=nan,doctor=1"], "its classes are nurse, doctor; name the one"),
         ([two, "--score", "nurse=0,nurse=2,doctor=1"], "its classes are nurse, doctor; name the"),
-        ([one, "--score", "LABEL_0"], "has one output, which is the score"),
+        ([regressor, "--score", "LABEL_0"], "has one output, which is the score"),
         ([two, "--setting", "L12-110"], "--adapter and --setting go together"),
         ([two, "--groups", "pronouns"], "no subjects of English sentences"),
         ([two, "-o", "scores.json"], "expected a name that ends in .csv"),

@@ -23,13 +23,13 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("sweep")
-    stand_ins.next_sentence_encoder(made / "nsp")
-    stand_ins.nli_encoder(made / "nli")
-    stand_ins.gsss(made / "gsss.csv")
-    stand_ins.nli_table(made / "snli.tsv.gz")
-    stand_ins.word_lists(made / "lists")
-    return made
+    directory = tmp_path_factory.mktemp("sweep")
+    stand_ins.next_sentence_encoder(directory / "nsp")
+    stand_ins.nli_encoder(directory / "nli")
+    stand_ins.gsss(directory / "gsss.csv")
+    stand_ins.nli_table(directory / "snli.tsv.gz")
+    stand_ins.word_lists(directory / "lists")
+    return directory
 
 
 def loaded(path: Path) -> Any:
@@ -60,21 +60,21 @@ def test_loaded_models_give_what_the_command_line_gives_for_folders(
         "--snli", folder / "snli.tsv.gz", "--lists", folder / "lists", "--top", 0.5,
         "--no-repair", "-o", tmp_path / "other.csv", "--format", "json",
     )  # fmt: skip
-    found = json.loads(done.out)
-    assert report.to_dict()["rows"] == found["rows"]
-    assert report.arguments.keys() == found["arguments"].keys()
+    printed = json.loads(done.out)
+    assert report.to_dict()["rows"] == printed["rows"]
+    assert report.arguments.keys() == printed["arguments"].keys()
     assert "sent_debias=" in " ".join(report.notes)
     assert (tmp_path / "mine.csv").read_text() == (tmp_path / "other.csv").read_text()
     report.save(tmp_path / "mine.json")
-    kept = {one.name: one for one in load_table(tmp_path / "mine.json")}
-    for one in load_table(tmp_path / "mine.csv"):
-        assert kept[one.name].fairness == pytest.approx(one.fairness)
-        assert set(kept[one.name].samples) == {"strength", "distance", "fairness"}
-    again = report_of(tmp_path / "mine.csv")
+    saved = {setting.name: setting for setting in load_table(tmp_path / "mine.json")}
+    for entry in load_table(tmp_path / "mine.csv"):
+        assert saved[entry.name].fairness == pytest.approx(entry.fairness)
+        assert set(saved[entry.name].samples) == {"strength", "distance", "fairness"}
+    reread = report_of(tmp_path / "mine.csv")
     titles = [table.title for table in report.tables]
-    assert [table.title for table in again.tables] == titles[:3]
+    assert [table.title for table in reread.tables] == titles[:3]
     assert titles[3:] == [f"{symbol} of the best settings, against the base" for symbol in "SDη"]
-    assert again["best-strength"][0].value == pytest.approx(report["best-strength"][0].value)
+    assert reread["best-strength"][0].value == pytest.approx(report["best-strength"][0].value)
 
 
 def test_mistakes_in_pythons_words(folder: Path) -> None:

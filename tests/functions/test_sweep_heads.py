@@ -26,14 +26,14 @@ DRAWS = 2
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("heads")
+    directory = tmp_path_factory.mktemp("heads")
     for seed in SEEDS:
-        stand_ins.next_sentence_encoder(made / f"nsp-{seed}", seed)
-        stand_ins.nli_encoder(made / f"nli-{seed}", seed + 10)
-    stand_ins.gsss(made / "gsss.csv")
-    stand_ins.nli_table(made / "snli.tsv.gz")
-    stand_ins.word_lists(made / "lists")
-    return made
+        stand_ins.next_sentence_encoder(directory / f"nsp-{seed}", seed)
+        stand_ins.nli_encoder(directory / f"nli-{seed}", seed + 10)
+    stand_ins.gsss(directory / "gsss.csv")
+    stand_ins.nli_table(directory / "snli.tsv.gz")
+    stand_ins.word_lists(directory / "lists")
+    return directory
 
 
 def options(folder: Path, **more: Any) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def test_its_table_has_the_means_of_both_heads(folder: Path, heads: Report) -> N
                 "snli-accuracy": {},
             }.items()
         }
-        assert [len(one) for one in each.values()] == [2, 2, 2]
+        assert [len(column) for column in each.values()] == [2, 2, 2]
         line = table[key]
         assert line["heads"] == "2"
         assert float(line["strength"]) == pytest.approx(np.mean(each["strength"]))
@@ -82,9 +82,9 @@ def test_its_table_has_the_means_of_both_heads(folder: Path, heads: Report) -> N
         (mean,) = values(heads, "strength", setting=name, heads=list(SEEDS))
         assert mean.value == pytest.approx(np.mean(each["strength"]))
         assert mean.details["sd"] == pytest.approx(np.std(each["strength"], ddof=1))
-    again = wb.report(folder / "all.csv")
-    assert again["best-fairness"][0].value == pytest.approx(heads["best-fairness"][0].value)
-    assert not [note for note in again.notes if "the table says" in note]
+    reread = wb.report(folder / "all.csv")
+    assert reread["best-fairness"][0].value == pytest.approx(heads["best-fairness"][0].value)
+    assert not [note for note in reread.notes if "the table says" in note]
     assert not list(folder.glob("*.part"))
 
 
@@ -93,7 +93,7 @@ def test_a_null_is_what_other_commands_measure_with_a_null_adapter(
 ) -> None:
     """Random directions of each head have seeds of their own, 0 and 1, then 2 and 3."""
     setting = values(heads, "null-strength")[0].details["setting"]
-    found: dict[str, list[list[float]]] = {"strength": [], "nli-fairness": []}
+    null_values: dict[str, list[list[float]]] = {"strength": [], "nli-fairness": []}
     for head in SEEDS:
         nsp, nli = folder / f"nsp-{head}", folder / f"nli-{head}"
         of_nsp, of_nli = wb.project(nsp), wb.project(nli)
@@ -105,11 +105,11 @@ def test_a_null_is_what_other_commands_measure_with_a_null_adapter(
             )
             for seed in drawn
         ]
-        found["strength"].append(
+        null_values["strength"].append(
             [
                 row.value
-                for one in strengths
-                for row in values(one, "strength", version="original", subset="all")
+                for report in strengths
+                for row in values(report, "strength", version="original", subset="all")
                 if row.subject.endswith(setting)
             ]
         )
@@ -119,11 +119,11 @@ def test_a_null_is_what_other_commands_measure_with_a_null_adapter(
             )
             for seed in drawn
         ]
-        found["nli-fairness"].append(
-            [values(one, "nli-fairness", setting=setting)[0].value for one in fairness]
+        null_values["nli-fairness"].append(
+            [values(report, "nli-fairness", setting=setting)[0].value for report in fairness]
         )
     for measure, null in (("strength", "null-strength"), ("nli-fairness", "null-fairness")):
-        each = np.array(found[measure])
+        each = np.array(null_values[measure])
         assert each.shape == (2, DRAWS)
         (row,) = values(heads, null, setting=setting)
         assert row.value == pytest.approx(each.mean(), abs=1e-5)
@@ -145,7 +145,7 @@ def test_redraws_are_what_other_commands_measure_with_the_adapters_of_redraws(
     )
     given = options(folder, nli=folder / "nli-0", best=best, seed_lists=draws)
     report = sweep(folder / "nsp-0", **given, output=tmp_path / "all.csv")
-    found: dict[str, list[float]] = {"strength": [], "distance": [], "fairness": []}
+    redrawn: dict[str, list[float]] = {"strength": [], "distance": [], "fairness": []}
     for kind in ("nsp", "nli"):
         wb.project(folder / f"{kind}-0", output=tmp_path / f"{kind}.adapter", seed_lists=draws)
     for i in range(1, draws + 1):
@@ -154,7 +154,7 @@ def test_redraws_are_what_other_commands_measure_with_the_adapters_of_redraws(
             adapter=tmp_path / f"nsp.lists{i}.adapter",
         )  # fmt: skip
         for measure in ("strength", "distance"):
-            found[measure] += [
+            redrawn[measure] += [
                 row.value
                 for row in values(of_triples, measure, subset="all", version="original")
                 if row.subject.endswith("SENT-1")
@@ -163,8 +163,8 @@ def test_redraws_are_what_other_commands_measure_with_the_adapters_of_redraws(
             folder / "nli-0", set="parity", lists=folder / "lists", setting="SENT-1",
             adapter=tmp_path / f"nli.lists{i}.adapter",
         )  # fmt: skip
-        found["fairness"].append(values(of_pairs, "nli-fairness", setting="SENT-1")[0].value)
-    for measure, each in found.items():
+        redrawn["fairness"].append(values(of_pairs, "nli-fairness", setting="SENT-1")[0].value)
+    for measure, each in redrawn.items():
         (row,) = values(report, f"{measure}-change", setting="SENT-1", against="Base")
         base = row.details["setting_value"] - row.value
         low, high = np.percentile(np.array(each) - base, [2.5, 97.5])
@@ -184,8 +184,8 @@ def test_settings_chosen_in_another_sweep_are_compared(
     chosen = {row.details["setting"] for row in heads["strength-change"]}
     best = tmp_path / "dev.csv"
     lines = (folder / "all.csv").read_text().splitlines()
-    kept = [line for line in lines if line.startswith(("level", "Base", "SENT,0", "L12,0 1 1"))]
-    best.write_text("\n".join(kept) + "\n")
+    selected = [line for line in lines if line.startswith(("level", "Base", "SENT,0", "L12,0 1 1"))]
+    best.write_text("\n".join(selected) + "\n")
     done = cli(
         "sweep", folder / "nsp-0", "--stereoset", folder / "gsss.csv", "--nli", folder / "nli-0",
         "--snli", folder / "snli.tsv.gz", "--lists", folder / "lists", "--top", 0.5,
@@ -217,7 +217,7 @@ def test_what_cannot_be_compared(folder: Path, tmp_path: Path) -> None:
     )
     with pytest.raises(WordbiasError, match=r"dev\.csv: no model is the base"):
         sweep(folder / "nsp-0", **options(folder, nli=folder / "nli-0", best=tmp_path / "dev.csv"))
-    assert [one.name for one in tmp_path.iterdir()] == ["dev.csv"]
+    assert [path.name for path in tmp_path.iterdir()] == ["dev.csv"]
 
 
 def test_subspaces_fitted_otherwise_are_those_that_are_removed(folder: Path) -> None:
@@ -260,7 +260,7 @@ def test_random_removals_are_resumed(
 
     real, output = Forward.__call__, tmp_path / "all.csv"
     names = {"nli": folder / "nli-{seed}", "model_seeds": SEEDS, "null": DRAWS, "output": output}
-    asked = options(folder, **names)
+    arguments = options(folder, **names)
 
     def stop(forward: Forward, *given: Any) -> Any:
         if "null" in forward.plan.names[0] and forward.model.config.num_labels == 3:
@@ -269,12 +269,12 @@ def test_random_removals_are_resumed(
 
     monkeypatch.setattr(Forward, "__call__", stop)
     with pytest.raises(Interrupted, match=r"next-sentence\.0\.part and 4 other files"):
-        sweep(folder / "nsp-{seed}", **asked)
-    kept = sorted(path.name for path in tmp_path.glob("*.part"))
+        sweep(folder / "nsp-{seed}", **arguments)
+    parts = sorted(path.name for path in tmp_path.glob("*.part"))
     whole = [f"all.csv.{name}.{seed}.part" for name in ("inference", "next-sentence") for seed in
              SEEDS]  # fmt: skip
-    assert set(whole) <= set(kept)
-    assert "all.csv.next-sentence.0.null.part" in kept
+    assert set(whole) <= set(parts)
+    assert "all.csv.next-sentence.0.null.part" in parts
     seen: list[str] = []
 
     def count(forward: Forward, *given: Any) -> Any:
@@ -282,22 +282,22 @@ def test_random_removals_are_resumed(
         return real(forward, *given)
 
     monkeypatch.setattr(Forward, "__call__", count)
-    again = sweep(folder / "nsp-{seed}", **asked)
+    resumed = sweep(folder / "nsp-{seed}", **arguments)
     assert seen
     assert all("null" in name for name in seen)  # all settings were done
-    assert [row.to_dict() for row in again.rows] == [row.to_dict() for row in heads.rows]
+    assert [row.to_dict() for row in resumed.rows] == [row.to_dict() for row in heads.rows]
     assert [path.name for path in tmp_path.iterdir()] == ["all.csv"]
 
 
 def test_lists_of_models_are_heads_too(folder: Path, heads: Report) -> None:
     loaded = [folder / "nsp-0", loaded_pair(folder / "nsp-1")]
-    found = sweep(
+    report = sweep(
         loaded,
         **options(
             folder, nli=[folder / f"nli-{seed}" for seed in SEEDS], model_seeds=SEEDS, null=DRAWS
         ),
     )
-    assert [row.value for row in found.rows] == [row.value for row in heads.rows]
+    assert [row.value for row in report.rows] == [row.value for row in heads.rows]
     for given, n in ((loaded[:1], 1), ([*loaded, folder / "nsp-0"], 3)):
         with pytest.raises(UsageError, match=f"each of 2 seeds in model_seeds=, got a list of {n}"):
             sweep(given, **options(folder, nli=folder / "nli-{seed}", model_seeds=SEEDS))

@@ -57,23 +57,23 @@ def inputs(job_classifier: str, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("task")
     (folder / "model").symlink_to(job_classifier, target_is_directory=True)
     names = {"label": "job", "group": "gender"}
-    rows, some = ROWS, tiny_tasks.texts(200, 20)
-    rare = [one for one in some if (one.group, one.label) == ("M", "nurse")][1:]
+    rows, texts = ROWS, tiny_tasks.texts(200, 20)
+    rare = [text for text in texts if (text.group, text.label) == ("M", "nurse")][1:]
     for name, table in {
         "dev": rows[:500],
         "test": rows[500:900],
         "train": rows[900:],
         "small": tiny_tasks.texts(150, 12, biased=0.6),
-        "one_group": [one for one in some if one.group == "F"],
-        "told": [one for one in some if (one.group == "F") == (one.label == "nurse")],
-        "few": [one for one in some if one not in rare],
-        "blank": [some[0], some[1]._replace(group=""), *some[2:]],
-        "no_text": [some[0], some[1]._replace(text=" "), *some[2:]],
-        "same_person": [some[0]._replace(text="a cup .", person="0")],
+        "one_group": [text for text in texts if text.group == "F"],
+        "told": [text for text in texts if (text.group == "F") == (text.label == "nurse")],
+        "few": [text for text in texts if text not in rare],
+        "blank": [texts[0], texts[1]._replace(group=""), *texts[2:]],
+        "no_text": [texts[0], texts[1]._replace(text=" "), *texts[2:]],
+        "same_person": [texts[0]._replace(text="a cup .", person="0")],
     }.items():
         tiny_tasks.table(folder / f"{name}.tsv", table, **names)
     lines: list[dict[str, str | None]] = [
-        {"job": one.label, "gender": one.group, "text": one.text} for one in some
+        {"job": text.label, "gender": text.group, "text": text.text} for text in texts
     ]
     lines[1]["gender"] = None
     (folder / "null.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
@@ -97,12 +97,12 @@ def test_the_model_as_it_is_and_the_chosen_one_are_as_wordbias_fairness_says(swe
         out = swept.folder / f"{stage}.tsv"
         wb.predict(swept.path("model"), swept.folder / "test.tsv", adapter=adapter, output=out)
         expected = wb.fairness(out, sensitive="gender", labels="job")
-        found = swept.values(stage=stage, half="report")
+        measured = swept.values(stage=stage, half="report")
         for measure in SHOWN:
             known = next(row for row in expected[measure] if row.details["set"] in ("sum", "all"))
-            assert found[measure].value == known.value, measure
+            assert measured[measure].value == known.value, measure
             for key in ("low", "high", "chance", "p", "n", "groups"):
-                assert found[measure].details.get(key) == known.details.get(key), (measure, key)
+                assert measured[measure].details.get(key) == known.details.get(key), (measure, key)
 
 
 def test_the_choice_is_that_of_a_loop_over_the_rows(swept: Swept) -> None:
@@ -114,9 +114,9 @@ def test_the_choice_is_that_of_a_loop_over_the_rows(swept: Swept) -> None:
     assert swept.chosen == min(allowed, key=gap.__getitem__)
     with (swept.folder / "settings.csv").open() as file:
         table = list(csv.DictReader(file))
-    assert [one["setting"] for one in table if one["chosen"]] == [swept.chosen]
-    for one in table:
-        assert float(one["tpr-gap (choose)"]) == gap[one["setting"]]
+    assert [csv_row["setting"] for csv_row in table if csv_row["chosen"]] == [swept.chosen]
+    for line in table:
+        assert float(line["tpr-gap (choose)"]) == gap[line["setting"]]
 
 
 def test_changes_are_paired_and_beside_random_removals(swept: Swept) -> None:
@@ -131,7 +131,7 @@ def test_changes_are_paired_and_beside_random_removals(swept: Swept) -> None:
         assert b.details["null_p"] >= 1 / 5
     assert before["accuracy"].draws["sample"].values.std() > 0
     (line,) = [
-        one for one in swept.report.heading if one.startswith("Does it help on other texts?")
+        line for line in swept.report.heading if line.startswith("Does it help on other texts?")
     ]
     assert f"{before['tpr-gap'].value:.3f} → {after['tpr-gap'].value:.3f}" in line
     assert swept.report.plot() is not None
@@ -151,26 +151,26 @@ def test_the_last_layer_trained_anew_is_a_logistic_regression_on_its_inputs(swep
     test, train = ROWS[500:900], ROWS[900:]
 
     def vectors(texts: list[tiny_tasks.Text]) -> Any:
-        inputs = loaded.tokenizer([one.text for one in texts], padding=True, return_tensors="pt")
+        inputs = loaded.tokenizer([text.text for text in texts], padding=True, return_tensors="pt")
         with torch.inference_mode(), recording(loaded.model, [Site("sentence")]) as values:
             loaded.model(**inputs)
             return values[Site("sentence")].double().numpy()
 
     fitted: dict[str, Any] = {"Base": LogisticRegression(max_iter=10_000)}
-    fitted["Base"].fit(vectors(train), [one.label for one in train])
+    fitted["Base"].fit(vectors(train), [text.label for text in train])
     plain = fitted["Base"].predict(vectors(test))
     with adapter.on(loaded.model):
         anew = LogisticRegression(max_iter=10_000)
-        anew.fit(vectors(train), [one.label for one in train])
+        anew.fit(vectors(train), [text.label for text in train])
         under = anew.predict(vectors(test))
-    groups = [one.group for one in test]
+    groups = [text.group for text in test]
     gaps = []
     for setting, predicted in (("Base", plain), (swept.chosen, under)):
-        known = wb.fairness([one.label for one in test], predicted, groups)
-        found = swept.values(stage="retrained", half="report", setting=setting)
+        known = wb.fairness([text.label for text in test], predicted, groups)
+        measured = swept.values(stage="retrained", half="report", setting=setting)
         gaps.append(known["tpr-gap"][0].value)
-        assert found["tpr-gap"].value == pytest.approx(gaps[-1], abs=0.01)
-        assert found["accuracy"].value == pytest.approx(known["accuracy"][0].value, abs=0.005)
+        assert measured["tpr-gap"].value == pytest.approx(gaps[-1], abs=0.01)
+        assert measured["accuracy"].value == pytest.approx(known["accuracy"][0].value, abs=0.005)
     before = swept.values(stage="before", half="report")["tpr-gap"].value
     after = swept.values(stage="after", half="report")["tpr-gap"].value
     share = swept.report["gap-returned"][0]
@@ -178,8 +178,8 @@ def test_the_last_layer_trained_anew_is_a_logistic_regression_on_its_inputs(swep
         swept.values(stage="retrained", setting=swept.chosen)["tpr-gap"].details["null_draws"] == 4
     )
     retrained = [
-        swept.values(stage="retrained", half="report", setting=one)["tpr-gap"].value
-        for one in ("Base", swept.chosen)
+        swept.values(stage="retrained", half="report", setting=setting)["tpr-gap"].value
+        for setting in ("Base", swept.chosen)
     ]
     expected = 1 - (retrained[0] - retrained[1]) / (before - after)
     assert share.value == pytest.approx(expected)
@@ -215,9 +215,9 @@ def test_the_command_says_what_python_says_and_resumes(
     assert "the same call resumes from s.csv.classes.part" in done.err
     done = cli(*call)
     assert done.code == 0, done.err
-    found = json.loads(done.out)
+    printed = json.loads(done.out)
     expected = swept.report.to_dict()
-    assert found["rows"] == json.loads(json.dumps(expected["rows"]))
+    assert printed["rows"] == json.loads(json.dumps(expected["rows"]))
     assert (tmp_path / "s.csv").read_text() == (swept.folder / "settings.csv").read_text()
     assert not list(tmp_path.glob("*.part"))
 
@@ -239,14 +239,14 @@ def test_one_half_is_chosen_on_and_the_other_reported(inputs: Path) -> None:
 
 def test_units_with_a_text_in_common_stay_in_one_half() -> None:
     units, texts = ["a", "b", "b", "c", "d", "e"], ["x", "x", "y", "y", "z", "v"]
-    found = joined_units(units, texts)
-    assert len({*found[:4]}) == 1
-    assert len({*found}) == 3
+    joined = joined_units(units, texts)
+    assert len({*joined[:4]}) == 1
+    assert len({*joined}) == 3
 
 
 def test_two_columns_are_the_groups_of_both(inputs: Path, tmp_path: Path) -> None:
     rows = tiny_tasks.texts(200, 12, biased=0.5)
-    lines = [f"{one.label}\t{one.group}\t{'ab'[i % 2]}\t{one.text}" for i, one in enumerate(rows)]
+    lines = [f"{row.label}\t{row.group}\t{'ab'[i % 2]}\t{row.text}" for i, row in enumerate(rows)]
     (tmp_path / "t.tsv").write_text("\n".join(["label\tgender\trace\ttext", *lines]) + "\n")
     report = wb.sweep(
         str(inputs / "model"), task=tmp_path / "t.tsv", sensitive="gender,race", drop=0.3, null=1
@@ -261,35 +261,35 @@ def test_ranks_of_an_earlier_sweep(swept: Swept, tmp_path: Path) -> None:
         output=tmp_path / "all.csv",
     )  # fmt: skip
     with (tmp_path / "all.csv").open() as file:
-        table = [one for one in csv.DictReader(file) if one["setting"] != "Base"]
+        table = [row for row in csv.DictReader(file) if row["setting"] != "Base"]
     lines = [
         "level,settings (n11 c11 n12 c12 np),strength,distance,parity,accuracy,fairness,"
         "snli_accuracy"
     ]
-    for one in table:
-        level, digits = one["setting"].split("-")
-        whole = (float(one["tpr-gap (choose)"]) + float(one["tpr-gap (report)"])) / 4
+    for line in table:
+        level, digits = line["setting"].split("-")
+        whole = (float(line["tpr-gap (choose)"]) + float(line["tpr-gap (report)"])) / 4
         lines.append(
             f"{level},{' '.join(digits)},{whole:.6f},{1 - whole:.6f},1,{whole},{whole},0.9"
         )
     (tmp_path / "table7.csv").write_text("\n".join(lines) + "\n")
-    again = wb.sweep(
+    ranked = wb.sweep(
         swept.path("model"), task=swept.path("dev.tsv"), labels="job", sensitive="gender", null=1,
         best=tmp_path / "table7.csv",
     )  # fmt: skip
-    found = {row.details["x"]: row for row in again["correlation"]}
-    assert found["strength"].value == pytest.approx(-(found["distance"].value or 0), abs=1e-9)
-    assert (found["strength"].value or 0) > 0.5  # gaps of halves are near those of the whole
-    assert found["strength"].details["n"] == 74
-    assert found["strength"].details["unit"] == "examples"
-    assert len(report.rows) == len(again.rows) - 3
+    rho_rows = {row.details["x"]: row for row in ranked["correlation"]}
+    assert rho_rows["strength"].value == pytest.approx(-(rho_rows["distance"].value or 0), abs=1e-9)
+    assert (rho_rows["strength"].value or 0) > 0.5  # gaps of halves are near those of the whole
+    assert rho_rows["strength"].details["n"] == 74
+    assert rho_rows["strength"].details["unit"] == "examples"
+    assert len(report.rows) == len(ranked.rows) - 3
     saved_sweep(table7.load_table(tmp_path / "table7.csv"), tmp_path / "table7.json")
     drawn = wb.sweep(
         swept.path("model"), task=swept.path("dev.tsv"), labels="job", sensitive="gender", null=1,
         best=tmp_path / "table7.json",
     )  # fmt: skip
     for row in drawn["correlation"]:
-        texts = found[row.details["x"]]
+        texts = rho_rows[row.details["x"]]
         assert row.details["unit"] == "examples and items"
         assert row.value == pytest.approx(texts.value, abs=1e-6)
         for end in ("low", "high"):  # each item's draws are its value
@@ -300,12 +300,12 @@ def test_a_result_of_a_sweep_that_lacks_rows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     entries = [table7.Entry(table7.BASE, (), *[0.5] * 5)]
     saved_sweep(entries, path)
-    assert [one.name for one in table7.load_table(path)] == [table7.BASE]
+    assert [entry.name for entry in table7.load_table(path)] == [table7.BASE]
     whole = json.loads(path.read_text())
     for rows in (
         [row for row in whole["rows"] if row["measure"] != "distance"],
         [*whole["rows"], whole["rows"][0]],
-        [{key: one for key, one in row.items() if key != "setting"} for row in whole["rows"]],
+        [{key: cell for key, cell in row.items() if key != "setting"} for row in whole["rows"]],
         [row | {"setting": "odd"} for row in whole["rows"]],
         [row | {"value": None} for row in whole["rows"]],
     ):
@@ -322,15 +322,15 @@ def saved_sweep(entries: Sequence[table7.Entry], path: Path) -> None:
         return Row("m", measure, value, {"setting": one.name, **about}, draws)
 
     rows = [
-        found
-        for one in entries
-        for found in (
-            row(one, "strength", one.strength, version="original"),
-            row(one, "distance", one.distance, version="original"),
-            row(one, "nli-parity", one.parity, parity="mean"),
-            row(one, "nli-accuracy", one.accuracy),
-            row(one, "nli-fairness", one.fairness, parity="mean"),
-            row(one, "snli-accuracy", one.snli),
+        sweep_row
+        for entry in entries
+        for sweep_row in (
+            row(entry, "strength", entry.strength, version="original"),
+            row(entry, "distance", entry.distance, version="original"),
+            row(entry, "nli-parity", entry.parity, parity="mean"),
+            row(entry, "nli-accuracy", entry.accuracy),
+            row(entry, "nli-fairness", entry.fairness, parity="mean"),
+            row(entry, "snli-accuracy", entry.snli),
         )
     ]
     Report("sweep", rows=rows).save(path)
@@ -421,7 +421,7 @@ def test_an_encoder_with_a_head_of_scikit_learn(inputs: Path, tmp_path: Path) ->
     from transformers import AutoModel, AutoTokenizer
 
     folder, rows = str(inputs / "model"), tiny_tasks.texts(300, 12)
-    tokenizer, encoder = (one.from_pretrained(folder) for one in (AutoTokenizer, AutoModel))
+    tokenizer, encoder = (loader.from_pretrained(folder) for loader in (AutoTokenizer, AutoModel))
     encoded = tokenizer([row.text for row in rows], padding=True, return_tensors="pt")
     with torch.inference_mode():
         states, mask = encoder(**encoded)[0], encoded["attention_mask"][..., None]
@@ -431,11 +431,11 @@ def test_an_encoder_with_a_head_of_scikit_learn(inputs: Path, tmp_path: Path) ->
         (folder, head), task=inputs / "small.tsv", test=inputs / "test.tsv", labels="job",
         sensitive="gender", null=1, drop=0.5, save_transform=tmp_path / "chosen.st",
     )  # fmt: skip
-    found = Swept(tmp_path, report)
-    assert found.chosen != "Base"
+    encoder_sweep = Swept(tmp_path, report)
+    assert encoder_sweep.chosen != "Base"
     for stage, adapter in (("before", None), ("after", tmp_path / "chosen.st")):
         out = tmp_path / f"{stage}.tsv"
         wb.predict((folder, head), inputs / "test.tsv", adapter=adapter, output=out)
         expected = wb.fairness(out, sensitive="gender", labels="job")
         (known,) = (row for row in expected["tpr-gap"] if row.details["set"] == "sum")
-        assert found.values(stage=stage, half="report")["tpr-gap"].value == known.value
+        assert encoder_sweep.values(stage=stage, half="report")["tpr-gap"].value == known.value

@@ -40,19 +40,19 @@ def names(folder: Path) -> set[str]:
 
 
 def options(given: dict[str, Any]) -> list[str]:
-    found = [(f"--{key.replace('_', '-')}", value) for key, value in given.items()]
-    return [part for key, value in found for part in ([key] if value is True else [key, value])]
+    flags = [(f"--{key.replace('_', '-')}", value) for key, value in given.items()]
+    return [part for key, value in flags for part in ([key] if value is True else [key, value])]
 
 
 @pytest.mark.parametrize("name", ["made.txt", "made.vec.gz", "made.safetensors", "made.bin"])
 def test_the_shell_and_python_write_the_same_vectors(
     name: str, cli: Callable[..., Any], corpus: Path, tmp_path: Path
 ) -> None:
-    made = wb.train_vectors(corpus, output=tmp_path / name, **QUICK)
-    again = wb.load(tmp_path / name)
-    assert again.words == made.words
-    assert made.words[0] == "the"
-    np.testing.assert_allclose(again.vectors, made.vectors, rtol=1e-5, atol=1e-7)
+    trained = wb.train_vectors(corpus, output=tmp_path / name, **QUICK)
+    loaded = wb.load(tmp_path / name)
+    assert loaded.words == trained.words
+    assert trained.words[0] == "the"
+    np.testing.assert_allclose(loaded.vectors, trained.vectors, rtol=1e-5, atol=1e-7)
     first = (tmp_path / name).read_bytes()
     assert names(tmp_path) == {"corpus.txt", name, f"{name}.log.jsonl"}
     log = [json.loads(line) for line in (tmp_path / f"{name}.log.jsonl").read_text().splitlines()]
@@ -61,11 +61,11 @@ def test_the_shell_and_python_write_the_same_vectors(
     done = cli("train-vectors", corpus, "-o", tmp_path / name, *options(QUICK), "--format", "json")
     assert done.code == 0, done.err
     assert (tmp_path / name).read_bytes() == first
-    said = json.loads(done.out)
-    assert [row["value"] for row in said["rows"]] == [entry["loss"] for entry in log]
-    assert said["rows"] == [row.to_dict() for row in made.report.rows]
-    facts = said["inputs"]["corpus"]
-    assert facts["words"] == len(made)
+    printed = json.loads(done.out)
+    assert [row["value"] for row in printed["rows"]] == [entry["loss"] for entry in log]
+    assert printed["rows"] == [row.to_dict() for row in trained.report.rows]
+    facts = printed["inputs"]["corpus"]
+    assert facts["words"] == len(trained)
     assert facts["tokens"] == len(corpus.read_text().split())
 
 
@@ -81,18 +81,18 @@ def test_debias_gn_glove_takes_what_gn_glove_trained(
             words = "\n".join(pair[side] for pair in pairs)
             (tmp_path / f"{name}_word_file.txt").write_text(words)
         lists = {"lists": tmp_path}
-    made = wb.train_vectors(
+    trained = wb.train_vectors(
         corpus, output=tmp_path / "gn.txt", **{**GN_GLOVE, "epochs": 6}, **more, **lists
     )
-    w_a = wb.debias(made, "gn-glove:drop-last")
-    assert w_a.dim == made.dim - 1
-    np.testing.assert_array_equal(w_a.vectors, made.vectors[:, :-1])
+    w_a = wb.debias(trained, "gn-glove:drop-last")
+    assert w_a.dim == trained.dim - 1
+    np.testing.assert_array_equal(w_a.vectors, trained.vectors[:, :-1])
     (auc,) = w_a.report["separation-auc"]
     assert auc.value == 1.0
-    sides = made[["she", "he"]][:, -1]
+    sides = trained[["she", "he"]][:, -1]
     # the published lists have men first
     assert np.sign(sides).tolist() == ([-1, 1] if more.get("as_published") else [1, -1])
-    heading = " ".join(made.report.heading)
+    heading = " ".join(trained.report.heading)
     assert ("as published" in heading) == bool(more.get("as_published"))
 
     plain = wb.train_vectors(corpus, output=tmp_path / "glove.txt", **QUICK)
@@ -103,19 +103,19 @@ def test_debias_gn_glove_takes_what_gn_glove_trained(
 def test_counts_are_reused_by_the_next_call(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = tmp_path / "counts"
-    first = wb.train_vectors(corpus, output=tmp_path / "a.txt", counts=kept, **QUICK)
+    folder = tmp_path / "counts"
+    first = wb.train_vectors(corpus, output=tmp_path / "a.txt", counts=folder, **QUICK)
     with monkeypatch.context() as patch:
         patch.setattr("wordbias.functions.train_vectors.count", None)
-        again = wb.train_vectors([corpus], output=tmp_path / "b.txt", counts=kept, **QUICK)
-    np.testing.assert_array_equal(first.vectors, again.vectors)
+        second = wb.train_vectors([corpus], output=tmp_path / "b.txt", counts=folder, **QUICK)
+    np.testing.assert_array_equal(first.vectors, second.vectors)
     with pytest.raises(
         wb.WordbiasError, match=r"counted otherwise: their window is 10, not 5; .*counts="
     ):
-        wb.train_vectors(corpus, output=tmp_path / "c.txt", counts=kept, window=5, **QUICK)
+        wb.train_vectors(corpus, output=tmp_path / "c.txt", counts=folder, window=5, **QUICK)
     corpus.write_text(corpus.read_text() + "one more line\n")
     with pytest.raises(wb.WordbiasError, match="counted otherwise: their corpus"):
-        wb.train_vectors(corpus, output=tmp_path / "c.txt", counts=kept, **QUICK)
+        wb.train_vectors(corpus, output=tmp_path / "c.txt", counts=folder, **QUICK)
     assert not (tmp_path / "c.txt").exists()
     with pytest.raises(wb.WordbiasError, match="holds no co-occurrences"):
         wb.train_vectors(corpus, output=tmp_path / "c.txt", counts=tmp_path, **QUICK)
@@ -125,15 +125,15 @@ def test_kept_counts_are_not_removed_by_a_call_of_its_own(
     cli: Callable[..., Any], corpus: Path, tmp_path: Path
 ) -> None:
     """Whatever the folder is called: also as that of a call without --counts would be."""
-    kept = tmp_path / "o.txt.counts"
+    folder = tmp_path / "o.txt.counts"
     call = ("train-vectors", corpus, "-o", tmp_path / "o.txt", *options(QUICK))
-    assert cli(*call, "--counts", kept).code == 0
-    before = names(kept)
+    assert cli(*call, "--counts", folder).code == 0
+    before = names(folder)
     done = cli(*call)
     assert done.code == 1
     assert "o.txt.counts: holds co-occurrences that are kept" in done.err
-    assert names(kept) == before
-    assert cli(*call, "--counts", kept).code == 0
+    assert names(folder) == before
+    assert cli(*call, "--counts", folder).code == 0
 
 
 def stopped(*_: object, **__: object) -> None:
@@ -189,9 +189,9 @@ def test_counts_that_a_failed_call_left_are_made_anew(corpus: Path, tmp_path: Pa
         wb.train_vectors(corpus, **given)
     assert (tmp_path / "gn.txt.counts").is_dir()
     corpus.write_text(text)
-    again = wb.train_vectors(corpus, **given, min_count=40)
+    recounted = wb.train_vectors(corpus, **given, min_count=40)
     whole = wb.train_vectors(corpus, **{**given, "output": tmp_path / "b.txt"}, min_count=40)
-    np.testing.assert_array_equal(again.vectors, whole.vectors)
+    np.testing.assert_array_equal(recounted.vectors, whole.vectors)
     assert not (tmp_path / "gn.txt.counts").exists()
 
 
@@ -202,8 +202,8 @@ def test_counts_of_a_renamed_corpus_are_reused(
     first = wb.train_vectors(corpus, output=tmp_path / "a.txt", **given)
     monkeypatch.setattr("wordbias.functions.train_vectors.count", None)
     other = corpus.rename(tmp_path / "other.txt")
-    again = wb.train_vectors(other, output=tmp_path / "b.txt", **given)
-    np.testing.assert_array_equal(first.vectors, again.vectors)
+    second = wb.train_vectors(other, output=tmp_path / "b.txt", **given)
+    np.testing.assert_array_equal(first.vectors, second.vectors)
 
 
 def test_a_training_that_diverges_leaves_no_checkpoint(
@@ -215,8 +215,8 @@ def test_a_training_that_diverges_leaves_no_checkpoint(
     original = GloVe.vectors
 
     def vectors(self: GloVe) -> Any:
-        found = original(self)
-        return found * np.nan if (tmp_path / "o.txt.checkpoint").exists() else found
+        learned = original(self)
+        return learned * np.nan if (tmp_path / "o.txt.checkpoint").exists() else learned
 
     with monkeypatch.context() as patch:
         patch.setattr(GloVe, "vectors", vectors)
@@ -248,25 +248,25 @@ def test_what_is_written_beside_the_output_is_checked_before_counting(
 ) -> None:
     monkeypatch.setattr("wordbias.functions.train_vectors.count", None)
     output, log = tmp_path / "o.txt", tmp_path / "o.txt.log.jsonl"
-    said = "log.jsonl: is a folder"
+    message = "log.jsonl: is a folder"
     if what == "log":
         log.mkdir()
     elif what == "full":
         if not Path("/dev/full").exists():
             pytest.skip("this system has no /dev/full")
         log.symlink_to("/dev/full")
-        said = "log.jsonl: is not a regular file"
+        message = "log.jsonl: is not a regular file"
     elif what == "checkpoint":
         (tmp_path / "o.txt.checkpoint").mkdir()
-        said = "checkpoint: is a folder"
+        message = "checkpoint: is a folder"
     elif what == "junk":
         (tmp_path / "o.txt.checkpoint").write_bytes(b"junk")
-        said = "o.txt.checkpoint: "
+        message = "o.txt.checkpoint: "
     elif os.name == "nt":
         pytest.skip("names of 260 characters are another error on Windows")
     else:
-        output, said = tmp_path / f"{'x' * 235}.txt", "File name too long"
-    with pytest.raises(wb.WordbiasError, match=said):
+        output, message = tmp_path / f"{'x' * 235}.txt", "File name too long"
+    with pytest.raises(wb.WordbiasError, match=message):
         wb.train_vectors(corpus, output=output, **QUICK)
 
 
@@ -305,8 +305,8 @@ def test_a_call_killed_while_it_removes_the_counts_can_be_repeated(
         patch.setattr("wordbias.functions.train_vectors.shutil.rmtree", killed)
         with pytest.raises(KeyboardInterrupt):
             wb.train_vectors(corpus, output=tmp_path / "o.txt", **QUICK)
-    again = wb.train_vectors(corpus, output=tmp_path / "o.txt", **QUICK)
-    np.testing.assert_array_equal(first.vectors, again.vectors)
+    repeated = wb.train_vectors(corpus, output=tmp_path / "o.txt", **QUICK)
+    np.testing.assert_array_equal(first.vectors, repeated.vectors)
     left = {f"{name}{end}" for name in ("o", "whole") for end in (".txt", ".txt.log.jsonl")}
     assert names(tmp_path) == {"corpus.txt", *left}
 
@@ -481,25 +481,25 @@ def test_no_input_is_written_over(
 def test_complete_counts_need_no_lock(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = tmp_path / "counts"
-    first = wb.train_vectors(corpus, output=tmp_path / "a.txt", counts=kept, **QUICK)
+    folder = tmp_path / "counts"
+    first = wb.train_vectors(corpus, output=tmp_path / "a.txt", counts=folder, **QUICK)
     original = train_vectors_module.locked
 
     def locked(path: Path) -> Any:
-        assert Path(path) != kept, "the folder of the counts may be read-only"
+        assert Path(path) != folder, "the folder of the counts may be read-only"
         return original(path)
 
     monkeypatch.setattr(train_vectors_module, "locked", locked)
-    again = wb.train_vectors(corpus, output=tmp_path / "b.txt", counts=kept, **QUICK)
-    np.testing.assert_array_equal(first.vectors, again.vectors)
+    second = wb.train_vectors(corpus, output=tmp_path / "b.txt", counts=folder, **QUICK)
+    np.testing.assert_array_equal(first.vectors, second.vectors)
 
 
 def test_gendered_words_that_the_corpus_lacks(tmp_path: Path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text("stone and sand and water\n" * 60 + "she he\n" * 60)
     given: dict[str, Any] = {**GN_GLOVE, "output": tmp_path / "made.txt"}
-    made = wb.train_vectors(path, **given)
-    assert made.report.notes == [
+    trained = wb.train_vectors(path, **given)
+    assert trained.report.notes == [
         "1 pair found in the corpus; with fewer than 8, wordbias debias gn-glove cannot check w_g"
     ]
     path.write_text("stone and sand and water\n" * 60)
@@ -515,7 +515,8 @@ def test_published_lists_are_found_with_all_their_pairs(shared_data: Path) -> No
 
 def test_defaults_are_those_of_the_recipe() -> None:
     defaults = {
-        name: one.default for name, one in inspect.signature(wb.train_vectors).parameters.items()
+        name: parameter.default
+        for name, parameter in inspect.signature(wb.train_vectors).parameters.items()
     }
     names = {"dim": "vector_size", "alpha": "exponent", "rate": "lr", "distance": "separation"}
     recipe = {names.get(name, name): value for name, value in vars(Recipe()).items()}
@@ -525,19 +526,19 @@ def test_defaults_are_those_of_the_recipe() -> None:
 def test_progress_says_what_is_done(
     cli: Callable[..., Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: list[str] = []
+    titles: list[str] = []
     original = progress._maker(False)
 
     def make(**given: Any) -> Any:
-        shown.append(given["desc"])
+        titles.append(given["desc"])
         return original(**{**given, "disable": True})
 
     monkeypatch.setattr(progress, "_maker", lambda notebook: make)
     assert cli("train-vectors", corpus, "-o", tmp_path / "o.txt", *options(QUICK)).code == 0
     counting = ["counting words", "counting co-occurrences", "sorting co-occurrences"]
-    assert shown[:4] == [*counting, "training"]
+    assert titles[:4] == [*counting, "training"]
 
 
 def test_a_size_is_the_same_in_another_unit() -> None:
-    for one, other, size in (("8.2GB", "8200MB", 8_200_000_000), ("1.1K", "1100 b", 1100)):
-        assert parse_size(one) == parse_size(other) == size
+    for text, other, size in (("8.2GB", "8200MB", 8_200_000_000), ("1.1K", "1100 b", 1100)):
+        assert parse_size(text) == parse_size(other) == size

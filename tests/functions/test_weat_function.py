@@ -49,13 +49,13 @@ def _rows(cli: Run, *arguments: object) -> Any:
 
 
 def test_rows_are_those_of_the_command(cli: Run, few: Embedding, file: Path) -> None:
-    told = _rows(cli, file, "--query", "weat6,weat7", "--only", "weat,mac", "--holm")
+    printed = _rows(cli, file, "--query", "weat6,weat7", "--only", "weat,mac", "--holm")
     for given in (file, str(file), few, (list(few.words), few.vectors)):
         report = weat(given, query=["weat6", "weat7"], only=("weat", "mac"), holm=True, draws=50)
         rows = json.loads(json.dumps(report.to_dict()["rows"]))
         name = rows[0]["subject"]
         assert name == ("embedding" if isinstance(given, tuple) else "few")
-        assert [{**row, "subject": "few"} for row in rows] == told["rows"]
+        assert [{**row, "subject": "few"} for row in rows] == printed["rows"]
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_groups_are_a_name_or_words(few: Embedding) -> None:
 
 
 def test_embeddings_without_names_stand_beside_each_other(few: Embedding) -> None:
-    one, two = (list(few.words), few.vectors), (list(few.words), few.vectors[:, ::2])
-    report = weat([one, two], query="weat7")
+    whole, two = (list(few.words), few.vectors), (list(few.words), few.vectors[:, ::2])
+    report = weat([whole, two], query="weat7")
     assert [row.subject for row in report] == ["embedding", "embedding (2)"]
     assert list(report.inputs) == ["embedding", "embedding (2)"]
 
@@ -145,7 +145,7 @@ def test_errors_name_arguments_of_python(few: Embedding, given: dict[str, Any], 
         weat(few, **given)
     assert said in str(error.value)
     assert isinstance(error.value, UsageError) == any(
-        one in said for one in ("take no", "needs", "wiet")
+        phrase in said for phrase in ("take no", "needs", "wiet")
     )
 
 

@@ -25,14 +25,17 @@ def folder(tmp_path: Path) -> Path:
 def test_clusters_and_shares_in_memory(
     cli: Callable[..., Any], folder: Path, tmp_path: Path
 ) -> None:
-    found = {one.text: one.gold if one.number < 3 else () for one in load_winobias(folder)}
+    clusters = {
+        sentence.text: sentence.gold if sentence.number < 3 else ()
+        for sentence in load_winobias(folder)
+    }
     shares = {"farmer": 22, "nurses": 90, "construction_worker": 4, "teacher": 78, "sheriff": 14}
-    (tmp_path / "found.json").write_text(json.dumps(found))
+    (tmp_path / "found.json").write_text(json.dumps(clusters))
     (tmp_path / "shares.json").write_text(json.dumps(shares))
     files = ("--clusters", tmp_path / "found.json", "--shares", tmp_path / "shares.json")
     done = cli("winobias", folder, *files, "--draws", 10, "--format", "json")
     printed = json.loads(done.out)
-    report = winobias(folder, clusters=found, shares=shares, draws=10)
+    report = winobias(folder, clusters=clusters, shares=shares, draws=10)
     assert report.command == "winobias"
     names = {str(tmp_path / "found.json"): "the clusters given"}
     names[str(tmp_path / "shares.json")] = "the shares given"
@@ -40,8 +43,8 @@ def test_clusters_and_shares_in_memory(
         {key: names.get(str(value), value) for key, value in row.items()} for row in printed["rows"]
     ]
     assert json.loads(json.dumps([row.to_dict() for row in report])) == expected
-    again = winobias(str(folder), clusters=tmp_path / "found.json", draws=10, as_published=True)
-    assert again.arguments["clusters"] == str(tmp_path / "found.json")
+    from_file = winobias(str(folder), clusters=tmp_path / "found.json", draws=10, as_published=True)
+    assert from_file.arguments["clusters"] == str(tmp_path / "found.json")
 
 
 def test_what_it_writes(folder: Path, tmp_path: Path) -> None:
@@ -70,8 +73,8 @@ def _scored(folder: Path, share: float, **more: int) -> Report:
     half, clusters = len(sentences) // 2, {}
     for pair in zip(sentences[:half], sentences[half:], strict=True):
         biased, able = rng.random() < share, rng.random() < 0.7
-        for one, right in zip(pair, (biased or able, able and not biased), strict=True):
-            clusters[one.text] = one.gold if right else ()
+        for sentence, right in zip(pair, (biased or able, able and not biased), strict=True):
+            clusters[sentence.text] = sentence.gold if right else ()
     return winobias(folder, clusters=clusters, **more)
 
 

@@ -34,23 +34,23 @@ def plain_loop(
 ) -> dict[tuple[int, int], float]:
     """Add 1/k for every pair of tokens k apart, once for each of both as the centre."""
     row = {word: i for i, word in enumerate(words)}
-    found: Counter[tuple[int, int]] = Counter()
+    sums: Counter[tuple[int, int]] = Counter()
     for line in lines:
         known = [row[word] for word in line if word in row]
         for i, centre in enumerate(known):
             for j, context in enumerate(known):
                 if i != j and abs(i - j) <= window:
-                    found[centre, context] += 1 / abs(i - j)  # type: ignore[assignment]
-    return dict(found)
+                    sums[centre, context] += 1 / abs(i - j)  # type: ignore[assignment]
+    return dict(sums)
 
 
 def matrix(counts: Cooccurrences) -> dict[tuple[int, int], float]:
-    found: dict[tuple[int, int], float] = {}
+    sums: dict[tuple[int, int], float] = {}
     for i in range(len(counts.sizes)):
         for row, column, value in zip(*(part.tolist() for part in counts.read(i)), strict=True):
-            assert (row, column) not in found
-            found[row, column] = value
-    return found
+            assert (row, column) not in sums
+            sums[row, column] = value
+    return sums
 
 
 @settings(max_examples=25, deadline=None)
@@ -75,10 +75,10 @@ def test_counts_are_those_of_a_plain_double_loop(
     assert counts.vocabulary.words == tuple(words)
     assert counts.vocabulary.counts == tuple(frequency[word] for word in words)
     assert counts.vocabulary.tokens == sum(frequency.values()) + 1
-    found = matrix(counts)
-    assert found.keys() == expected.keys()
+    sums = matrix(counts)
+    assert sums.keys() == expected.keys()
     for cell, value in expected.items():
-        assert found[cell] == pytest.approx(value, rel=1e-6)
+        assert sums[cell] == pytest.approx(value, rel=1e-6)
     assert counts.most == max(Counter(row for row, _ in expected).values())
     assert not list(folder.glob("**/work"))
 
@@ -92,9 +92,9 @@ def test_long_text_in_chunks_is_counted_as_in_one_piece(
     monkeypatch.setattr("wordbias.formats.source.CHUNK", 17)
     counts = count(corpus, tmp_path / "made", min_count=1, memory=1 << 16)
     expected = plain_loop(lines, counts.vocabulary.words, 10)
-    found = matrix(counts)
-    assert found.keys() == expected.keys()
-    np.testing.assert_allclose([found[cell] for cell in expected], [*expected.values()], rtol=1e-6)
+    sums = matrix(counts)
+    assert sums.keys() == expected.keys()
+    np.testing.assert_allclose([sums[cell] for cell in expected], [*expected.values()], rtol=1e-6)
 
 
 def test_merging_takes_no_more_than_fits_into_memory(
@@ -205,9 +205,9 @@ def counts(tmp_path: Path) -> Cooccurrences:
 
 
 def test_stored_counts_are_loaded_as_they_were(counts: Cooccurrences) -> None:
-    again = Cooccurrences.load(counts.folder)
-    assert again == counts
-    assert matrix(again) == {(0, 1): 2.0, (1, 0): 2.0, (0, 0): 1.0}
+    loaded = Cooccurrences.load(counts.folder)
+    assert loaded == counts
+    assert matrix(loaded) == {(0, 1): 2.0, (1, 0): 2.0, (0, 0): 1.0}
 
 
 def test_damaged_counts_are_refused(counts: Cooccurrences) -> None:
@@ -276,11 +276,11 @@ def test_cells_that_no_count_writes_are_refused(
     else:
         cells[1, column] = value
     cells.tofile(path)
-    found = Cooccurrences.load(counts.folder)
+    damaged = Cooccurrences.load(counts.folder)
     with pytest.raises(WordbiasError, match=r"cells-0000\.bin: holds damaged .*remove the folder"):
-        list(found.batches(0, 0, 100))
+        list(damaged.batches(0, 0, 100))
     with pytest.raises(WordbiasError, match=r"cells-0000\.bin: holds damaged"):
-        found.read(0)
+        damaged.read(0)
 
 
 def test_a_folder_that_exists_is_not_written_over(counts: Cooccurrences, tmp_path: Path) -> None:

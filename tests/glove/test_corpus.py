@@ -39,10 +39,10 @@ def test_tokens_are_those_of_each_line_whatever_the_chunks(
     path.write_bytes(f"x\n{text}".encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("wordbias.formats.source.CHUNK", size)
-        found = lines_of(Corpus.open([path], cased=cased))
+        tokens = lines_of(Corpus.open([path], cased=cased))
     wanted = [line.split() for line in f"x\n{text}".split("\n")]
     expected = [[word if cased else word.lower() for word in line] for line in wanted if line]
-    assert found == expected
+    assert tokens == expected
 
 
 def test_compressed_files_and_a_byte_order_mark(tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_compressed_files_and_a_byte_order_mark(tmp_path: Path) -> None:
 def test_words_in_order_of_frequency_then_of_characters(tmp_path: Path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text("b a c c d d d\nb a")
-    found = count_words(Corpus.open([path]), tmp_path, min_count=2, max_vocab=3)
-    assert (found.words, found.counts) == (("d", "a", "b"), (3, 2, 2))
-    assert (found.tokens, found.distinct) == (9, 4)
-    assert found.index == {"d": 0, "a": 1, "b": 2}
+    vocabulary = count_words(Corpus.open([path]), tmp_path, min_count=2, max_vocab=3)
+    assert (vocabulary.words, vocabulary.counts) == (("d", "a", "b"), (3, 2, 2))
+    assert (vocabulary.tokens, vocabulary.distinct) == (9, 4)
+    assert vocabulary.index == {"d": 0, "a": 1, "b": 2}
 
 
 @settings(max_examples=20, deadline=None)
@@ -70,8 +70,8 @@ def test_words_counted_on_disk_are_those_counted_in_memory(
     path.write_text("\n".join(words))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("wordbias.formats.source.CHUNK", 8)
-        found = count_words(Corpus.open([path]), folder, memory=memory)
-    assert dict(zip(found.words, found.counts, strict=True)) == Counter(words)
+        vocabulary = count_words(Corpus.open([path]), folder, memory=memory)
+    assert dict(zip(vocabulary.words, vocabulary.counts, strict=True)) == Counter(words)
     assert [path.name for path in folder.iterdir()] == ["corpus.txt"]
 
 

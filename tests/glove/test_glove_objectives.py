@@ -84,16 +84,16 @@ def cost(
 
 
 def numeric_gradient(f: Callable[[Array, Array], float], w: Array, c: Array) -> list[Array]:
-    found = [np.zeros_like(w), np.zeros_like(c)]
-    for which, one in enumerate((w, c)):
-        for at in np.ndindex(*one.shape):
+    gradients = [np.zeros_like(w), np.zeros_like(c)]
+    for which, matrix in enumerate((w, c)):
+        for at in np.ndindex(*matrix.shape):
             ends = []
             for sign in (1, -1):
                 moved = [w.copy(), c.copy()]
                 moved[which][at] += sign * 1e-5
                 ends.append(f(*moved))
-            found[which][at] = (ends[0] - ends[1]) / 2e-5
-    return found
+            gradients[which][at] = (ends[0] - ends[1]) / 2e-5
+    return gradients
 
 
 @pytest.mark.parametrize(
@@ -168,9 +168,9 @@ def test_one_cell_at_a_time_is_the_plain_loop(kind: type[GloVe], distance: Any) 
     expected = loop_of_adagrad(model, batch, recipe, kind is GNGloVe)
     for n in range(300):
         model.step(Batch(*(part[n : n + 1] for part in batch)))
-    found = [*numbers(model), model.words.squares.numpy(), model.contexts.squares.numpy()]
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    arrays = [*numbers(model), model.words.squares.numpy(), model.contexts.squares.numpy()]
+    for array, other in zip(arrays, expected, strict=True):
+        np.testing.assert_allclose(array, other, rtol=1e-9, atol=1e-12)
 
 
 def loop_as_published(
@@ -202,8 +202,8 @@ def test_as_published_one_cell_at_a_time_is_the_plain_loop() -> None:
         np.testing.assert_allclose(model.direction().numpy(), v, rtol=1e-9)
         for n in range(300):
             model.step(Batch(*(part[n : n + 1] for part in batch)))
-        for one, other in zip(numbers(model), (w, c), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12, err_msg=str(epoch))
+        for matrix, other in zip(numbers(model), (w, c), strict=True):
+            np.testing.assert_allclose(matrix, other, rtol=1e-9, atol=1e-12, err_msg=str(epoch))
     assert np.abs(w[:, :-1]).max() == 1.0  # the bound is reached
 
 
@@ -212,24 +212,24 @@ def test_as_published_the_terms_of_a_word_that_is_often_in_a_batch_are_repeated(
     model = made(PublishedGNGloVe, recipe)
     model.words.values[:, :-1] /= 10
     model.start_epoch()
-    one = made(PublishedGNGloVe, recipe)
-    one.load({name: x.clone() for name, x in model.state().items()})
+    single = made(PublishedGNGloVe, recipe)
+    single.load({name: x.clone() for name, x in model.state().items()})
     batch = Batch(
         np.array([4] * 6 + [0] * 3, np.int32), np.arange(9, dtype=np.int32), np.ones(9, np.float32)
     )
     model.step(batch)
     for n in range(9):
-        one.step(Batch(*(part[n : n + 1] for part in batch)))
+        single.step(Batch(*(part[n : n + 1] for part in batch)))
     for name, value in model.state().items():
-        np.testing.assert_allclose(value, one.state()[name], atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(value, single.state()[name], atol=1e-6, err_msg=name)
 
 
 def test_initial_values_are_gloves_and_those_of_the_seed() -> None:
     recipe = replace(RECIPE, dim=99)
-    model, again = GloVe(200, recipe), GloVe(200, recipe)
+    model, twin = GloVe(200, recipe), GloVe(200, recipe)
     other = GloVe(200, replace(recipe, seed=4))
     for name, value in model.state().items():
-        assert torch.equal(value, again.state()[name])
+        assert torch.equal(value, twin.state()[name])
         if "squares" in name:
             assert bool((value == 1).all())
         else:

@@ -210,12 +210,12 @@ def test_without_neutral_words_the_log_has_no_orthogonality(counts: Cooccurrence
 def test_a_group_without_a_word_of_its_own_is_refused(pairs: list[tuple[str, str]]) -> None:
     with pytest.raises(WordbiasError, match="words of one group are in the other too"):
         Gendered.find(pairs, {"a": 0, "b": 1, "c": 2}, "text: pairs")
-    found = Gendered.find([*pairs, ("c", "d"), ("e", "f")], {x: i for i, x in enumerate("abcdef")})
-    assert len(found.first) >= 3
+    groups = Gendered.find([*pairs, ("c", "d"), ("e", "f")], {x: i for i, x in enumerate("abcdef")})
+    assert len(groups.first) >= 3
 
 
 def test_gn_glove_separates_the_groups_in_w_g_alone(counts: Cooccurrences) -> None:
-    found = {}
+    shares = {}
     for weight in (0.0, 20.0):
         trained = model("gn-glove", Recipe(dim=6, rate=0.1, x_max=3, lambda_e=weight))
         history = train(trained, counts, epochs=30)
@@ -226,10 +226,10 @@ def test_gn_glove_separates_the_groups_in_w_g_alone(counts: Cooccurrences) -> No
         v = (w_a[0] - w_a[1] + w_a[2] - w_a[3]) / 2
         neutral = w_a[4:]
         share = (neutral @ v / np.linalg.norm(v)) ** 2 / (neutral**2).sum(1)
-        found[weight] = float(share.mean())
+        shares[weight] = float(share.mean())
         orthogonality = float(np.mean((neutral / 2 @ (v / 2)) ** 2))
         assert history[-1]["orthogonality"] == pytest.approx(orthogonality, rel=1e-4)
-    assert found[20.0] < found[0.0] / 10
+    assert shares[20.0] < shares[0.0] / 10
 
 
 def test_default_batches_have_the_most_frequent_word_as_often_as_they_should(

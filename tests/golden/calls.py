@@ -87,10 +87,10 @@ def measured(path: Path) -> None:
 
 def _printed(path: Path, *words: str) -> None:
     """Write what a call prints as JSON."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+    stdout = io.StringIO()
+    with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(io.StringIO()):
         assert run([*words, "--format", "json", "--threads", "1"]) == 0
-    path.write_text(said.getvalue(), encoding="utf-8")
+    path.write_text(stdout.getvalue(), encoding="utf-8")
 
 
 def tested(path: Path) -> None:

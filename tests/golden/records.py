@@ -47,11 +47,11 @@ def masked(value: Any) -> Any:
             value = pattern.sub(instead, value)
         return value
     if isinstance(value, list):
-        return [masked(one) for one in value]
+        return [masked(part) for part in value]
     if isinstance(value, dict):
         return {
-            masked(key): _MASKED_KEYS[key] if key in _MASKED_KEYS else masked(one)
-            for key, one in value.items()
+            masked(key): _MASKED_KEYS[key] if key in _MASKED_KEYS else masked(part)
+            for key, part in value.items()
         }
     return value
 
@@ -77,10 +77,10 @@ def without_times(said: str, folder: Path) -> str:
 
 def record(line: str, code: int, out: str, err: str, folder: Path, made: list[Path]) -> Any:
     """Return the masked structure of a call: what it printed, and the files that it made."""
-    found = {"call": f"wordbias {line}", "exit": code, "stdout": text(without_times(out, folder))}
-    found["stderr"] = lines(without_times(err, folder))
-    found["files"] = {path.relative_to(folder).as_posix(): file(path) for path in made}
-    return masked(json.loads(without_times(json.dumps(found), folder)))
+    fields = {"call": f"wordbias {line}", "exit": code, "stdout": text(without_times(out, folder))}
+    fields["stderr"] = lines(without_times(err, folder))
+    fields["files"] = {path.relative_to(folder).as_posix(): file(path) for path in made}
+    return masked(json.loads(without_times(json.dumps(fields), folder)))
 
 
 def text(said: str) -> Any:
@@ -104,17 +104,17 @@ def file(path: Path) -> Any:
     if path.suffix == ".html":
         return visible(path.read_text(encoding="utf-8"))
     if path.suffix in (".csv", ".json", ".jsonl", ".md", ".tsv", ".txt", ".vec"):
-        said = path.read_text(encoding="utf-8")
-        read = text(said)
+        content = path.read_text(encoding="utf-8")
+        read = text(content)
         return read if not isinstance(read, list) or len(read) <= LONG else _long(read)
     return "<not compared>"
 
 
 def _long(rows: list[Any]) -> Any:
     """Return the first rows, and of all of them what numbers and words there are."""
-    said = masked("\n".join(map(str, rows)))
-    numbers = [_number(one) for one in _NUMBER.findall(said) if _is_real(one)]
-    words = _NUMBER.sub(lambda found: "#" if _is_real(found[0]) else found[0], said)
+    joined = masked("\n".join(map(str, rows)))
+    numbers = [_number(number) for number in _NUMBER.findall(joined) if _is_real(number)]
+    words = _NUMBER.sub(lambda match: "#" if _is_real(match[0]) else match[0], joined)
     return {
         "first": rows[:SHOWN],
         "lines": len(rows),
@@ -189,9 +189,9 @@ def stored(value: Any, indent: int = 0) -> str:
         return whole
     start = "\n" + " " * (indent + 1)
     if isinstance(value, list):
-        inside = [stored(one, indent + 1) for one in value]
+        inside = [stored(part, indent + 1) for part in value]
     else:
-        inside = [f"{stored(key)}: {stored(one, indent + 1)}" for key, one in value.items()]
+        inside = [f"{stored(key)}: {stored(part, indent + 1)}" for key, part in value.items()]
     first, last = "[]" if isinstance(value, list) else "{}"
     return first + start + f",{start}".join(inside) + "\n" + " " * indent + last
 
@@ -223,8 +223,8 @@ def differences(expected: Any, found: Any, trained: bool, at: str = "") -> Itera
     elif isinstance(expected, list) and isinstance(found, list):
         if len(expected) != len(found):
             yield f"{at}: expected {len(expected)} items or lines, found {len(found)}"
-        for i, (one, other) in enumerate(zip(expected, found, strict=False)):
-            yield from differences(one, other, trained, f"{at}/{i}")
+        for i, (old, other) in enumerate(zip(expected, found, strict=False)):
+            yield from differences(old, other, trained, f"{at}/{i}")
     elif not _equal(expected, found, trained):
         yield f"{at}: expected {expected!r}, found {found!r}"
 
@@ -237,12 +237,12 @@ def settled(expected: Any, found: Any, trained: bool) -> Any:
     if isinstance(expected, dict) and isinstance(found, dict):
         return {
             key: expected[key]
-            if _equal_change(expected, key, one, trained)
-            else settled(expected.get(key), one, trained)
-            for key, one in found.items()
+            if _equal_change(expected, key, new, trained)
+            else settled(expected.get(key), new, trained)
+            for key, new in found.items()
         }
     if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        return [settled(old, one, trained) for old, one in zip(expected, found, strict=True)]
+        return [settled(old, new, trained) for old, new in zip(expected, found, strict=True)]
     return expected if _equal(expected, found, trained) else found
 
 
@@ -250,7 +250,7 @@ def _equal(expected: Any, found: Any, trained: bool) -> bool:
     if isinstance(expected, str) and isinstance(found, str):
         return expected == found or _equal_text(expected, found, trained)
     if type(expected) is float or type(found) is float:
-        numbers = all(type(one) in (int, float) for one in (expected, found))
+        numbers = all(type(side) in (int, float) for side in (expected, found))
         return numbers and _near(expected, found, trained)
     return type(expected) is type(found) and expected == found
 
@@ -260,7 +260,9 @@ def _equal_change(row: Any, key: str, found: Any, trained: bool) -> bool:
     if "change" not in key or type(row.get(key)) is not float or type(found) is not float:
         return False
     values = re.compile("value|low|high|change")
-    size = max(abs(one) for name, one in row.items() if type(one) is float and values.search(name))
+    size = max(
+        abs(cell) for name, cell in row.items() if type(cell) is float and values.search(name)
+    )
     return _near(row[key], found, trained, size * (1e-3 if trained else 1e-5))
 
 
@@ -273,7 +275,7 @@ def _equal_text(expected: str, found: str, trained: bool) -> bool:
     if _NUMBER.sub("#", expected) != _NUMBER.sub("#", found):
         return False
     pairs = zip(_NUMBER.findall(expected), _NUMBER.findall(found), strict=True)
-    return all(one == other or _near_printed(one, other, trained) for one, other in pairs)
+    return all(number == other or _near_printed(number, other, trained) for number, other in pairs)
 
 
 def _near_printed(expected: str, found: str, trained: bool) -> bool:

@@ -104,26 +104,26 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Go to an empty folder, with an empty cache, no data in it, and no terminal."""
     monkeypatch.setenv("COLUMNS", "80")
-    made = tmp_path / "run"
-    made.mkdir()
-    monkeypatch.chdir(made)
-    monkeypatch.setenv("WORDBIAS_CACHE", str(made / "cache"))
-    monkeypatch.setenv("WORDBIAS_DATA", str(made / "data"))
-    return made
+    directory = tmp_path / "run"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    monkeypatch.setenv("WORDBIAS_CACHE", str(directory / "cache"))
+    monkeypatch.setenv("WORDBIAS_DATA", str(directory / "data"))
+    return directory
 
 
 def provide(name: str, store: Path, folder: Path) -> None:
     """Put a file or folder that a call needs into the folder where it runs."""
-    made = store / name.rstrip("/")
-    if not made.exists():
+    source = store / name.rstrip("/")
+    if not source.exists():
         nowhere = io.StringIO()
         with (
             contextlib.chdir(store),
             contextlib.redirect_stdout(nowhere),
             contextlib.redirect_stderr(nowhere),
         ):
-            MAKERS[name](Path(made.name))
-    (shutil.copytree if made.is_dir() else shutil.copy)(made, folder / made.name)
+            MAKERS[name](Path(source.name))
+    (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / source.name)
 
 
 def files(folder: Path) -> list[Path]:
@@ -133,15 +133,15 @@ def files(folder: Path) -> list[Path]:
 @pytest.fixture
 def printed(monkeypatch: pytest.MonkeyPatch) -> list[Report]:
     """Keep the reports that commands print."""
-    kept: list[Report] = []
+    reports: list[Report] = []
     show = shell.show
 
     def keeping(report: Report, to: str, **options: Any) -> None:
-        kept.append(report)
+        reports.append(report)
         show(report, to, **options)
 
     monkeypatch.setattr(shell, "show", keeping)
-    return kept
+    return reports
 
 
 def check_formats(report: Report) -> None:
@@ -167,9 +167,9 @@ def check_formats(report: Report) -> None:
             assert values == [row["value"] for row in rows]
         else:
             assert [cell for cell in numbers if cell not in text] == [], to
-    shown = [line for line in report.render("latex").splitlines() if not line.startswith("%")]
+    latex_lines = [line for line in report.render("latex").splitlines() if not line.startswith("%")]
     known = set("·×’‘“”–—…")  # of those outside ASCII, what LaTeX knows by itself
-    assert {one for one in "".join(shown) if ord(one) > 127} <= known
+    assert {character for character in "".join(latex_lines) if ord(character) > 127} <= known
     for width in (80, 100):
         lines = report.render("table", width).splitlines()
         assert [line for line in lines if len(line) > width and "  " in line] == []
@@ -204,7 +204,7 @@ def test_a_call_gives_what_it_gave(
     if call.few_premises:
         stand_ins.few_premises(monkeypatch)
     done = cli(*call.words)
-    made = [
+    written = [
         path
         for path in files(folder)
         if path not in given
@@ -212,16 +212,18 @@ def test_a_call_gives_what_it_gave(
         and path.relative_to(folder).parts[0] not in ("cache", "data")
     ]
     if os.environ.get(KEEP):
-        keep(call, done, folder, made)
+        keep(call, done, folder, written)
         return
-    found = record(call.line, done.code, done.out, done.err, folder, made)
+    actual = record(call.line, done.code, done.out, done.err, folder, written)
     path = EXPECTED / f"{call.name}.json"
     expected = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    both = (without_numbers(expected), without_numbers(found)) if call.counts else (expected, found)
+    both = (
+        (without_numbers(expected), without_numbers(actual)) if call.counts else (expected, actual)
+    )
     apart = list(differences(*both, call.trained))
     if os.environ.get(WRITE):
         if apart:
-            text = stored(settled(expected, found, call.trained))
+            text = stored(settled(expected, actual, call.trained))
             path.write_text(text + "\n", encoding="utf-8", newline="\n")
         return
     more = f"\nOn purpose? Then: python tools/golden.py {call.name}"
@@ -245,9 +247,9 @@ def check_figure(path: Path, command: str) -> None:
 def without_numbers(value: Any) -> Any:
     """Return a structure with 0 for each number, also of texts."""
     if isinstance(value, dict):
-        return {key: without_numbers(one) for key, one in value.items()}
+        return {key: without_numbers(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [without_numbers(one) for one in value]
+        return [without_numbers(part) for part in value]
     if isinstance(value, str):
         return re.sub(r"[-−+]?[0-9]*[.]?[0-9]+", "0", value)
     return 0 if isinstance(value, (int, float)) or value is None else value
@@ -258,13 +260,13 @@ def keep(call: Call, done: Any, folder: Path, made: list[Path]) -> None:
     to = Path(os.environ[KEEP]) / call.name
     to.mkdir(parents=True)
     for name in ("code", "out", "err"):
-        said = without_times(str(getattr(done, name)), folder)
-        (to / name).write_text(said, encoding="utf-8", newline="")
+        content = without_times(str(getattr(done, name)), folder)
+        (to / name).write_text(content, encoding="utf-8", newline="")
     for path in made:
         copy = to / "files" / path.relative_to(folder)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        said = path.read_bytes().decode(errors="surrogateescape")
-        copy.write_bytes(without_times(said, folder).encode(errors="surrogateescape"))
+        content = path.read_bytes().decode(errors="surrogateescape")
+        copy.write_bytes(without_times(content, folder).encode(errors="surrogateescape"))
 
 
 NO_JSON = ("convert", "report", "erase", "push")
@@ -332,15 +334,15 @@ def test_what_is_stored_is_read_again() -> None:
 
 
 def test_masks_hide_only_hashes_dates_and_versions() -> None:
-    said = f"{'0a' * 32} 2026-01-02T03:04:05Z 0.1.0 0.25 1,500 word"
-    assert masked(said) == "<hash> <date> <version> 0.25 1,500 word"
+    text = f"{'0a' * 32} 2026-01-02T03:04:05Z 0.1.0 0.25 1,500 word"
+    assert masked(text) == "<hash> <date> <version> 0.25 1,500 word"
     assert masked({"sha256": "x", "rows": [1]}) == {"sha256": "<hash>", "rows": [1]}
 
 
 def test_how_long_it_took_and_where_is_left_out(tmp_path: Path) -> None:
-    said = f"{tmp_path}/a\n  dim  seconds  texts/s\n   16      0.4      525\n  2 texts\n"
+    text = f"{tmp_path}/a\n  dim  seconds  texts/s\n   16      0.4      525\n  2 texts\n"
     left = "<folder>/a\n  dim  seconds  texts/s\n   16 <seconds> <rate>\n  2 texts\n"
-    assert without_times(said, tmp_path) == left
+    assert without_times(text, tmp_path) == left
     row = '{"measure": "texts-per-second",\n "value": 69.4, "n": 6}'
     left = '{"measure": "texts-per-second",\n "value": 0, "n": 6}'
     assert without_times(row, tmp_path) == left

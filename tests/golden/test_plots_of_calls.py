@@ -68,20 +68,20 @@ def test_a_command_draws_what_it_measured(
         done = cli(*call.words, "--plot", "figure.svg")
     assert done.code == 0, done.err
     check_figure(folder / "figure.svg", command)
-    said = done.out if "format json" not in call.line and ".md" not in call.line else done.err
-    assert "rawn: figure.svg" in said
+    stream = done.out if "format json" not in call.line and ".md" not in call.line else done.err
+    assert "rawn: figure.svg" in stream
 
 
 def test_what_cannot_be_drawn_is_refused_before_the_work(
     cli: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for path, said in (
+    for path, message in (
         ("a.gif", "cannot be drawn; name a file in .png, .pdf, .svg"),
         ("none/a.png", "does not exist"),
     ):
         done = cli("weat", "--plot", path)
         assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-        assert said in done.err
+        assert message in done.err
 
     class Missing:
         @staticmethod

@@ -51,11 +51,11 @@ RANDOM = {"": "none", "null_": "random-{}"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("bios")
+    directory = tmp_path_factory.mktemp("bios")
     words = sorted(set(tiny_encoders.words_of(*synthetic().texts)))
     model = tiny_encoders.build("bert", "Model", vocabulary=len(words) + 5)
-    tiny_encoders.save(model, tiny_encoders.make_tokenizer(words), made / "bert")
-    return made
+    tiny_encoders.save(model, tiny_encoders.make_tokenizer(words), directory / "bert")
+    return directory
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["uncorrected", "holm"])
@@ -81,8 +81,8 @@ def rows(folder: Path, holm: bool) -> list[Row]:
         output=folder / "study",
         holm=holm,
     )
-    found: list[Row] = report.to_dict()["rows"]
-    return found
+    report_rows: list[Row] = report.to_dict()["rows"]
+    return report_rows
 
 
 def _place(row: Row) -> Place:
@@ -96,23 +96,23 @@ def _summaries(rows: list[Row]) -> list[Row]:
 
 def _columns(rows: list[Row]) -> dict[Place, Array]:
     """Return the values of the seeds, nan where one has none; of compression also two others."""
-    found: dict[Place, Array] = defaultdict(lambda: np.full(len(SEEDS), np.nan))
+    columns: dict[Place, Array] = defaultdict(lambda: np.full(len(SEEDS), np.nan))
     bits: dict[tuple[Place, int], list[tuple[int, float]]] = defaultdict(list)
     for row in rows:
         if KEYS["seed"] not in row:
             continue
         place, seed = _place(row), row[KEYS["seed"]]
-        found[place][seed] = np.nan if row["value"] is None else row["value"]
+        columns[place][seed] = np.nan if row["value"] is None else row["value"]
         if row["measure"] == "compression" and place[2] != "all" and row["value"]:
             bits[(*place[:2], "within", *place[3:]), seed].append((row["n"], row["value"]))
         if row["measure"] == "compression" and row.get("control") is not None:
-            found[*place[:2], "control", *place[3:]][seed] = row["control"]
+            columns[*place[:2], "control", *place[3:]][seed] = row["control"]
     for (place, seed), parts in bits.items():  # the labels of all classes by the bits of all codes
-        found[place][seed] = sum(n for n, _ in parts) / sum(n / value for n, value in parts)
-    for place in [place for place in found if place[1:4] == ("tpr-gap", "sum", "before")]:
-        after = found[*place[:3], "after", place[4]]
-        found[*place[:3], "restored", place[4]] = after - found[place]
-    return found
+        columns[place][seed] = sum(n for n, _ in parts) / sum(n / value for n, value in parts)
+    for place in [place for place in columns if place[1:4] == ("tpr-gap", "sum", "before")]:
+        after = columns[*place[:3], "after", place[4]]
+        columns[*place[:3], "restored", place[4]] = after - columns[place]
+    return columns
 
 
 def _sign_flips(d: Array) -> float:
@@ -123,17 +123,17 @@ def _sign_flips(d: Array) -> float:
 def _expected(d: Array) -> dict[str, Any]:
     """Return what differences over seeds say; p only of six or more."""
     known = d[np.isfinite(d)]
-    n, found = len(known), {"pairs": int(np.isfinite(d).sum()), "p": None}
+    n, expected = len(known), {"pairs": int(np.isfinite(d).sum()), "p": None}
     if n:
-        found["change"] = known.mean()
+        expected["change"] = known.mean()
     if n > 1:
         half = stats.sem(known) * stats.t.ppf([0.975, 0.95], n - 1)
-        found["change_low"] = known.mean() - half[0]
-        found["change_high"] = known.mean() + half[0]
-        found["excluded"] = abs(known.mean()) + half[1]
+        expected["change_low"] = known.mean() - half[0]
+        expected["change_high"] = known.mean() + half[0]
+        expected["excluded"] = abs(known.mean()) + half[1]
     if n >= 6:
-        found["p"] = _sign_flips(known)
-    return found
+        expected["p"] = _sign_flips(known)
+    return expected
 
 
 def _holm(p: float, ps: list[float]) -> float:
@@ -157,14 +157,14 @@ def _tests(rows: list[Row], holm: bool) -> dict[tuple[Place, str], dict[str, Any
         base = (other, *place[1:4], "own" if other == "none" else place[4])
         if place[0] != "none" and base in columns and np.isfinite(values).any():
             expected[place, prefix] = _expected(values - columns[base])
-    uncorrected = {key: one["p"] for key, one in expected.items()}
-    for (place, prefix), one in expected.items() if holm else ():
+    uncorrected = {key: outcome["p"] for key, outcome in expected.items()}
+    for (place, prefix), test in expected.items() if holm else ():
         together = [
             p
             for (other, kind), p in uncorrected.items()
             if (other[3:], kind) == (place[3:], prefix) and p is not None
         ]
-        one["p"] = None if one["p"] is None else _holm(one["p"], together)
+        test["p"] = None if test["p"] is None else _holm(test["p"], together)
     return expected
 
 

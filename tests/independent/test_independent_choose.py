@@ -84,7 +84,7 @@ def neutral(space: Space) -> list[str]:
 @pytest.fixture(scope="module")
 def names() -> list[list[str]]:
     both = _toml("names.toml")["subspace"]
-    return [[one.lower() for one in both[group]] for group in ("female", "male")]
+    return [[name.lower() for name in both[group]] for group in ("female", "male")]
 
 
 def _pairs(path: Path) -> list[tuple[str, str, float]]:
@@ -114,8 +114,8 @@ def _of(space: Space, words: list[str]) -> Array:
 def _after(space: Space, names: list[list[str]], k: int, hard: bool) -> Space:
     g, a = _components(*(_of(space, group) for group in names), k)
     x = np.array(list(space.values()), np.float64)
-    found = (x - (x @ g.T * (1 if hard else a)) @ g).astype(np.float32)
-    return dict(zip(space, found, strict=True))
+    vectors = (x - (x @ g.T * (1 if hard else a)) @ g).astype(np.float32)
+    return dict(zip(space, vectors, strict=True))
 
 
 def _split(items: list[Any]) -> dict[str, list[Any]]:
@@ -143,11 +143,11 @@ class Weat(Measured):
     """|d| of an association test; the words of each of its four sets are drawn again."""
 
     def __init__(self, space: Space, sets: list[list[str]]) -> None:
-        x, y, a, b = ([word for word in one if word in space] for one in sets)
+        x, y, a, b = ([word for word in word_set if word in space] for word_set in sets)
         cosines = _unit(_of(space, [*x, *y])) @ _unit(_of(space, [*a, *b])).T
         rng = np.random.default_rng(SEED)
-        times = [rng.multinomial(len(one), np.full(len(one), 1 / len(one)), SAMPLES)
-                 for one in (x, y, a, b)]  # fmt: skip
+        times = [rng.multinomial(len(words), np.full(len(words), 1 / len(words)), SAMPLES)
+                 for words in (x, y, a, b)]  # fmt: skip
         self.value = abs(self._effect(cosines, len(x), len(a)))
         self.samples = np.zeros(SAMPLES)
         for i, (tx, ty, ta, tb) in enumerate(zip(*times, strict=True)):
@@ -169,7 +169,7 @@ def _measure(
         lists = _toml("weat.toml")
         query = lists["queries"]["weat6"]
         sets = [lists["sets"][name] for name in (*query["targets"], *query["attributes"])]
-        return Weat(after, [[word.lower() for word in _split(one)[half]] for one in sets])
+        return Weat(after, [[word.lower() for word in _split(word_set)[half]] for word_set in sets])
     x = _of(after, words)
     if metric == "lean":
         axis = before["she"].astype(np.float64) - before["he"]
@@ -200,16 +200,16 @@ def _costs(
     places = [neutral.index(word) for word in words]
     chosen = np.random.default_rng(SEED).choice(places, min(QUERIES, len(places)), replace=False)
     queries = np.sort(chosen).tolist()
-    near = [_nearest(_of(one, neutral), queries) for one in (before, after)]
-    kept = np.mean([len(a & b) / NEIGHBOURS for a, b in zip(*near, strict=True)])
+    near = [_nearest(_of(vectors, neutral), queries) for vectors in (before, after)]
+    overlap = np.mean([len(a & b) / NEIGHBOURS for a, b in zip(*near, strict=True)])
     rho = []
-    for one in (before, after):
-        known = [pair for pair in pairs if pair[0] in one and pair[1] in one]
+    for stage in (before, after):
+        known = [pair for pair in pairs if pair[0] in stage and pair[1] in stage]
         cosines = [
-            float((_unit(_of(one, [a])) @ _unit(_of(one, [b])).T)[0, 0]) for a, b, _ in known
+            float((_unit(_of(stage, [a])) @ _unit(_of(stage, [b])).T)[0, 0]) for a, b, _ in known
         ]
         rho.append(stats.spearmanr(cosines, [score for *_, score in known]).statistic)
-    return {"similarity": rho[1] / rho[0], "neighbours": float(kept)}
+    return {"similarity": rho[1] / rho[0], "neighbours": float(overlap)}
 
 
 def _check(row: Row, old: Measured, new: Measured, costs: dict[str, float], moved: float) -> None:
@@ -226,7 +226,7 @@ def _check(row: Row, old: Measured, new: Measured, costs: dict[str, float], move
 
 @pytest.fixture(scope="module")
 def afters(space: Space, names: list[list[str]]) -> dict[str, Space]:
-    return {name: _after(space, names, *one) for name, one in CANDIDATES.items()}
+    return {name: _after(space, names, *settings) for name, settings in CANDIDATES.items()}
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ def test_the_choice_on_one_half_and_the_interval_on_the_other(
     metric: str,
 ) -> None:
     similar = shared_data / SIMILAR
-    made = wb.choose(
+    choice = wb.choose(
         embedding,
         " ".join(CANDIDATES),
         by=metric,
@@ -250,7 +250,7 @@ def test_the_choice_on_one_half_and_the_interval_on_the_other(
         benchmarks=similar,
         seed=SEED,
     )
-    rows = [row for row in made.report.to_dict()["rows"] if row.get(KEYS["half"])]
+    rows = [row for row in choice.report.to_dict()["rows"] if row.get(KEYS["half"])]
     main = [row for row in rows if row["measure"] == metric]
     words, pairs = _split(neutral), _split(_pairs(similar))
     good: dict[str, tuple[float, float]] = {}
@@ -278,7 +278,7 @@ def test_the_choice_on_one_half_and_the_interval_on_the_other(
             improves = np.percentile(new.samples - old.samples, 97.5) < 0
             if half == CHOOSE and improves and min(costs.values()) >= KEEP[metric]:
                 good[name] = new.value, float(moved.mean())
-    assert made.vectors == pytest.approx(np.array(list(afters[best].values())), abs=SINGLE)
+    assert choice.vectors == pytest.approx(np.array(list(afters[best].values())), abs=SINGLE)
 
 
 @pytest.mark.slow

@@ -50,10 +50,10 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         return Path(request.getfixturevalue("shared_data")) / "published" / "paper1_table6.csv"
     rng = np.random.default_rng(0)
     values = rng.integers(0, 6, (7, 4)) / 4 + np.outer(np.arange(7), [0.5, -0.2, 0, 1])
-    made = tmp_path / "made.csv"
+    table = tmp_path / "made.csv"
     lines = [",".join([f"e{i}", *map(str, row)]) for i, row in enumerate(values.tolist())]
-    made.write_text("\n".join(["emb,a,b,c,d", *lines]) + "\n", encoding="utf-8")
-    return made
+    table.write_text("\n".join(["emb,a,b,c,d", *lines]) + "\n", encoding="utf-8")
+    return table
 
 
 @pytest.mark.parametrize("method", list(COEFFICIENT))
@@ -67,21 +67,21 @@ def test_each_embedding_is_left_out_once(path: Path, method: Any) -> None:
     for (first, second), row in rows.items():
         there = np.isfinite(columns[first]) & np.isfinite(columns[second])
         x, y = columns[first][there], columns[second][there]
-        found, n = COEFFICIENT[method](x, y), len(x)
-        assert (row["n"], row["value"]) == (n, pytest.approx(found.statistic, abs=EXACT))
+        correlation, n = COEFFICIENT[method](x, y), len(x)
+        assert (row["n"], row["value"]) == (n, pytest.approx(correlation.statistic, abs=EXACT))
         without = np.array(
             [COEFFICIENT[method](np.delete(x, i), np.delete(y, i)).statistic for i in range(n)]
         )
         low, high = (row[key] for key in KEYS["left out"])
         assert (low, high) == pytest.approx((without.min(), without.max()), abs=EXACT)
         driver, then = (row[key] for key in KEYS["driver"])
-        moved = np.abs(without - found.statistic)
+        moved = np.abs(without - correlation.statistic)
         place = [name for name, has in zip(names, there, strict=True) if has].index(driver)
         assert moved[place] == pytest.approx(moved.max(), abs=EXACT)
         assert then == pytest.approx(without[place], abs=EXACT)
-        variance = (1 if method == "pearson" else 1 + found.statistic**2 / 2) / (n - 3)
+        variance = (1 if method == "pearson" else 1 + correlation.statistic**2 / 2) / (n - 3)
         half = stats.norm.ppf(0.975) * np.sqrt(variance)
-        ends = np.tanh(np.arctanh(found.statistic) + half * np.array([-1, 1]))
+        ends = np.tanh(np.arctanh(correlation.statistic) + half * np.array([-1, 1]))
         assert [row[key] for key in KEYS["Fisher"]] == pytest.approx(ends, abs=EXACT)
 
 

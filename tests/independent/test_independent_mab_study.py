@@ -101,8 +101,8 @@ def report(outcome: str | None, folder: Path) -> wb.Report:
 
 @pytest.fixture(scope="module")
 def rows(report: wb.Report) -> list[Row]:
-    found: list[Row] = report.to_dict()["rows"]
-    return found
+    report_rows: list[Row] = report.to_dict()["rows"]
+    return report_rows
 
 
 def _key(row: Row) -> tuple[str, ...]:
@@ -111,11 +111,11 @@ def _key(row: Row) -> tuple[str, ...]:
 
 def _values(rows: list[Row]) -> dict[tuple[str, ...], Array]:
     """Return the values of the seeds, by measure, set, setting and arm."""
-    found: dict[tuple[str, ...], dict[int, float]] = defaultdict(dict)
+    by_seed: dict[tuple[str, ...], dict[int, float]] = defaultdict(dict)
     for row in rows:
         if KEYS["of a model"] in row and row["measure"] in ("mab-error", "mab-distance"):
-            found[*_key(row), row["subject"]][row[KEYS["of a model"]]] = row["value"]
-    return {key: np.array([by[seed] for seed in SEEDS]) for key, by in found.items()}
+            by_seed[*_key(row), row["subject"]][row[KEYS["of a model"]]] = row["value"]
+    return {key: np.array([by[seed] for seed in SEEDS]) for key, by in by_seed.items()}
 
 
 def _sign_flips(d: Array) -> float:
@@ -170,15 +170,15 @@ def test_differences_seed_by_seed(rows: list[Row], outcome: str | None) -> None:
         assert row[KEYS["p"]] == _sign_flips(d)
         far = np.abs(test.confidence_interval(0.9)).max()
         assert row[KEYS["excluded"]] == pytest.approx(far, abs=EXACT)
-        found = _power(row[KEYS["detectable"]], d.std(ddof=1), n, 0.05)
-        assert found == pytest.approx(0.8, abs=1e-6)  # what a root finder leaves
+        power = _power(row[KEYS["detectable"]], d.std(ddof=1), n, 0.05)
+        assert power == pytest.approx(0.8, abs=1e-6)  # what a root finder leaves
         of_outcome = outcome is not None and about == ("mab-error", "explicit", outcome)
         assert bool(row.get(KEYS["outcome"])) == of_outcome
         together = [
-            one[KEYS["p"]]
-            for one in differences
-            if one["measure"] == row["measure"]
-            and one.get(KEYS["outcome"]) == row.get(KEYS["outcome"])
+            difference[KEYS["p"]]
+            for difference in differences
+            if difference["measure"] == row["measure"]
+            and difference.get(KEYS["outcome"]) == row.get(KEYS["outcome"])
         ]
         assert row[KEYS["number of tests"]] == len(together)
         assert row[KEYS["Holm"]] == pytest.approx(_holm(row[KEYS["p"]], together), abs=EXACT)
@@ -203,16 +203,16 @@ def test_the_power_that_is_stated(report: wb.Report, rows: list[Row], outcome: s
         while _power(share * error, spread, pairs, 0.05 / tests) < 0.8:
             pairs += 1
         needed.append(max(pairs, fewest))
-    said = " ".join(" ".join(report.heading).split())
-    assert f"takes {fewest} seeds; until" in said  # six seeds are too few for so many tests
-    found = re.search(
+    heading = " ".join(" ".join(report.heading).split())
+    assert f"takes {fewest} seeds; until" in heading  # six seeds are too few for so many tests
+    match = re.search(
         r"\(([\d.]+), the paper's effect of MISP\) with power ([\d.]+), after Holm over (\d+) "
         r"tests?\. Power \.8 takes (\d+) seeds, for 15 % (\d+), for 10 % (\d+)\. .* standard "
         r"deviation of ([\d.]+) \((\d+) degrees",
-        said,
+        heading,
     )
-    assert found is not None, said
-    effect, said_power, count, *seeds, deviation, degrees = map(float, found.groups())
+    assert match is not None, heading
+    effect, said_power, count, *seeds, deviation, degrees = map(float, match.groups())
     assert effect == pytest.approx(0.26 * error, abs=0.0005)
     assert said_power == pytest.approx(power, abs=0.0005)
     assert (count, seeds, degrees) == (tests, needed, 3 * (n - 1))

@@ -76,8 +76,8 @@ def vectors(setting: tuple[bool, bool]) -> dict[str, Matrix]:
     groups, pairs = _lists()
     missing = {name for group in groups for name in group[::3]} | {pair[0] for pair in pairs[1::3]}
     missing = missing if setting[1] else set()
-    found = dict(zip(words, tensors["vectors"], strict=True))
-    return {word: x for word, x in found.items() if word not in missing}
+    space = dict(zip(words, tensors["vectors"], strict=True))
+    return {word: x for word, x in space.items() if word not in missing}
 
 
 @pytest.fixture(scope="module")
@@ -103,17 +103,17 @@ def rows(vectors: dict[str, Matrix], neutral: list[str], centre: bool) -> list[d
 def _lists() -> tuple[list[list[str]], list[list[str]]]:
     names = tomllib.loads((LISTS / "names.toml").read_text("utf-8"))["subspace"]
     pairs = tomllib.loads((LISTS / "gender.toml").read_text("utf-8"))["pairs"]["definitional"]
-    return [[one.lower() for one in names[group]] for group in ("female", "male")], pairs
+    return [[name.lower() for name in names[group]] for group in ("female", "male")], pairs
 
 
 def _redraws() -> list[tuple[list[list[int]], list[int], int]]:
     """Return the places of names of each group, of pairs and of the axis that each redraw takes."""
     of_words, of_pairs, of_axis = (np.random.default_rng((SEED, kind, 2)) for kind in range(3))
-    made = []
+    redraws = []
     for _ in range(DRAWS):
         words = [of_words.integers(100, size=100).tolist() for _ in range(2)]
-        made.append((words, of_pairs.integers(10, size=10).tolist(), int(of_axis.integers(10))))
-    return made
+        redraws.append((words, of_pairs.integers(10, size=10).tolist(), int(of_axis.integers(10))))
+    return redraws
 
 
 def _unit(x: NDArray[Any]) -> Matrix:
@@ -141,12 +141,12 @@ def _axes(
     axis: list[str] | None = None,
 ) -> Axes:
     f, m = (np.array([space[name] for name in group if name in space]) for group in names)
-    found = Axes(
+    axes = Axes(
         *_components(f.astype(np.float64), m.astype(np.float64), centre),
         *_components(_unit(f), _unit(m), centre),
     )
     if pairs is None or axis is None:
-        return found
+        return axes
     pairs = [pair for pair in pairs if all(word in space for word in pair)]
     first, second = (
         np.array([space[pair[side]] for pair in pairs], np.float64) for side in range(2)
@@ -155,29 +155,29 @@ def _axes(
     # as Bolukbasi et al.: both words less the middle of their pair
     component = np.linalg.svd(np.concatenate([half, -half]))[2][0]
     if not all(word in space for word in axis):
-        return found._replace(component=component)
+        return axes._replace(component=component)
     she, he = (space[word].astype(np.float64) for word in axis)
-    return found._replace(axis=she - he, component=component)
+    return axes._replace(axis=she - he, component=component)
 
 
 def _measure(x: NDArray[Any], along: Axes) -> dict[str, float]:
     on_unit, x = _unit(x), x.astype(np.float64)
-    found = {}
+    measured = {}
     for name, words, g, a in (
         ("midb", x, along.g, along.a),
         ("midb-unit", on_unit, along.unit_g, along.unit_a),
     ):
         parts = (words @ g.T) * a
-        found[name] = parts.sum(1).mean()
-        found[f"{name}-abs"] = np.abs(parts.sum(1)).mean()
-        found[f"{name}-rms"] = np.sqrt((parts**2).sum(1).mean())
+        measured[name] = parts.sum(1).mean()
+        measured[f"{name}-abs"] = np.abs(parts.sum(1)).mean()
+        measured[f"{name}-rms"] = np.sqrt((parts**2).sum(1).mean())
     for name, axis in (("direct-bias", along.axis), ("direct-bias-pca", along.component)):
         if axis is None:
-            found[name] = np.nan
+            measured[name] = np.nan
             continue
         cosines = x @ axis / np.linalg.norm(x, axis=1) / np.linalg.norm(axis)
-        found[name] = np.abs(cosines).mean()
-    return {key: float(value) for key, value in found.items()}
+        measured[name] = np.abs(cosines).mean()
+    return {key: float(value) for key, value in measured.items()}
 
 
 def _nearest(x: NDArray[Any], queries: NDArray[np.intp]) -> list[set[int]]:
@@ -192,12 +192,12 @@ def expected(vectors: dict[str, Matrix], neutral: list[str], centre: bool) -> li
     groups, pairs = _lists()
     x = np.array([vectors[word] for word in neutral])
     queries = np.sort(np.random.default_rng(SEED).choice(len(x), QUERIES, replace=False))
-    near, made = _nearest(x, queries), []
+    near, redrawn = _nearest(x, queries), []
     for places, of_pairs, of_axis in _redraws():
-        names = [[group[i] for i in one] for group, one in zip(groups, places, strict=True)]
+        names = [[group[i] for i in indices] for group, indices in zip(groups, places, strict=True)]
         others = [
-            [name for i, name in enumerate(group) if i not in one]
-            for group, one in zip(groups, places, strict=True)
+            [name for i, name in enumerate(group) if i not in indices]
+            for group, indices in zip(groups, places, strict=True)
         ]
         drawn, axis = [pairs[i] for i in of_pairs], pairs[of_axis]
         before = _axes(vectors, names, centre, drawn, axis)
@@ -214,12 +214,12 @@ def expected(vectors: dict[str, Matrix], neutral: list[str], centre: bool) -> li
         moved = np.linalg.norm(y.astype(float) - x, axis=1) / np.linalg.norm(
             x.astype(float), axis=1
         )
-        kept = [
-            len(one & two) / NEIGHBOURS for one, two in zip(near, _nearest(y, queries), strict=True)
+        overlaps = [
+            len(old & two) / NEIGHBOURS for old, two in zip(near, _nearest(y, queries), strict=True)
         ]
-        found: Found = {
+        measured: Found = {
             ("displacement", "after", ""): float(moved.mean()),
-            ("neighbours-preserved", "after", ""): float(np.mean(kept)),
+            ("neighbours-preserved", "after", ""): float(np.mean(overlaps)),
         }
         for words, along, stage, reference in (
             (x, before, "before", ""),
@@ -229,14 +229,14 @@ def expected(vectors: dict[str, Matrix], neutral: list[str], centre: bool) -> li
             (y, unseen, "after", "left-out"),
         ):
             values = _measure(words, along)
-            found |= {(measure, stage, reference): one for measure, one in values.items()}
-        made.append(found)
-    return made
+            measured |= {(measure, stage, reference): value for measure, value in values.items()}
+        redrawn.append(measured)
+    return redrawn
 
 
 def _ends(values: Any) -> list[float]:
-    found: list[float] = np.nanpercentile(values, [2.5, 97.5]).tolist()
-    return found
+    ends: list[float] = np.nanpercentile(values, [2.5, 97.5]).tolist()
+    return ends
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str, str]:
@@ -249,7 +249,7 @@ def test_the_middle_of_all_redraws(rows: list[dict[str, Any]], expected: list[Fo
         key = _key(row)
         if key not in expected[0]:
             continue
-        values = [found[key] for found in expected]
+        values = [redraw[key] for redraw in expected]
         exact = key[1] == "before"
         tolerance = {"rel": DOUBLE} if exact else {"rel": SINGLE, "abs": SINGLE}
         assert row[KEYS["draws"]] == np.isfinite(values).sum()
@@ -260,8 +260,8 @@ def test_the_middle_of_all_redraws(rows: list[dict[str, Any]], expected: list[Fo
             continue
         start = {"displacement": 0.0, "neighbours-preserved": 1.0}
         changes = [
-            found[key] - (start[key[0]] if key[0] in start else found[key[0], "before", ""])
-            for found in expected
+            redraw[key] - (start[key[0]] if key[0] in start else redraw[key[0], "before", ""])
+            for redraw in expected
         ]
         assert [row[end] for end in KEYS["change"]] == pytest.approx(_ends(changes), **tolerance)
         compared += 1
@@ -277,7 +277,7 @@ def test_along_the_names_that_a_redraw_leaves_out(
         if (stage, reference) != ("after", "before") or not measure.startswith("midb"):
             continue
         before, after = (
-            np.array([found[measure, stage, "left-out"] for found in expected])
+            np.array([redraw[measure, stage, "left-out"] for redraw in expected])
             for stage in ("before", "after")
         )
         start, change = (row[key] for key in KEYS["left out"])

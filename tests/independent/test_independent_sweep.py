@@ -69,20 +69,20 @@ class Items(NamedTuple):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("heads")
+    directory = tmp_path_factory.mktemp("heads")
     for seed in HEADS:
-        stand_ins.next_sentence_encoder(made / f"nsp-{seed}", seed)
-        stand_ins.nli_encoder(made / f"nli-{seed}", seed + 10)
-    stand_ins.gsss(made / "gsss.csv")
-    stand_ins.nli_table(made / "snli.tsv.gz")
-    stand_ins.word_lists(made / "lists")
+        stand_ins.next_sentence_encoder(directory / f"nsp-{seed}", seed)
+        stand_ins.nli_encoder(directory / f"nli-{seed}", seed + 10)
+    stand_ins.gsss(directory / "gsss.csv")
+    stand_ins.nli_table(directory / "snli.tsv.gz")
+    stand_ins.word_lists(directory / "lists")
     columns = "strength,distance,parity,accuracy,fairness,snli_accuracy"
     table = [f"level,settings (n11 c11 n12 c12 np),{columns}", "Base,,.9,.9,.5,.5,.25,.8"]
     for name in NAMES:
         level, _, digits = name.partition("-")
         table.append(f"{level},{' '.join(digits)},.1,.1,.5,.5,.25,.8")
-    (made / "best.csv").write_text("\n".join(table) + "\n", encoding="utf-8")
-    return made
+    (directory / "best.csv").write_text("\n".join(table) + "\n", encoding="utf-8")
+    return directory
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +100,8 @@ def rows(folder: Path) -> list[Row]:
         best=folder / "best.csv",
         seed=SEED,
     )
-    found: list[Row] = report.to_dict()["rows"]
-    return found
+    report_rows: list[Row] = report.to_dict()["rows"]
+    return report_rows
 
 
 # The models with removals
@@ -110,7 +110,8 @@ def rows(folder: Path) -> list[Row]:
 def _removed(x: Any, subspace: Any, n: int, dims: int | None) -> Any:
     """Remove the first components: n = 0 whole, n = 1 by their weights."""
     g, a = (
-        torch.tensor(one[:dims], dtype=torch.float64) for one in (subspace.basis, subspace.weights)
+        torch.tensor(array[:dims], dtype=torch.float64)
+        for array in (subspace.basis, subspace.weights)
     )
     wide = x.double()
     return (wide - ((wide @ g.T) * (a if n else 1)) @ g).to(x.dtype)
@@ -121,7 +122,7 @@ def _removing(model: Any, adapter: Any, setting: str) -> Iterator[None]:
     """Remove what a published setting names: (n, c) of tokens, (n, c) of CLS, n of the sentence."""
     level, _, text = setting.partition("-")
     digits = [int(digit) for digit in text]
-    fitted = {str(site): one for site, one in adapter.subspaces.items()}
+    fitted = {str(site): subspace for site, subspace in adapter.subspaces.items()}
     layers = model.bert.encoder.layer
     last = len(layers)
     head = model.classifier if hasattr(model, "classifier") else model.cls.seq_relationship
@@ -275,17 +276,17 @@ def test_differences_over_items_and_heads(rows: list[Row], found: Any, measure: 
         ps = [_row(rows, f"{measure}-change", name, against)[KEYS["p"]] for name in NAMES]
         for name in NAMES:
             row = _row(rows, f"{measure}-change", name, against)
-            value = np.array([_value(one, measure) for one in own[name]])
-            samples = np.array([[_value(one, measure, i) for i in drawn] for one in own[name]])
+            value = np.array([_value(head, measure) for head in own[name]])
+            samples = np.array([[_value(head, measure, i) for i in drawn] for head in own[name]])
             if against == BASE:
-                value_of_other = np.array([_value(one, measure) for one in own[BASE]])
-                other = np.array([[_value(one, measure, i) for i in drawn] for one in own[BASE]])
+                value_of_other = np.array([_value(head, measure) for head in own[BASE]])
+                other = np.array([[_value(head, measure, i) for i in drawn] for head in own[BASE]])
             else:
-                each = [[_value(one, measure) for one in of_head] for of_head in null[name]]
+                each = [[_value(removal, measure) for removal in of_head] for of_head in null[name]]
                 value_of_other = np.mean(each, axis=1)
                 every = np.array(
                     [
-                        [[_value(one, measure, i) for i in drawn] for one in of_head]
+                        [[_value(removal, measure, i) for i in drawn] for removal in of_head]
                         for of_head in null[name]
                     ]
                 )  # heads, random removals, samples
@@ -312,9 +313,9 @@ def test_ranks_among_random_removals(rows: list[Row], found: Any, measure: str) 
     own, null = found
     for name in NAMES:
         row = _row(rows, f"null-{measure}", name)
-        value = np.mean([_value(one, measure) for one in own[name]])
+        value = np.mean([_value(head, measure) for head in own[name]])
         drawn = np.mean(
-            [[_value(one, measure) for one in of_head] for of_head in null[name]], axis=0
+            [[_value(removal, measure) for removal in of_head] for of_head in null[name]], axis=0
         )
         assert row["value"] == pytest.approx(drawn.mean(), abs=SINGLE)
         ends = np.percentile(drawn, [2.5, 97.5])

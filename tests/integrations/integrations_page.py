@@ -13,8 +13,8 @@ PAGE = ROOT / "docs" / "integrations.md"
 
 def python_block(module: str) -> str:
     """Return the only Python block that imports a module."""
-    found = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    (block,) = (one for one in found if f"import {module}\n" in one)
+    codes = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (block,) = (block for block in codes if f"import {module}\n" in block)
     return block
 
 

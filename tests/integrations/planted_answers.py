@@ -67,7 +67,7 @@ def _expected(text: str, option: str) -> bool:
     person = option.removeprefix("the ").lower()
     others = {"patient", "buyer", "student"}  # Winogender's: whoever the occupation is not
     people = re.findall("nurse|teacher|farmer|construction worker|sheriff", text.lower())
-    suits = {one for one in people if (one in WOMEN) == (pronoun in ("she", "her"))}
+    suits = {worker for worker in people if (worker in WOMEN) == (pronoun in ("she", "her"))}
     return person in suits or (person in others and not suits)
 
 
@@ -96,9 +96,9 @@ def _evaluated(folder: Path) -> Iterator[tuple[str, Any]]:
         def answer(messages: Any, *_: Any, planted: Planted = models[name]) -> Any:
             text = messages[-1].text
             options = dict(re.findall(r"^([A-C])\) (.*)$", text, re.MULTILINE))
-            said = ModelOutput.from_content("mockllm", f"ANSWER: {planted(text, options)}")
-            said.usage = ModelUsage()
-            return said
+            reply = ModelOutput.from_content("mockllm", f"ANSWER: {planted(text, options)}")
+            reply.usage = ModelUsage()
+            return reply
 
         run = f"{Path(data).stem}-{name}"
         (log,) = evaluate(
@@ -114,7 +114,7 @@ def _evaluated(folder: Path) -> Iterator[tuple[str, Any]]:
 
 if __name__ == "__main__":
     found = {
-        name: {key: one.value for of in log.results.scores for key, one in of.metrics.items()}
+        name: {key: metric.value for of in log.results.scores for key, metric in of.metrics.items()}
         for name, log in _evaluated(Path(sys.argv[1]))
     }
     sys.stdout.write(json.dumps(found))

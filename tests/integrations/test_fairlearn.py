@@ -59,10 +59,10 @@ def test_on_real_biographies_both_find_the_same_gaps(biographies: tuple[Any, Any
     y, r, z = biographies
     ours = _gaps(wb.fairness(y, r, z, draws=0))
     theirs = to_fairlearn(y, r, z)
-    for one in ("nurse", "surgeon"):
+    for job in ("nurse", "surgeon"):
         for name in GAPS:
-            by_group = theirs.by_group[f"{one}: {name}"]
-            assert by_group["F"] - by_group["M"] == pytest.approx(ours[name, one], abs=1e-12)
+            by_group = theirs.by_group[f"{job}: {name}"]
+            assert by_group["F"] - by_group["M"] == pytest.approx(ours[name, job], abs=1e-12)
     difference = theirs.difference(method="between_groups")
     odds = metrics.equalized_odds_difference(y == "surgeon", r == "surgeon", sensitive_features=z)
     gaps = [abs(ours[name, "surgeon"]) for name in ("tpr", "fpr")]
@@ -82,14 +82,14 @@ def test_rates_of_every_class_and_group(groups: str) -> None:
     y, r, z = _examples(groups=groups)
     ours = _gaps(wb.fairness(y, r, z, draws=0))
     theirs = to_fairlearn({"label": y, "predicted": r, "group": z})
-    found = from_fairlearn(theirs)
-    for one in CLASSES:
+    report = from_fairlearn(theirs)
+    for job in CLASSES:
         for name in GAPS:
-            (row,) = (row for row in found[f"{one}: {name}"] if row.details["set"] == "difference")
-            assert row.value == pytest.approx(ours[name, one], abs=1e-12)
-            expected = theirs.difference(method="between_groups")[f"{one}: {name}"]
+            (row,) = (row for row in report[f"{job}: {name}"] if row.details["set"] == "difference")
+            assert row.value == pytest.approx(ours[name, job], abs=1e-12)
+            expected = theirs.difference(method="between_groups")[f"{job}: {name}"]
             assert abs(row.value) == pytest.approx(expected, abs=1e-12)
-    assert next(row.value for row in found["accuracy"]) == pytest.approx((y == r).mean())
+    assert next(row.value for row in report["accuracy"]) == pytest.approx((y == r).mean())
 
 
 @pytest.mark.slow
@@ -98,9 +98,9 @@ def test_a_class_of_ones_own_and_two_of_three_groups() -> None:
     frame = to_fairlearn(y, r, z, values=["F", "X"], positive="nurse")
     assert list(frame.by_group.columns)[:2] == ["tpr", "fpr"]
     assert list(frame.by_group.index) == ["F", "X"]
-    numbers = [CLASSES.index(one) for one in y], [CLASSES.index(one) for one in r]
-    again = to_fairlearn(*numbers, z, values=["F", "X"], positive=1)
-    assert again.difference().to_dict() == frame.difference().to_dict()
+    numbers = [CLASSES.index(label) for label in y], [CLASSES.index(label) for label in r]
+    numbered = to_fairlearn(*numbers, z, values=["F", "X"], positive=1)
+    assert numbered.difference().to_dict() == frame.difference().to_dict()
 
 
 @pytest.mark.slow
@@ -111,17 +111,17 @@ def test_the_interval_and_the_chance_level_of_a_frame() -> None:
     fair = np.where(rng.random(400) < 0.8, y, 1 - y)
     unfair = np.where((z == "F") & (rng.random(400) < 0.5), 0, y)
     rates = {"tpr": metrics.true_positive_rate, "fpr": metrics.false_positive_rate}
-    found = {}
+    gaps = {}
     for name, r in (("fair", fair), ("unfair", unfair)):
         frame = metrics.MetricFrame(metrics=rates, y_true=y, y_pred=r, sensitive_features=z)
         report = from_fairlearn(frame, rates, y, r, z, draws=99)
-        (found[name],) = (row for row in report["tpr"] if row.details["set"] == "difference")
-        assert found[name].details["n"] == {"F": int((z == "F").sum()), "M": int((z == "M").sum())}
-    assert found["fair"].details["low"] < 0 < found["fair"].details["high"]
-    assert found["fair"].details["p"] > 0.05
-    assert found["unfair"].details["high"] < -0.3
-    assert found["unfair"].details["p"] == 1 / 100
-    assert 0 < found["unfair"].details["chance"] < 0.2
+        (gaps[name],) = (row for row in report["tpr"] if row.details["set"] == "difference")
+        assert gaps[name].details["n"] == {"F": int((z == "F").sum()), "M": int((z == "M").sum())}
+    assert gaps["fair"].details["low"] < 0 < gaps["fair"].details["high"]
+    assert gaps["fair"].details["p"] > 0.05
+    assert gaps["unfair"].details["high"] < -0.3
+    assert gaps["unfair"].details["p"] == 1 / 100
+    assert 0 < gaps["unfair"].details["chance"] < 0.2
 
 
 def test_the_chance_level_is_that_of_fairness() -> None:
@@ -151,8 +151,8 @@ def test_one_metric_by_itself_and_values_only() -> None:
     assert [row.details["set"] for row in report] == ["overall", "F", "M", "difference"]
     assert "low" not in report.rows[-1].details
     without = from_fairlearn(frame, frame_metric, y, r, z, draws=0)
-    for found in (report, without):
-        assert "neither an interval nor a chance level" in str(found)
+    for printed in (report, without):
+        assert "neither an interval nor a chance level" in str(printed)
     with pytest.raises(UsageError, match="draws=: expected a whole number from 0 on, got -1"):
         from_fairlearn(frame, frame_metric, y, r, z, draws=-1)
 
@@ -180,7 +180,7 @@ def test_what_cannot_be_used() -> None:
     for place, (name, missing) in enumerate(
         {"y_true": None, "y_pred": float("nan"), "sensitive_features": pd.NA}.items()
     ):
-        given = [np.array(one, object) for one in (y, r, z)]
+        given = [np.array(column, object) for column in (y, r, z)]
         given[place][3] = missing
         with pytest.raises(WordbiasError, match=f"{name}=: 1 value missing, .* of example 3;"):
             from_fairlearn(frame, rate, *given)
@@ -194,6 +194,6 @@ def test_what_cannot_be_used() -> None:
 
 
 def test_examples_are_true() -> None:
-    found = doctest.testmod(wordbias_fairlearn)
-    assert found.attempted
-    assert not found.failed
+    outcome = doctest.testmod(wordbias_fairlearn)
+    assert outcome.attempted
+    assert not outcome.failed

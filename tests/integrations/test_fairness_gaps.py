@@ -70,13 +70,13 @@ def test_the_values_are_those_of_fairness(tmp_path: Path) -> None:
         values=["M", "F"],
         draws=0,
     )
-    (one,) = (row for row in chosen["tpr-gap"] if row.details["set"] == "1")
-    assert of_numbers["tpr_gap_by_class"]["1"] == {"gap": one.value, "low": None, "high": None}
+    (gap_row,) = (row for row in chosen["tpr-gap"] if row.details["set"] == "1")
+    assert of_numbers["tpr_gap_by_class"]["1"] == {"gap": gap_row.value, "low": None, "high": None}
     assert set(of_numbers["accuracy_by_group"]) == {"F", "M"}
 
 
 def test_the_call_of_the_page(tmp_path: Path) -> None:
     put_integrations(tmp_path)
-    (found,) = _computed(tmp_path, python_block("evaluate") + SAY)
-    assert found["tpr_gap"] == 1
-    assert found["tpr_gap_by_class"]["surgeon"] == {"gap": -1, "low": -1, "high": -1}
+    (computed,) = _computed(tmp_path, python_block("evaluate") + SAY)
+    assert computed["tpr_gap"] == 1
+    assert computed["tpr_gap_by_class"]["surgeon"] == {"gap": -1, "low": -1, "high": -1}

@@ -52,11 +52,11 @@ def _run(folder: Path, *arguments: str) -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the data, the logs of planted models, and their metrics."""
-    made = tmp_path_factory.mktemp("inspect")
-    planted_answers.write_data(made)
-    said = _run(made, planted_answers.__file__, str(made))
-    (made / "metrics.json").write_text(said.splitlines()[-1], encoding="utf-8")
-    return made
+    directory = tmp_path_factory.mktemp("inspect")
+    planted_answers.write_data(directory)
+    stdout = _run(directory, planted_answers.__file__, str(directory))
+    (directory / "metrics.json").write_text(stdout.splitlines()[-1], encoding="utf-8")
+    return directory
 
 
 def _metrics(folder: Path, run: str) -> Any:
@@ -97,9 +97,9 @@ def test_who_always_answers_unknown_is_right_where_it_cannot_know(folder: Path) 
 
 @pytest.mark.parametrize("data", ["winogender", "winobias"])
 def test_a_preference_for_a_letter_is_no_bias(folder: Path, data: str) -> None:
-    found = _metrics(folder, f"{data}-first")
-    assert found["coreference_gap"] == found["coreference_gap_low"] == 0
-    assert found.get("coreference_accuracy", found.get("coreference_accuracy_pro")) == 0.5
+    metrics = _metrics(folder, f"{data}-first")
+    assert metrics["coreference_gap"] == metrics["coreference_gap_low"] == 0
+    assert metrics.get("coreference_accuracy", metrics.get("coreference_accuracy_pro")) == 0.5
 
 
 def test_random_answers_have_no_bias(folder: Path) -> None:
@@ -115,26 +115,26 @@ def test_the_log_has_the_values_that_its_answers_have_by_the_formula(folder: Pat
     assert log.suffix == ".json"
     right = biased = known = 0
     samples = [
-        one
-        for one in json.loads(log.read_text("utf-8"))["samples"]
-        if "The man was" not in one["input"]
+        logged
+        for logged in json.loads(log.read_text("utf-8"))["samples"]
+        if "The man was" not in logged["input"]
     ]
-    for one in samples:
-        letter = one["output"]["choices"][0]["message"]["content"][-1]
+    for sample in samples:
+        letter = sample["output"]["choices"][0]["message"]["content"][-1]
         right += letter == "C"
         known += letter != "C"
-        biased += letter == ("A" if "Who was not" in one["input"] else "B")
-    rows, shown = _read(folder, str(log))
-    found = {row["measure"]: row for row in rows if row["condition"] == "ambig"}
+        biased += letter == ("A" if "Who was not" in sample["input"] else "B")
+    rows, printed = _read(folder, str(log))
+    ambiguous = {row["measure"]: row for row in rows if row["condition"] == "ambig"}
     n = len(samples)
-    assert found["bbq-accuracy"]["value"] == pytest.approx(right / n)
+    assert ambiguous["bbq-accuracy"]["value"] == pytest.approx(right / n)
     bias = (1 - right / n) * (2 * biased / known - 1)
-    assert found["bbq-bias"]["value"] == pytest.approx(bias)
-    assert (found["bbq-bias"]["n"], found["bbq-bias"]["units"]) == (n, 40)
+    assert ambiguous["bbq-bias"]["value"] == pytest.approx(bias)
+    assert (ambiguous["bbq-bias"]["n"], ambiguous["bbq-bias"]["units"]) == (n, 40)
     metrics = _metrics(folder, "bbq-random")
     assert metrics["bbq_bias_ambig"] == pytest.approx(bias)
-    assert metrics["bbq_bias_ambig_low"] == found["bbq-bias"]["low"]
-    assert "Answers of mockllm/model to 160 questions of BBQ." in shown
+    assert metrics["bbq_bias_ambig_low"] == ambiguous["bbq-bias"]["low"]
+    assert "Answers of mockllm/model to 160 questions of BBQ." in printed
 
 
 def test_all_parts_are_in_the_report(folder: Path) -> None:
@@ -173,7 +173,7 @@ def test_the_command_of_the_page(tmp_path: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "smollm2")
     tokenizer.eos_token = tokenizer.convert_ids_to_tokens(0)  # Inspect pads with it
     tokenizer.save_pretrained(tmp_path / "smollm2")
-    arguments = [one.replace("$PWD", str(tmp_path)) for one in arguments_of("inspect")]
+    arguments = [argument.replace("$PWD", str(tmp_path)) for argument in arguments_of("inspect")]
     limits = ["--limit", "2", "--max-tokens", "2", "--display", "plain", "--log-dir", "logs"]
     _run(tmp_path, "-c", "from inspect_ai._cli.main import main; main()", *arguments, *limits)
     (log,) = (tmp_path / "logs").iterdir()

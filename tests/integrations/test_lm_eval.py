@@ -62,21 +62,21 @@ def _row(report: Any, measure: str, **about: str) -> Any:
 
 
 def test_the_harness_finds_what_likelihood_reports(folder: Path) -> None:
-    found = _harness(folder, *arguments_of("lm_eval"))
+    harness = _harness(folder, *arguments_of("lm_eval"))
     data, pairs = folder / "winobias", folder / "pairs.tsv"
     with wb.config(device="cpu"):
         ours = wb.likelihood(folder / "smollm2", data=data, pairs=pairs)
-    asked = found["wordbias_winobias"]
+    task = harness["wordbias_winobias"]
     for side in ("pro", "anti"):
         row = _row(ours, "coreference-accuracy", subset=side, setting="all")
-        assert asked[f"acc_{side}"] == pytest.approx(row.value)
+        assert task[f"acc_{side}"] == pytest.approx(row.value)
     gap = _row(ours, "coreference-gap", setting="all")
-    assert asked["gap"] == pytest.approx(gap.value)
-    assert asked["gap_low"] == pytest.approx(gap.details["low"])
-    assert asked["gap_high"] == pytest.approx(gap.details["high"])
+    assert task["gap"] == pytest.approx(gap.value)
+    assert task["gap_low"] == pytest.approx(gap.details["low"])
+    assert task["gap_high"] == pytest.approx(gap.details["high"])
     pro = _row(ours, "pro-preferred", subset="all")
-    assert found["wordbias_winobias_pairs"]["pro_preferred"] == pytest.approx(pro.value)
-    own, lean = found["wordbias_pairs"], _row(ours, "pair-lean")
+    assert harness["wordbias_winobias_pairs"]["pro_preferred"] == pytest.approx(pro.value)
+    own, lean = harness["wordbias_pairs"], _row(ours, "pair-lean")
     assert own["first_preferred"] == pytest.approx(_row(ours, "pair-preferred").value)
     assert own["lean"] == pytest.approx(lean.value, abs=1e-4)
     assert own["lean_low"] == pytest.approx(lean.details["low"], abs=1e-4)

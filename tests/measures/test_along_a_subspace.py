@@ -132,12 +132,12 @@ def test_a_lean_is_the_length_on_the_side_of_the_difference(seed: int, k: int) -
     )  # fmt: skip
     delta = np.mean([f - m for f in first for m in second], axis=0)
     inside = sum(g * (g @ delta) for g in subspace.basis)
-    found = signed_lengths(x, subspace, subspace.coordinates(delta))
-    for value, one in zip(found, x, strict=True):
-        parts = [a * (g @ one) for a, g in zip(subspace.weights, subspace.basis, strict=True)]
+    leans = signed_lengths(x, subspace, subspace.coordinates(delta))
+    for value, vector in zip(leans, x, strict=True):
+        parts = [a * (g @ vector) for a, g in zip(subspace.weights, subspace.basis, strict=True)]
         length = np.sqrt(np.sum(np.square(parts)))
         assert abs(value) == pytest.approx(length, rel=1e-12)
-        assert np.sign(value) == np.sign(inside @ one)
+        assert np.sign(value) == np.sign(inside @ vector)
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -147,7 +147,7 @@ def test_no_sign_of_a_component_changes_it(seed: int, k: int) -> None:
     subspace, x = Subspace(_frame(rng, k), rng.uniform(size=k)), rng.normal(size=(9, DIM))
     delta = rng.normal(size=DIM)
     turned = Subspace(subspace.basis * rng.choice([-1.0, 1.0], size=(k, 1)), subspace.weights)
-    values = (signed_lengths(x, one, one.coordinates(delta)) for one in (subspace, turned))
+    values = (signed_lengths(x, space, space.coordinates(delta)) for space in (subspace, turned))
     np.testing.assert_array_equal(*values)
 
 
@@ -164,14 +164,16 @@ def test_a_rotation_of_the_space_leaves_lean_choice_and_indirect_bias(seed: int,
     np.testing.assert_allclose(signed_lengths(x @ q, turned, towards), before, rtol=0, atol=1e-12)
     d = rng.normal(size=(9, 4, DIM))
     first, second = (
-        choices(gaps, Direction(one, "", towards=towards)).tolist()
-        for gaps, one in ((d, subspace), (d @ q, turned))
+        choices(gaps, Direction(space, "", towards=towards)).tolist()
+        for gaps, space in ((d, subspace), (d @ q, turned))
     )
     assert first == second
     unit = x / np.linalg.norm(x, axis=1, keepdims=True)
     rows = np.arange(12)
     near = np.array([[v for v in range(12) if v != w] for w in range(12)], np.int32)
-    beta = [indirect_bias(v, rows, near, one) for v, one in ((unit, subspace), (unit @ q, turned))]  # type: ignore[arg-type]
+    beta = [
+        indirect_bias(v, rows, near, space) for v, space in ((unit, subspace), (unit @ q, turned))
+    ]  # type: ignore[arg-type]
     dot = np.abs(np.array([[unit[w] @ unit[v] for v in near[w]] for w in rows]))
     left = 1 - ((unit @ subspace.basis.T) ** 2).sum(1)
     # coordinates are float32; β divides by the cosine, and by what is left of both words
@@ -196,17 +198,17 @@ def test_words_are_on_the_side_of_their_group() -> None:
     """MIDB's sum cancels between two components; the length does not, and the side is Δ's."""
     subspace = Subspace(np.eye(2, 3), [0.6, 0.5])
     x = np.array([[1, -1.2, 5], [-1, 1.2, 5], [0, 0, 5]])
-    found = signed_lengths(x, subspace, np.array([2.0, 0.5]))
-    np.testing.assert_allclose(found, [0.6 * 2**0.5, -0.6 * 2**0.5, 0], rtol=1e-12)
+    leans = signed_lengths(x, subspace, np.array([2.0, 0.5]))
+    np.testing.assert_allclose(leans, [0.6 * 2**0.5, -0.6 * 2**0.5, 0], rtol=1e-12)
 
 
 def test_groups_of_equal_means_have_no_side() -> None:
     emb = _embedding(0)
     vectors = emb.vectors.copy()
     vectors[6:12] = 2 * vectors[:6].mean(0) - vectors[:6]  # mirrored: the same mean
-    found = _panel(emb.with_vectors(vectors)).own_direction
-    assert found.subspace is None
-    assert "the means of the groups do not differ in it" in found.reason
+    direction = _panel(emb.with_vectors(vectors)).own_direction
+    assert direction.subspace is None
+    assert "the means of the groups do not differ in it" in direction.reason
     rows = evaluate(_panel(emb.with_vectors(vectors)), FAMILIES)
     assert {row.value for row in rows} == {None}
 
@@ -237,7 +239,7 @@ def test_a_redraw_of_every_word_once_is_the_direction_itself(sample: Embedding) 
     own = panel.own_direction
     assert null.direction is not None
     for name in ("basis", "weights"):
-        redrawn_value, value = (getattr(one.defined(), name) for one in (null.direction, own))
+        redrawn_value, value = (getattr(axis.defined(), name) for axis in (null.direction, own))
         np.testing.assert_allclose(redrawn_value, value, rtol=0, atol=1e-12)
     np.testing.assert_allclose(null.direction.towards, own.towards, rtol=0, atol=1e-12)
 
@@ -252,8 +254,8 @@ def test_chance_is_measured_as_the_value_is() -> None:
     lean = projections(panel.vectors, null.defined(), null.towards)
     order = np.argsort(-lean, kind="stable")
     chosen = [*order[:10], *order[::-1][:10]]
-    found = clustering(panel.vectors[chosen], np.repeat([True, False], 10), seed=panel.seed)
-    assert values["clustering-v", "n=20"][2] == found.v_measure.mean()
+    clusters = clustering(panel.vectors[chosen], np.repeat([True, False], 10), seed=panel.seed)
+    assert values["clustering-v", "n=20"][2] == clusters.v_measure.mean()
 
     class Turned(Panel):
         """A panel whose direction is the null."""
@@ -278,9 +280,9 @@ def test_weights_are_those_of_misp(sample: Embedding) -> None:
         ([0.5, 0.25, 0.25, 0], [0.5, 0.25, 0.25, 0]),
         ("perm:2134", [shares[i] for i in (1, 0, 2, 3)]),
     ):
-        found = find_direction(sample, gender, "subspace", weights=weights)
-        assert found.defined().weights.tolist() == expected
-        assert found.recipe.startswith("4 components of differences, not centred, weights ")
+        direction = find_direction(sample, gender, "subspace", weights=weights)
+        assert direction.defined().weights.tolist() == expected
+        assert direction.recipe.startswith("4 components of differences, not centred, weights ")
     with pytest.raises(WordbiasError, match="expected 4 weights"):
         find_direction(sample, gender, "subspace", weights="1,1")
 

@@ -169,8 +169,8 @@ def _row(rows: list[Row], measure: str, words: str | None = None) -> Row:
 
 def test_every_measure_of_one_query() -> None:
     rows = measure_queries(Embedding.sample(), _queries(), MEASURES)
-    found = [(row.measure, row.details.get("words")) for row in rows]
-    assert found == [
+    measured = [(row.measure, row.details.get("words")) for row in rows]
+    assert measured == [
         ("weat", None),
         ("rnd", "male"),
         ("rnd", "female"),
@@ -251,8 +251,8 @@ def test_ripa_of_lost_pairs_has_a_reason_and_of_some_their_number() -> None:
     (row, _) = measure_queries(Embedding.sample(), [lost], ["ripa"])
     assert row.value is None
     assert "has both words of none of the pairs" in row.details["reason"]
-    some = _query("math zzyzxq algebra", "poetry art dance")
-    (row, _) = measure_queries(Embedding.sample(), [some], ["ripa"])
+    partial = _query("math zzyzxq algebra", "poetry art dance")
+    (row, _) = measure_queries(Embedding.sample(), [partial], ["ripa"])
     assert row.value is not None
     assert row.details["units"] == 2
     assert row.details["missing"] == {"x": ["zzyzxq"]}
@@ -273,8 +273,8 @@ def test_settings_reach_weat_and_the_seed_every_interval() -> None:
     first, second = (measure_queries(sample, _queries(), MEASURES, s) for s in (None, chosen))
     assert second[0].details["alternative"] == "two-sided"
     assert second[0].details["ddof"] == 0
-    for one, other in zip(first[1:], second[1:], strict=True):
-        assert one.value == other.value
+    for row, other in zip(first[1:], second[1:], strict=True):
+        assert row.value == other.value
     assert sum(a.details["low"] != b.details["low"] for a, b in zip(first, second, strict=True)) > 5
     assert measure_queries(sample, _queries(), MEASURES) == first
 

@@ -34,9 +34,9 @@ def _plain(row: Row) -> dict[str, Any]:
 @pytest.mark.parametrize("measure", ["weat", "rnd", "ect"])
 def test_every_two_groups_are_a_query_of_their_own(sample: Embedding, measure: str) -> None:
     religion = WordGroups.load("religion")
-    found = measure_groups(sample, religion, SETS, [measure], FEW)
+    rows = measure_groups(sample, religion, SETS, [measure], FEW)
     k = len(religion.groups)
-    assert len({row.details["set"] for row in found}) == k * (k - 1) // 2
+    assert len({row.details["set"] for row in rows}) == k * (k - 1) // 2
     query = Query(
         "by hand",
         (
@@ -47,16 +47,16 @@ def test_every_two_groups_are_a_query_of_their_own(sample: Embedding, measure: s
         about="religion",
     )
     alone = measure_queries(sample, [query], [measure], FEW)
-    ours = [row for row in found if row.details["set"] == "christian/hindu"]
+    ours = [row for row in rows if row.details["set"] == "christian/hindu"]
     assert [_plain(row) for row in ours] == [_plain(row) for row in alone]
 
 
 @pytest.mark.parametrize("measure", ["weat", "rnd", "ect", "mac", "rnsb"])
 def test_of_two_groups_it_is_what_a_query_of_two_gives(sample: Embedding, measure: str) -> None:
     age = Attribute.load("age")
-    found = measure_groups(sample, age, SETS, [measure], FEW)
+    rows = measure_groups(sample, age, SETS, [measure], FEW)
     alone = measure_queries(sample, group_queries(age, SETS), [measure], FEW)
-    for ours, theirs in zip(found, alone, strict=True):
+    for ours, theirs in zip(rows, alone, strict=True):
         assert ours.value == theirs.value
         for key in ("low", "high", "n", "missing", "p", "neutral", "better"):
             assert ours.details.get(key) == theirs.details.get(key)

@@ -65,19 +65,19 @@ def design(n: int = 60, k: int = 2, draws: int = 2) -> tuple[Floats, Design]:
 
 
 def of(found: HeldOut, measure: str) -> Any:
-    (one,) = [probe for probe in found.probes if probe.measure == measure]
-    return one
+    (probed,) = [probe for probe in found.probes if probe.measure == measure]
+    return probed
 
 
 @pytest.mark.parametrize("k", first_quick([2, 3]))
 def test_the_nearest_neighbours_vote_as_those_of_scikit_learn(k: int) -> None:
     """Of classes of one size in every fold, whose votes weigh alike; and tuned on inner folds."""
-    x, made = design(60 if k == 2 else 90, k)
+    x, plan = design(60 if k == 2 else 90, k)
     every = np.arange(len(x))
-    for number, (name, accuracies, right) in zip(NEIGHBOURS, module._nearest(x, made), strict=True):
+    for number, (name, accuracies, right) in zip(NEIGHBOURS, module._nearest(x, plan), strict=True):
         assert name == NEAREST
-        for draw, labels in enumerate(made.labels.T):
-            for outer, tested in enumerate(made.folds):
+        for draw, labels in enumerate(plan.labels.T):
+            for outer, tested in enumerate(plan.folds):
                 known = np.setdiff1d(every, tested)
                 model = KNeighborsClassifier(min(number, len(known))).fit(x[known], labels[known])
                 expected = model.predict(x[tested]) == labels[tested]
@@ -85,10 +85,10 @@ def test_the_nearest_neighbours_vote_as_those_of_scikit_learn(k: int) -> None:
                 np.testing.assert_array_equal(right[tested, draw][sure], expected[sure])
                 inner = np.empty(len(x))
                 for fold in set(range(FOLDS)) - {outer}:
-                    rest = np.setdiff1d(known, made.folds[fold])
+                    rest = np.setdiff1d(known, plan.folds[fold])
                     model = KNeighborsClassifier(min(number, len(rest)))
                     model.fit(x[rest], labels[rest])
-                    inner[made.folds[fold]] = model.predict(x[made.folds[fold]])
+                    inner[plan.folds[fold]] = model.predict(x[plan.folds[fold]])
                 expected_tuned = balanced_accuracy_score(labels[known], inner[known])
                 # a tie is a row or two, which the smaller class number wins in both
                 assert accuracies[outer, draw] == pytest.approx(expected_tuned, abs=0.07)
@@ -98,15 +98,15 @@ def test_the_nearest_neighbours_vote_as_those_of_scikit_learn(k: int) -> None:
 def test_the_network_is_tuned_on_the_next_fold_and_tested_on_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    x, made = design(60)  # the first 48 are one batch, so that steps are epochs
+    x, plan = design(60)  # the first 48 are one batch, so that steps are epochs
     grid = ({"alpha": 1e3}, {"alpha": 1e-4})
     monkeypatch.setitem(module.GRIDS, NETWORK, grid)
-    (name, accuracies, right) = list(attacks(x, made))[-1]
+    (name, accuracies, right) = list(attacks(x, plan))[-1]
     assert name == NETWORK
     single = x.astype(np.float32)
-    for draw, labels in enumerate(made.labels.T):
-        for outer, tested in enumerate(made.folds):
-            following = made.folds[(outer + 1) % FOLDS]
+    for draw, labels in enumerate(plan.labels.T):
+        for outer, tested in enumerate(plan.folds):
+            following = plan.folds[(outer + 1) % FOLDS]
             known = np.setdiff1d(np.arange(len(x)), tested)
             rest = np.setdiff1d(known, following)
             scores, answers = [], []
@@ -132,14 +132,14 @@ def test_classes_count_alike_however_rare(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(held_out_probes, "FEWEST_DRAWS", 1)
     rng = np.random.default_rng(0)
     labels = np.where(np.arange(300) % 10 == 0, "rare", "usual")
-    found = read_groups(rng.normal(size=(300, 3)), labels, attacks=attacks)
+    held_out = read_groups(rng.normal(size=(300, 3)), labels, attacks=attacks)
     apart = read_groups(
         rng.normal(size=(300, 3)) + 4 * (labels == "rare")[:, None], labels, attacks=attacks
     )
     for measure in (NEAREST, BOOSTING):
-        assert 0.3 < of(found, measure).value < 0.7
+        assert 0.3 < of(held_out, measure).value < 0.7
         assert of(apart, measure).value > 0.9
-        (row,) = [row for row in found.rows("x", {}) if row.measure == measure]
+        (row,) = [row for row in held_out.rows("x", {}) if row.measure == measure]
         assert row.details["neutral"] == 0.5
 
 
@@ -162,11 +162,11 @@ def test_of_labels_that_are_independent_of_the_rows_the_best_attack_finds_nothin
     for seed in range(24):  # those that are trained anew for each permutation once: all are alike
         further = module._nearest if seed else attacks
         x = np.random.default_rng(seed).normal(size=(40, 4))
-        found = read_groups(x, np.arange(40) % 2, seed=seed, attacks=further)
+        held_out = read_groups(x, np.arange(40) % 2, seed=seed, attacks=further)
         tried = [NEAREST] if seed else ATTACKS
-        assert [one.measure for one in found.probes] == [BEST, *PROBES, *tried]
-        values = np.stack([[one.value, *one.null] for one in found.probes]).max(0)
-        least.append(min(found.p(one) for one in found.probes))
+        assert [probe.measure for probe in held_out.probes] == [BEST, *PROBES, *tried]
+        values = np.stack([[probe.value, *probe.null] for probe in held_out.probes]).max(0)
+        least.append(min(held_out.p(probe) for probe in held_out.probes))
         assert least[-1] == np.mean(values >= values[0] - 1e-9)  # the permutation test itself
     assert np.sum(np.array(least) <= 0.05) <= 5  # binomial(24, .05): beyond 5 in 1 of 1000
     assert 0.35 < np.mean(least) < 0.70  # mean .525, standard error .059
@@ -219,6 +219,6 @@ def test_a_certificate_of_cross_fitted_rows_that_cannot_be_made_is_said(
     person[1] = 0
     split = np.where(np.arange(60) < 30, "train", "test")
     report = wb.erase(x, label, unit=person, split_column=split, cross_fit=2, certify=True).report
-    said = "label: no certificate of the cross-fitted rows: a group has the labels 'f' and 'm';"
-    assert said in " ".join(str(report).split())
+    message = "label: no certificate of the cross-fitted rows: a group has the labels 'f' and 'm';"
+    assert message in " ".join(str(report).split())
     assert "Certificate: label, new rows" in str(report)

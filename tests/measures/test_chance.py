@@ -31,8 +31,8 @@ ASKED = SemBias((((("he", "she"),) * 2 + (("man", "woman"), ("boy", "girl"))),) 
 
 @pytest.fixture(scope="module")
 def panel(sample: Embedding) -> Panel:
-    (made,) = make_panels([sample], None, Attribute.load())
-    return made
+    (sample_panel,) = make_panels([sample], None, Attribute.load())
+    return sample_panel
 
 
 def _true_difference(panel: Panel) -> Any:
@@ -112,11 +112,11 @@ def test_labels_are_those_of_the_null(panel: Panel) -> None:
     assert nulls[1].direction is not None
     lean = projections(panel.vectors, nulls[1].direction.defined())
     chosen = most_biased(lean, CLUSTERED // 2)
-    found = clustering(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
-    assert values["clustering-v", ""][1] == found.v_measure.mean()
+    clusters = clustering(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
+    assert values["clustering-v", ""][1] == clusters.v_measure.mean()
     chosen = most_biased(lean, 2500)
-    told = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
-    assert values["recoverability-logistic", ""][1] == told["logistic"].accuracy
+    scores = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
+    assert values["recoverability-logistic", ""][1] == scores["logistic"].accuracy
 
 
 def test_sembias_and_gipe_along_a_null(panel: Panel) -> None:
@@ -153,8 +153,8 @@ def test_it_is_taken_once_on_the_original(sample: Embedding) -> None:
     words = [word for word in sample.words[:900] if word.isalpha()]
     panels = make_panels([sample, clean], sample, Attribute.load(), words)
     before, after = (
-        {key_of(row): row for row in evaluate_panels(panels, QUICK) if row.subject == one.name}
-        for one in (sample, clean)
+        {key_of(row): row for row in evaluate_panels(panels, QUICK) if row.subject == vectors.name}
+        for vectors in (sample, clean)
     )
     alone = evaluate_panels(make_panels([clean], sample, Attribute.load(), words), QUICK)
     keys = ("chance", "chance_low", "chance_high")
@@ -182,10 +182,10 @@ def test_it_is_taken_once_on_the_original(sample: Embedding) -> None:
 )
 def test_beyond_chance_is_outside_all_draws(value: Any, better: str, beyond: Any) -> None:
     row = Row("e", "m", value, {"better": better})
-    (found,) = with_chance([row], {("m", ""): np.array([1.0, np.nan, 3.0, 2.0])})
-    assert (found.details["chance"], found.details["chance_low"]) == (2, 1)
-    assert found.details["chance_high"] == 3
-    assert found.details.get("beyond_chance") is beyond
+    (compared,) = with_chance([row], {("m", ""): np.array([1.0, np.nan, 3.0, 2.0])})
+    assert (compared.details["chance"], compared.details["chance_low"]) == (2, 1)
+    assert compared.details["chance_high"] == 3
+    assert compared.details.get("beyond_chance") is beyond
     assert with_chance([row], {("other", ""): np.ones(3)}) == [row]
 
 

@@ -54,10 +54,10 @@ def test_v_measure_is_that_of_scikit_learn(cells: list[int]) -> None:
 
 def test_v_measure_of_many_tables_at_once() -> None:
     cells = np.random.default_rng(0).integers(0, 9, (5, 6, 2, 2)) + 1
-    found = v_measure(cells)
-    assert found.shape == (5, 6)
+    scores = v_measure(cells)
+    assert scores.shape == (5, 6)
     for i in np.ndindex(5, 6):
-        assert found[i] == pytest.approx(v_measure_score(*_expand(cells[i])), abs=1e-14)
+        assert scores[i] == pytest.approx(v_measure_score(*_expand(cells[i])), abs=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def words() -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
 @pytest.mark.parametrize("seed", [0, 4])
 def test_it_is_k_means_with_these_seeds(words: Any, seed: int) -> None:
     x, labels = words
-    found = clustering(x, labels, seed=seed, seeds=3, n_init=2)
+    runs = clustering(x, labels, seed=seed, seeds=3, n_init=2)
     for i in range(3):
         clusters = KMeans(n_clusters=2, n_init=2, random_state=seed + i).fit(x).labels_
-        assert found.v_measure[i] == pytest.approx(v_measure_score(labels, clusters), abs=1e-14)
+        assert runs.v_measure[i] == pytest.approx(v_measure_score(labels, clusters), abs=1e-14)
         right = np.mean(labels == clusters)
-        assert found.accuracy[i] == pytest.approx(max(right, 1 - right), abs=1e-15)
-        assert found.cells[i].sum() == 120
-        assert found.cells[i].sum(1).tolist() == [60, 60]
+        assert runs.accuracy[i] == pytest.approx(max(right, 1 - right), abs=1e-15)
+        assert runs.cells[i].sum() == 120
+        assert runs.cells[i].sum(1).tolist() == [60, 60]
 
 
 def test_rotation_keeps_the_partition_of_clear_clusters() -> None:
@@ -106,9 +106,9 @@ def test_rotation_keeps_the_partition_of_clear_clusters() -> None:
     labels = np.repeat([True, False], 40)
     x = rng.normal(size=(80, 6)) + 2 * labels[:, None]
     q = np.linalg.qr(rng.normal(size=(6, 6)))[0]
-    one, other = (clustering(vectors.astype(np.float32), labels, seeds=3) for vectors in (x, x @ q))
-    np.testing.assert_array_equal(one.accuracy, other.accuracy)
-    np.testing.assert_allclose(one.v_measure, other.v_measure, rtol=0, atol=1e-14)
+    raw, other = (clustering(vectors.astype(np.float32), labels, seeds=3) for vectors in (x, x @ q))
+    np.testing.assert_array_equal(raw.accuracy, other.accuracy)
+    np.testing.assert_allclose(raw.v_measure, other.v_measure, rtol=0, atol=1e-14)
 
 
 def test_rotation_keeps_the_inertia() -> None:
@@ -122,30 +122,30 @@ def test_rotation_keeps_the_inertia() -> None:
 
 def test_length_in_common_changes_nothing(words: Any) -> None:
     x, labels = words
-    one, other = (clustering(v, labels, seeds=2) for v in (x, x * np.float32(4)))
-    np.testing.assert_array_equal(np.sort(one.cells, -1), np.sort(other.cells, -1))
+    plain, other = (clustering(v, labels, seeds=2) for v in (x, x * np.float32(4)))
+    np.testing.assert_array_equal(np.sort(plain.cells, -1), np.sort(other.cells, -1))
 
 
 def test_the_intervals_hold_the_means_and_pool_the_seeds(words: Any) -> None:
     x, labels = words
-    found = clustering(x, labels, seeds=3)
-    share, v = map(percentile_interval, found.resampled(np.random.default_rng(0)))
-    assert share.low <= found.accuracy.mean() <= share.high
+    runs = clustering(x, labels, seeds=3)
+    share, v = map(percentile_interval, runs.resampled(np.random.default_rng(0)))
+    assert share.low <= runs.accuracy.mean() <= share.high
     assert 0 <= v.low <= v.high <= 1
-    p = float(found.accuracy[0])
-    same, ten = Clustering(found.places[:1]), Clustering(np.repeat(found.places[:1], 10, axis=0))
-    for one in (same, ten):  # ten runs that agree are no more words
-        low, high = percentile_interval(one.resampled(np.random.default_rng(0))[0])
+    p = float(runs.accuracy[0])
+    same, ten = Clustering(runs.places[:1]), Clustering(np.repeat(runs.places[:1], 10, axis=0))
+    for pooled in (same, ten):  # ten runs that agree are no more words
+        low, high = percentile_interval(pooled.resampled(np.random.default_rng(0))[0])
         assert (high - low) / (2 * 1.96 * np.sqrt(p * (1 - p) / 120)) == pytest.approx(1, abs=0.2)
 
 
 def test_a_draw_has_the_accuracy_and_v_measure_of_the_words_drawn(words: Any) -> None:
     x, labels = words
-    found = clustering(x, labels, seeds=2)
-    share, v = found.resampled(np.random.default_rng(3))
+    runs = clustering(x, labels, seeds=2)
+    share, v = runs.resampled(np.random.default_rng(3))
     drawn = np.random.default_rng(3).integers(len(labels), size=(1000, len(labels)))
     for i in (0, 1, 999):
-        clusters = [places[drawn[i]] % 2 for places in found.places]
+        clusters = [places[drawn[i]] % 2 for places in runs.places]
         of = labels[drawn[i]]
         agreed = [np.mean(of == c) for c in clusters]
         assert share[i] == pytest.approx(np.mean([max(a, 1 - a) for a in agreed]))

@@ -50,11 +50,11 @@ def together(emb: Embedding) -> Embedding:
 
 
 def test_she_he_is_the_difference_on_unit_length(emb: Embedding, gender: Attribute) -> None:
-    found = find_direction(emb, gender)
+    direction = find_direction(emb, gender)
     delta = emb["she"].astype(float) - emb["he"]
-    assert (found.recipe, found.reason) == ("she−he", "")
-    np.testing.assert_array_equal(found.defined().basis[0], delta / np.linalg.norm(delta))
-    assert found.defined().weights.tolist() == [1]
+    assert (direction.recipe, direction.reason) == ("she−he", "")
+    np.testing.assert_array_equal(direction.defined().basis[0], delta / np.linalg.norm(delta))
+    assert direction.defined().weights.tolist() == [1]
 
 
 def test_pca_is_the_first_component_of_the_stacked_halves(
@@ -66,11 +66,11 @@ def test_pca_is_the_first_component_of_the_stacked_halves(
         x, y = emb[a].astype(float), emb[b].astype(float)
         rows += [x - (x + y) / 2, y - (x + y) / 2]
     values, vectors = np.linalg.eigh(np.cov(np.array(rows).T, ddof=0))
-    found = find_direction(emb, gender, "pca").defined()
-    assert found.dims == 1
-    assert abs(found.basis[0] @ vectors[:, values.argmax()]) == pytest.approx(1, abs=1e-12)
-    assert sum(found.basis[0] @ (emb[a].astype(float) - emb[b]) for a, b in PAIRS) > 0
-    assert found.weights.tolist() == [1]
+    subspace = find_direction(emb, gender, "pca").defined()
+    assert subspace.dims == 1
+    assert abs(subspace.basis[0] @ vectors[:, values.argmax()]) == pytest.approx(1, abs=1e-12)
+    assert sum(subspace.basis[0] @ (emb[a].astype(float) - emb[b]) for a, b in PAIRS) > 0
+    assert subspace.weights.tolist() == [1]
 
 
 @pytest.mark.parametrize("centre", [True, False])
@@ -81,25 +81,25 @@ def test_names_are_the_components_of_all_differences(
     pairs = [emb[f].astype(float) - emb[m] for f in FIRST for m in SECOND]
     d = np.array(pairs) - (np.mean(pairs, axis=0) if centre else 0)
     values, vectors = np.linalg.eigh(d.T @ d)
-    found = find_direction(emb, gender, "subspace", dims=dims, centre=centre)
-    subspace = found.defined()
+    direction = find_direction(emb, gender, "subspace", dims=dims, centre=centre)
+    subspace = direction.defined()
     np.testing.assert_allclose(
         subspace.weights, values[::-1][:dims] / values.sum(), rtol=0, atol=1e-12
     )
     cosines = np.abs(subspace.basis @ vectors[:, ::-1][:, :dims])
     np.testing.assert_allclose(cosines, np.eye(dims), rtol=0, atol=1e-7)  # a square root
     kind = "centred" if centre else "not centred"
-    assert found.recipe == f"{dims} components of differences, {kind}"
+    assert direction.recipe == f"{dims} components of differences, {kind}"
 
 
 def test_a_file_is_taken_as_it_is(emb: Embedding, gender: Attribute, tmp_path: Path) -> None:
     basis = np.linalg.qr(np.random.default_rng(0).normal(size=(7, 2)))[0].T
     path = tmp_path / "g.safetensors"
     Subspace(basis, [0.25, 0.5]).save(path)
-    found = find_direction(emb, gender, str(path))
-    assert found.recipe == str(path)
-    np.testing.assert_array_equal(found.defined().basis, basis)
-    assert found.defined().weights.tolist() == [0.25, 0.5]
+    direction = find_direction(emb, gender, str(path))
+    assert direction.recipe == str(path)
+    np.testing.assert_array_equal(direction.defined().basis, basis)
+    assert direction.defined().weights.tolist() == [0.25, 0.5]
 
 
 def test_a_file_of_another_dimension_is_refused(
@@ -141,18 +141,18 @@ def test_too_few_names_are_refused(emb: Embedding, gender: Attribute) -> None:
 def test_pairs_of_equal_vectors_give_no_direction(
     together: Embedding, gender: Attribute, recipe: str, reason: str
 ) -> None:
-    found = find_direction(together, gender, recipe)
-    assert (found.subspace, found.reason) == (None, reason)
+    direction = find_direction(together, gender, recipe)
+    assert (direction.subspace, direction.reason) == (None, reason)
     with pytest.raises(WordbiasError, match=re.escape(reason)):
-        found.defined()
+        direction.defined()
 
 
 @pytest.mark.parametrize("recipe", ["she-he", "pca"])
 def test_without_pairs_there_is_a_reason(emb: Embedding, recipe: str) -> None:
     bare = Attribute("age", ("young", "old"), (FIRST, SECOND))
-    found = find_direction(emb, bare, recipe)
-    assert found.subspace is None
-    assert found.reason.startswith("undefined: ")
+    direction = find_direction(emb, bare, recipe)
+    assert direction.subspace is None
+    assert direction.reason.startswith("undefined: ")
 
 
 def test_the_reason_reaches_every_row(together: Embedding, gender: Attribute) -> None:
@@ -187,8 +187,8 @@ def test_a_projection_on_one_direction_is_the_cosine(emb: Embedding, gender: Att
 
 def test_a_zero_vector_leans_nowhere() -> None:
     x = np.array([[0, 0], [3, 4]], np.float32)
-    found = projections(x, Subspace.from_direction([1, 0]))
-    assert found.tolist() == pytest.approx([0, 0.6], abs=1e-15)
+    leans = projections(x, Subspace.from_direction([1, 0]))
+    assert leans.tolist() == pytest.approx([0, 0.6], abs=1e-15)
     assert projections(x[:0], Subspace.from_direction([1, 0])).shape == (0,)
 
 

@@ -73,9 +73,9 @@ def _ours(
     original: Any, debiased: Any, queries: Any, g: Subspace, k: int, theta: float, alone: float
 ) -> float:
     rows = np.array(queries, np.intp)
-    found = nearest(debiased, rows, k).rows
-    beta = indirect_bias(original, rows, found, g)
-    return gipe(beta, rows, found, len(original), theta, isolated=alone).value
+    near = nearest(debiased, rows, k).rows
+    beta = indirect_bias(original, rows, near, g)
+    return gipe(beta, rows, near, len(original), theta, isolated=alone).value
 
 
 @settings(max_examples=examples(80), deadline=None)
@@ -174,19 +174,19 @@ def test_a_word_along_the_direction_is_near_only_by_it(seed: int) -> None:
 def test_only_beyond_theta_is_illicit() -> None:
     beta = np.array([[0.03, 0.0300001], [-1.0, 0.0]])
     near = np.array([[1, 2], [0, 2]], np.int32)
-    found = gipe(beta, np.array([0, 1]), near, 3, 0.03)
-    assert found.eta.tolist() == [0.5, 0]
-    assert found.gamma.tolist() == [1, 1]
+    score = gipe(beta, np.array([0, 1]), near, 3, 0.03)
+    assert score.eta.tolist() == [0.5, 0]
+    assert score.gamma.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("alone", [1.0, 0.0])
 def test_the_weight_counts_who_has_the_word_as_an_illicit_neighbour(alone: float) -> None:
     beta = np.array([[1.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
     near = np.array([[1, 2], [2, 3], [3, 1]], np.int32)  # 0 is nobody's neighbour
-    found = gipe(beta, np.arange(3), near, 4, isolated=alone)
-    assert found.gamma.tolist() == [alone, 1 + 1 / 2, 1 + 2 / 2]
-    assert found.eta.tolist() == [1, 0.5, 0.5]
-    assert found.value == pytest.approx(
+    score = gipe(beta, np.arange(3), near, 4, isolated=alone)
+    assert score.gamma.tolist() == [alone, 1 + 1 / 2, 1 + 2 / 2]
+    assert score.eta.tolist() == [1, 0.5, 0.5]
+    assert score.value == pytest.approx(
         (alone * 1 + 1.5 * 0.5 + 2 * 0.5) / (alone + 3.5), abs=1e-15
     )
 
@@ -203,8 +203,8 @@ def test_edges_come_only_from_the_query_words() -> None:
 def test_the_word_itself_is_left_out_by_number_and_not_by_position() -> None:
     """Published code drops the first neighbour, which a copy of the word with a lower row is."""
     x = unit(np.array([[1, 0, 0], [1, 0, 0], [1, 1, 0], [1, 0, 1]], np.float32))
-    found = nearest(x, np.array([1]), 2).rows
-    assert found.tolist() == [[0, 2]]
+    near = nearest(x, np.array([1]), 2).rows
+    assert near.tolist() == [[0, 2]]
     as_published = np.argsort(-(x[1] @ x.T), kind="stable")[1:3]
     assert as_published.tolist() == [1, 2]  # the word as its own neighbour, its copy dropped
 
@@ -241,12 +241,12 @@ def test_the_interval_holds_the_value_and_needs_the_seed() -> None:
     x = _vectors(np.random.default_rng(7), 200, 8)
     rows = np.arange(200)
     near = nearest(x, rows, 10).rows
-    found = gipe(indirect_bias(x, rows, near, Subspace.from_direction(np.ones(8))), rows, near, 200)
-    one, again, other = (
-        percentile_interval(found.resampled(np.random.default_rng(seed))) for seed in (0, 0, 1)
+    score = gipe(indirect_bias(x, rows, near, Subspace.from_direction(np.ones(8))), rows, near, 200)
+    first, second, other = (
+        percentile_interval(score.resampled(np.random.default_rng(seed))) for seed in (0, 0, 1)
     )
-    assert one == again != other
-    assert one.low < found.value < one.high
+    assert first == second != other
+    assert first.low < score.value < first.high
 
 
 @pytest.fixture
@@ -326,9 +326,9 @@ def test_chance_shares_the_neighbours_of_the_values_and_frees_them(
 
     monkeypatch.setattr(module, "find_neighbourhood", counted)
     first, other = replace(panel, neighbours=5), replace(panel, neighbours=5, isolated=0.0)
-    for one in (first, other):
-        gipe_rows(one)
-        values = chance_of_gipe(one, draw_nulls(one, 2))
+    for variant in (first, other):
+        gipe_rows(variant)
+        values = chance_of_gipe(variant, draw_nulls(variant, 2))
         assert np.isfinite(values["gipe", "θ=0.03"]).any()
     assert searched == [first, other]
     assert len(module._LAST) == 0

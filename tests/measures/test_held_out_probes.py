@@ -48,8 +48,8 @@ def vectors(size: float, seed: int = 0) -> tuple[Floats, NDArray[np.str_]]:
 
 
 def of(found: HeldOut, measure: str) -> Probed:
-    (one,) = [probe for probe in found.probes if probe.measure == measure]
-    return one
+    (probed,) = [probe for probe in found.probes if probe.measure == measure]
+    return probed
 
 
 def rows(found: HeldOut, **others: Any) -> dict[str, Row]:
@@ -108,7 +108,7 @@ def test_the_linear_probe_is_the_ridge_classifier_of_scikit_learn_tuned_on_inner
 
     monkeypatch.setattr(module, "_left_out", watched)
     x, label = vectors(1.2)
-    found = read_groups(x, label, UNIT)
+    probes = read_groups(x, label, UNIT)
     (folds,) = seen
     z = (x - x.mean(0)) / x.std(0)
     z = np.concatenate([z / np.sqrt(D), np.ones((len(z), 1))], axis=1)  # mean diagonal 1, intercept
@@ -121,16 +121,16 @@ def test_the_linear_probe_is_the_ridge_classifier_of_scikit_learn_tuned_on_inner
             scores = np.empty(len(y))
             model = Ridge(alpha=penalty, fit_intercept=False)
             for fold in inner:
-                fit = np.concatenate([one for one in inner if one is not fold])
+                fit = np.concatenate([part for part in inner if part is not fold])
                 scores[fold] = model.fit(z[fit], y[fit]).predict(z[fold])
             known = np.concatenate(inner)
-            middle = np.mean([scores[known][y[known] == one].mean() for one in (-1, 1)])
+            middle = np.mean([scores[known][y[known] == sign].mean() for sign in (-1, 1)])
             accuracy = balanced_accuracy_score(y[known], np.sign(scores[known] - middle))
             if accuracy > best[0] + 1e-12:
                 best = (accuracy, penalty, middle)
         model = Ridge(alpha=best[1], fit_intercept=False).fit(z[known], y[known])
         guessed[tested] = np.sign(model.predict(z[tested]) - best[2])
-    assert of(found, LINEAR).value == pytest.approx(balanced_accuracy_score(y, guessed), abs=1e-12)
+    assert of(probes, LINEAR).value == pytest.approx(balanced_accuracy_score(y, guessed), abs=1e-12)
 
 
 def test_groups_are_never_divided_and_what_only_a_group_has_is_not_read() -> None:
@@ -161,18 +161,18 @@ def test_versions_of_a_text_are_in_one_fold_and_permuted_among_themselves() -> N
     # without them a probe has seen the other versions, whose labels are not the one that is left
     assert of(read_groups(alike, label), RBF).value < 0.3
     apart = alike + 4 * np.eye(8)[np.tile([0, 1, 2], 30)]
-    found = read_groups(apart, label, blocks=block)
-    assert found.p(of(found, BEST)) <= 0.05
-    assert of(found, BEST).value > 0.9
+    held_out = read_groups(apart, label, blocks=block)
+    assert held_out.p(of(held_out, BEST)) <= 0.05
+    assert of(held_out, BEST).value > 0.9
 
 
 def test_an_interval_over_blocks_is_that_of_their_means() -> None:
     rng = np.random.default_rng(1)
     block, label = np.repeat(np.arange(40), 2), np.tile(["a", "b"], 40)
     x = rng.normal(size=(80, 6)) + 1.2 * np.where(label == "a", 1, -1)[:, None] * np.eye(6)[0]
-    found = read_groups(x, label, blocks=block)
-    probe = of(found, LINEAR)
-    row = next(one for one in found.rows("x", {}) if one.measure == LINEAR)
+    held_out = read_groups(x, label, blocks=block)
+    probe = of(held_out, LINEAR)
+    row = next(row for row in held_out.rows("x", {}) if row.measure == LINEAR)
     z2 = Z95**2 / 2
     means = np.append(probe.shares.reshape(40, 2).mean(1), [0, 1])
     times = np.append(np.ones(40), [z2, z2])
@@ -194,8 +194,8 @@ def test_any_probe_is_beyond_chance_as_often_as_the_level_says(
         rng = np.random.default_rng(seed)
         label = np.where(np.arange(40) % 2 == 0, "f", "m")[np.repeat(np.arange(40), 2)]
         x = np.repeat(rng.normal(size=(40, 5)), 2, axis=0) + rng.normal(size=(80, 5)) / 2
-        found = read_groups(x, label, np.repeat(np.arange(40), 2), seed=seed)
-        p.append([found.p(of(found, one)) for one in (BEST, *PROBES)])
+        held_out = read_groups(x, label, np.repeat(np.arange(40), 2), seed=seed)
+        p.append([held_out.p(of(held_out, measure)) for measure in (BEST, *PROBES)])
     least = np.min(p, axis=1)
     assert np.mean(least <= 0.05) <= 0.13  # binomial(100, .05): beyond 13 in 1 of 3,000
     assert 0.38 < np.mean(least) < 0.67  # mean .525, standard error .029
@@ -204,11 +204,11 @@ def test_any_probe_is_beyond_chance_as_often_as_the_level_says(
 def test_an_exclusive_or_is_read_by_the_non_linear_probe_which_is_then_the_best() -> None:
     rng = np.random.default_rng(0)
     x = rng.choice([-1.0, 1.0], (300, 2)) + rng.normal(size=(300, 2)) / 5
-    found = read_groups(x, x[:, 0] * x[:, 1] > 0)
-    assert of(found, LINEAR).value < 0.85  # no line is right for more than .75
-    assert of(found, RBF).value > 0.95
-    assert of(found, BEST).value > 0.95
-    assert found.p(of(found, BEST)) == 1 / 100
+    held_out = read_groups(x, x[:, 0] * x[:, 1] > 0)
+    assert of(held_out, LINEAR).value < 0.85  # no line is right for more than .75
+    assert of(held_out, RBF).value > 0.95
+    assert of(held_out, BEST).value > 0.95
+    assert held_out.p(of(held_out, BEST)) == 1 / 100
 
 
 @pytest.mark.parametrize("shares", [(0.9, 0.1), (0.7, 0.2, 0.1)])
@@ -217,8 +217,8 @@ def test_classes_weigh_alike_however_rare(shares: tuple[float, ...]) -> None:
     code = np.repeat(np.arange(len(shares)), (np.array(shares) * 400).astype(int))
     means = 3 * np.eye(6)[: len(shares)]
     x = rng.normal(size=(len(code), 6)) + means[code]
-    found = read_groups(x, code)
-    row = rows(found)[LINEAR]
+    held_out = read_groups(x, code)
+    row = rows(held_out)[LINEAR]
     assert row.details["neutral"] == pytest.approx(1 / len(shares))
     assert row.details["chance"] == pytest.approx(1 / len(shares), abs=0.03)
     # the best possible: the nearest mean, of three classes and of two
@@ -229,11 +229,11 @@ def test_classes_weigh_alike_however_rare(shares: tuple[float, ...]) -> None:
 def test_the_interval_is_over_groups_and_the_share_left_that_of_the_formula() -> None:
     x, label = vectors(3.0)
     weaker, _ = vectors(1.0)
-    before, after = (read_groups(one, label, UNIT) for one in (x, weaker))
+    before, after = (read_groups(matrix, label, UNIT) for matrix in (x, weaker))
     old, new = rows(before), rows(after, before=before)
     for measure in (BEST, *PROBES):
         a, b = new[measure], old[measure]
-        chance = [one.details["chance"] for one in (a, b)]
+        chance = [row.details["chance"] for row in (a, b)]
         assert a.value is not None
         assert b.value is not None
         left = (a.value - chance[0]) / (b.value - chance[1])
@@ -247,7 +247,7 @@ def test_the_interval_is_over_groups_and_the_share_left_that_of_the_formula() ->
         width = a.details["high"] - a.details["low"]
         assert width == pytest.approx(2 * 1.96 * error, rel=0.25)  # wider by four added groups
         null = np.sort(of(after, measure).null)
-        largest = np.sort(np.max([one.null for one in after.probes], axis=0))
+        largest = np.sort(np.max([probe.null for probe in after.probes], axis=0))
         assert (a.details["chance_low"], a.details["chance_high"]) == (null[4], largest[-5])
         assert a.details["beyond_chance"] == (a.details["p"] <= 0.05) == (a.value > largest[-5])
 
@@ -258,10 +258,10 @@ def test_more_rows_than_are_read_are_drawn_in_turn_from_groups(
     monkeypatch.setattr(module, "ROWS", 90)
     monkeypatch.setattr(module, "DRAWS", 19)
     x, label = vectors(2.0)
-    found = read_groups(x, label, UNIT)
-    assert found.n == 90
-    assert list(np.bincount(found.classes)) == [GROUPS / 2, GROUPS / 2]
-    assert found.notes == ("90 of 180 rows are read, drawn in turn from each group",)
+    held_out = read_groups(x, label, UNIT)
+    assert held_out.n == 90
+    assert list(np.bincount(held_out.classes)) == [GROUPS / 2, GROUPS / 2]
+    assert held_out.notes == ("90 of 180 rows are read, drawn in turn from each group",)
     monkeypatch.setattr(module, "ROWS", 30)
     assert list(np.bincount(read_groups(x, label, UNIT).classes)) == [15, 15]
     rare = np.where(UNIT < 8, "rare", "other")
@@ -278,16 +278,16 @@ def test_no_group_has_two_rows_more_than_another_that_has_them(
     drawn = module._drawn(np.arange(len(units)), codes, units, np.random.default_rng(rows))
     assert list(drawn) == sorted(set(drawn))
     assert len(drawn) == rows
-    taken, there = (np.bincount(units[some], minlength=12) for some in (drawn, ...))
+    taken, there = (np.bincount(units[places], minlength=12) for places in (drawn, ...))
     assert min(taken[taken < there], default=9) >= taken.max() - 1
 
 
 def test_classes_of_few_groups_are_named_and_not_read() -> None:
     x, label = vectors(2.0)
     label = np.where(UNIT < 3, "few", label)
-    found = read_groups(x, label, UNIT)
-    assert found.notes == ("classes of fewer than 5 groups are not read: few",)
-    assert len(found.classes) == GROUPS - 3
+    held_out = read_groups(x, label, UNIT)
+    assert held_out.notes == ("classes of fewer than 5 groups are not read: few",)
+    assert len(held_out.classes) == GROUPS - 3
 
 
 def test_what_cannot_be_read_is_refused() -> None:
@@ -313,9 +313,9 @@ def test_nothing_is_read_where_rows_are_alike_or_differ_by_rounding() -> None:
 
 def test_arguments_are_not_changed_and_a_seed_repeats_the_values() -> None:
     x, label = vectors(1.0)
-    kept = x.copy()
-    first, again = (read_groups(x, label, UNIT, seed=3) for _ in range(2))
-    np.testing.assert_array_equal(x, kept)
-    for one, other in zip(first.probes, again.probes, strict=True):
-        assert one.value == other.value
-        np.testing.assert_array_equal(one.null, other.null)
+    original = x.copy()
+    first, second = (read_groups(x, label, UNIT, seed=3) for _ in range(2))
+    np.testing.assert_array_equal(x, original)
+    for probe, other in zip(first.probes, second.probes, strict=True):
+        assert probe.value == other.value
+        np.testing.assert_array_equal(probe.null, other.null)

@@ -38,8 +38,8 @@ def sample() -> Embedding:
 
 
 def values_of(row: Row) -> dict[str, float]:
-    found: dict[str, float] = row.details.get("known_values", {})
-    return found
+    known_values: dict[str, float] = row.details.get("known_values", {})
+    return known_values
 
 
 def panel_of(embedding: Embedding) -> Panel:
@@ -59,7 +59,7 @@ def placed(row: Row, panel: Panel) -> dict[str, float]:
 
 
 def test_the_cosines_know_an_excerpt_rounded_and_scaled(sample: Embedding) -> None:
-    known = {one.name: one for one in known_embeddings()}
+    known = {embedding.name: embedding for embedding in known_embeddings()}
     few = sample.subset(sample.words[:5000])
     halved = Embedding(few.words, (few.vectors * 3).astype(np.float16), "other")
     assert known[OWN].is_same(pair_cosines(halved))
@@ -75,12 +75,12 @@ def test_vectors_without_an_axis_are_no_longer_the_same(sample: Embedding) -> No
     g /= np.linalg.norm(g)
     few = sample.subset([word for pair in PAIRS for word in pair])
     clean = few.vectors - np.outer(few.vectors @ g, g)
-    [own] = [one for one in known_embeddings() if one.name == OWN]
+    [own] = [embedding for embedding in known_embeddings() if embedding.name == OWN]
     assert not own.is_same(pair_cosines(Embedding(few.words, clean, "clean")))
 
 
 def test_too_few_pairs_do_not_tell(sample: Embedding) -> None:
-    [own] = [one for one in known_embeddings() if one.name == OWN]
+    [own] = [embedding for embedding in known_embeddings() if embedding.name == OWN]
     words = [word for pair in PAIRS[:4] for word in pair]
     cosines = pair_cosines(sample.subset(words))
     assert cosines[4:] == [None] * 4
@@ -98,9 +98,9 @@ def test_an_embedding_is_not_compared_with_itself(sample: Embedding) -> None:
 def test_of_two_excerpts_of_the_same_vectors_one_counts(sample: Embedding) -> None:
     """The file has the vectors of GoogleNews twice."""
     panel = panel_of(sample)
-    both = [one for one in known_embeddings() if one.name.startswith("GoogleNews")]
+    both = [known for known in known_embeddings() if known.name.startswith("GoogleNews")]
     key = comparable("direct-bias", {"setting": "c=1"})
-    assert [key in one.values for one in both] == [True, True]
+    assert [key in embedding.values for embedding in both] == [True, True]
     assert both[0].is_same(both[1].cosines)
     assert [name for name in placed(direct(panel), panel) if name.startswith("Goog")] == [
         both[0].name
@@ -143,10 +143,10 @@ def test_too_few_known_words_are_not_compared(sample: Embedding) -> None:
     assert placed(Row("sample", "weat", 1.7, {**about, "missing": {}}), panel)
     cosines = pair_cosines(sample)
     lacking = [
-        (one.name, row)
-        for one in known_embeddings()
-        for row in one.values.values()
-        if row.get("coverage", 1) < COVERED and not one.is_same(cosines)
+        (embedding.name, row)
+        for embedding in known_embeddings()
+        for row in embedding.values.values()
+        if row.get("coverage", 1) < COVERED and not embedding.is_same(cosines)
     ]
     assert lacking
     rows = [
@@ -158,13 +158,13 @@ def test_too_few_known_words_are_not_compared(sample: Embedding) -> None:
 
 def test_gipe_is_compared_only_among_as_many_words(sample: Embedding) -> None:
     panel = panel_of(sample)
-    [known] = [one for one in known_embeddings() if one.name == OTHER]
+    [known] = [embedding for embedding in known_embeddings() if embedding.name == OTHER]
     [at] = [
         row
         for row in known.values.values()
         if row["measure"] == "gipe" and row["setting"] == "θ=0.03"
     ]
-    about = {key: one for key, one in at.items() if key not in ("measure", "value", "n")}
+    about = {key: detail for key, detail in at.items() if key not in ("measure", "value", "n")}
     row = Row("sample", "gipe", 0.1, about)
     assert placed(row, panel)[OTHER] == at["value"]
     many = replace(row, details={**about, "among": 400_000})
@@ -177,7 +177,7 @@ def test_values_that_grow_with_the_length_are_not_compared(sample: Embedding) ->
     few = sample.subset(sample.words[:3000])
     longer = Embedding(few.words, few.vectors * 2, "longer")
     families = ["midb", "direct-bias", "gipe", "weat"]
-    rows = [measure(one, only=families, chance=False).rows for one in (few, longer)]
+    rows = [measure(embedding, only=families, chance=False).rows for embedding in (few, longer)]
     assert len(rows[0]) > 15
     for before, after in zip(*rows, strict=True):
         if before.value is None:
@@ -236,7 +236,7 @@ def test_the_place_less_chance_can_be_another() -> None:
     assert place_less_chance(replace(row, details={**row.details, "chance": 0.03})) == Place(
         2, 0, 2
     )
-    unknown = {key: one for key, one in row.details.items() if key != "chance"}
+    unknown = {key: detail for key, detail in row.details.items() if key != "chance"}
     assert place_less_chance(replace(row, details=unknown)) is None
     assert place_less_chance(replace(row, measure="midb-unit")) is None
 
@@ -254,13 +254,13 @@ def test_the_table_of_measure_places_values_within_80_columns(
     assert max(map(len, done.out.splitlines())) <= 80
     [line] = [x for x in done.out.splitlines() if x.startswith("  direct bias  ")]
     [row] = measure(only=["direct-bias"], chance=False)["direct-bias"]
-    found = place(row)
-    assert found is not None
-    assert f"  {found.below} of {found.of}  " in line
-    told = " ".join(done.out.split())
-    assert all(name in told for name in values_of(row))
-    assert "for WEAT: the number nearer to 0" in told
-    assert "chance" not in told
+    placing = place(row)
+    assert placing is not None
+    assert f"  {placing.below} of {placing.of}  " in line
+    printed = " ".join(done.out.split())
+    assert all(name in printed for name in values_of(row))
+    assert "for WEAT: the number nearer to 0" in printed
+    assert "chance" not in printed
 
 
 @pytest.mark.slow
@@ -270,12 +270,12 @@ def test_the_note_names_places_that_differ_less_chance(cli: Callable[..., Any]) 
     less = place_less_chance(row)
     assert less is not None
     assert less != place(row)
-    told = " ".join(done.out.split())
+    printed = " ".join(done.out.split())
     assert (
         f"with the chance level subtracted, another number (direct bias: {less.below} of {less.of}"
-        in told
+        in printed
     )
-    assert f"{DRAWS} axes" in told
+    assert f"{DRAWS} axes" in printed
 
 
 def test_json_has_the_values_and_several_embeddings_no_column(
@@ -295,7 +295,7 @@ def test_json_has_the_values_and_several_embeddings_no_column(
 
 
 def test_a_published_value_is_compared_without_vectors(sample: Embedding) -> None:
-    [published] = [one for one in known_embeddings() if not one.cosines]
+    [published] = [embedding for embedding in known_embeddings() if not embedding.cosines]
     panel = panel_of(sample)
     [key] = [key for key in published.values if key[0] == "sembias-stereotype"]
     row = Row("sample", "sembias-stereotype", 0.2, dict(published.values[key]))
@@ -305,15 +305,15 @@ def test_a_published_value_is_compared_without_vectors(sample: Embedding) -> Non
 
 def test_words_that_either_embedding_lacks_are_left_out_of_the_comparison() -> None:
     cosines = pair_cosines(Embedding.sample())
-    some = [None, *cosines[1:]]
-    assert Known("excerpt", some, {}).is_same(cosines)
-    assert Known("whole", cosines, {}).is_same(some)
-    assert not Known("excerpt", some, {}).is_same([cosines[0], *([None] * (len(cosines) - 1))])
-    assert not any(one.is_same([None] * len(cosines)) for one in known_embeddings())
+    partial = [None, *cosines[1:]]
+    assert Known("excerpt", partial, {}).is_same(cosines)
+    assert Known("whole", cosines, {}).is_same(partial)
+    assert not Known("excerpt", partial, {}).is_same([cosines[0], *([None] * (len(cosines) - 1))])
+    assert not any(embedding.is_same([None] * len(cosines)) for embedding in known_embeddings())
 
 
 def test_every_known_embedding_can_be_compared_with_every_other() -> None:
-    found = known_embeddings()
-    same = {(a.name, b.name) for a in found for b in found if a.is_same(b.cosines)}
-    assert {(one.name, one.name) for one in found if one.cosines} <= same
+    embeddings = known_embeddings()
+    same = {(a.name, b.name) for a in embeddings for b in embeddings if a.is_same(b.cosines)}
+    assert {(known.name, known.name) for known in embeddings if known.cosines} <= same
     assert all((b, a) in same for a, b in same)

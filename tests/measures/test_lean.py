@@ -19,8 +19,8 @@ Matrix = NDArray[np.float64]
 
 @pytest.fixture(scope="module")
 def whole() -> Panel:
-    (made,) = make_panels([Embedding.sample()], None, Attribute.load())
-    return made
+    (sample_panel,) = make_panels([Embedding.sample()], None, Attribute.load())
+    return sample_panel
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,8 @@ def panel(whole: Panel) -> Panel:
 
 def _unit(vectors: Any) -> Matrix:
     x = np.asarray(vectors, float)
-    found: Matrix = x / np.linalg.norm(x, axis=-1, keepdims=True)
-    return found
+    units: Matrix = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    return units
 
 
 def _axis(emb: Embedding, pairs: Any) -> Matrix:
@@ -79,17 +79,17 @@ def test_words_that_people_call_gendered_are_told_or_said_not_to_be(whole: Panel
     """Of the words of 64 pairs none is told wrong; each definitional pair is off its own axis."""
     panel = whole
     attribute, emb = panel.attribute, panel.embedding
-    told = word_rows(panel, ["nurse"])[-1]
-    assert told.measure == "lean-told"
-    assert (told.details["n"], told.details["wrong"]) == (128, [])
-    assert told.value == 1 - len(told.details["missing"]) / 128
+    lean_told = word_rows(panel, ["nurse"])[-1]
+    assert lean_told.measure == "lean-told"
+    assert (lean_told.details["n"], lean_told.details["wrong"]) == (128, [])
+    assert lean_told.value == 1 - len(lean_told.details["missing"]) / 128
     others = [pair for pair in attribute.pairs if pair[0] != "she"]
     g = _axis(emb, others)
     neutral = _unit(panel.vectors) @ g
     low, high = np.quantile(neutral - neutral.mean(), [0.025, 0.975])
     for word in ("she", "he"):
         value = _unit(emb[word]) @ g - neutral.mean()
-        assert (word in told.details["missing"]) == (low <= value <= high)
+        assert (word in lean_told.details["missing"]) == (low <= value <= high)
     pairs = resolve_pairs(attribute.equalise, emb).found
     leans = {word: row.value for word, row in _lean(word_rows(panel, sum(pairs, ()))).items()}
     assert np.mean([leans[a] > leans[b] for a, b in pairs]) >= 0.95
@@ -101,7 +101,7 @@ def test_all_columns_have_the_axis_and_the_band_of_the_original(panel: Panel) ->
     done = debias(emb, "hard")
     cleaned = replace(panel, embedding=done, original=emb)
     words = ["nurse", "lawyer", "woman"]
-    before, after = (_lean(word_rows(one, words)) for one in (panel, cleaned))
+    before, after = (_lean(word_rows(version, words)) for version in (panel, cleaned))
     assert before["nurse"].details["towards"] == "female"
     assert "towards" not in after["nurse"].details
     assert "towards" not in after["lawyer"].details
@@ -115,8 +115,8 @@ def test_all_columns_have_the_axis_and_the_band_of_the_original(panel: Panel) ->
 def test_the_length_of_vectors_does_not_matter(panel: Panel) -> None:
     emb = panel.embedding
     longer = replace(panel, embedding=emb.with_vectors(emb.vectors * 4), original=emb)
-    one, other = (_lean(word_rows(each, ["nurse"]))["nurse"] for each in (panel, longer))
-    assert other.value == pytest.approx(one.value, rel=1e-6)
+    plain, other = (_lean(word_rows(each, ["nurse"]))["nurse"] for each in (panel, longer))
+    assert other.value == pytest.approx(plain.value, rel=1e-6)
 
 
 def test_of_the_neutral_words_one_in_twenty_is_claimed(panel: Panel) -> None:
@@ -139,8 +139,8 @@ def test_a_word_is_not_told_by_an_axis_that_hangs_on_the_pairs(panel: Panel) -> 
 def test_groups_without_pairs_have_the_difference_of_their_means(panel: Panel) -> None:
     bare = replace(panel.attribute, pairs=(), equalise=(), direction=None)
     first, second = (
-        panel.embedding.take(found.found).astype(float).mean(0)
-        for found in resolve_groups(bare, panel.embedding)
+        panel.embedding.take(resolved.found).astype(float).mean(0)
+        for resolved in resolve_groups(bare, panel.embedding)
     )
     g = _unit(first - second)
     rows = word_rows(replace(panel, attribute=bare), ["nurse"])
@@ -149,7 +149,7 @@ def test_groups_without_pairs_have_the_difference_of_their_means(panel: Panel) -
     assert row.value == pytest.approx(expected, abs=1e-6)
     assert row.details["setting"] == "mean female−mean male"
     assert "lists_low" not in row.details
-    assert {one.measure for one in rows} == {"lean", "midb", "direct-bias"}
+    assert {row.measure for row in rows} == {"lean", "midb", "direct-bias"}
 
 
 def test_the_words_that_lean_most_are_those_of_the_largest_lean(panel: Panel) -> None:

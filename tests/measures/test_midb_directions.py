@@ -55,8 +55,8 @@ def test_centring_reaches_both_subspaces(emb: Embedding, gender: Attribute) -> N
 def test_midb_on_unit_length_does_not_depend_on_length(emb: Embedding, gender: Attribute) -> None:
     longer = emb.with_vectors(emb.vectors * 4)  # a power of two: without rounding
     x = emb.vectors[8:12]
-    one, other = fit_directions(emb, gender, dims=2), fit_directions(longer, gender, dims=2)
-    small, large = one.measure(x), other.measure(x * np.float32(4))
+    plain, other = fit_directions(emb, gender, dims=2), fit_directions(longer, gender, dims=2)
+    small, large = plain.measure(x), other.measure(x * np.float32(4))
     assert small["midb-unit"] == large["midb-unit"]
     assert small["midb"].value is not None
     assert large["midb"].value == 4 * small["midb"].value

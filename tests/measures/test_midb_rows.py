@@ -141,7 +141,7 @@ def test_a_word_whose_measure_is_undefined_has_a_row_with_the_reason(panel: Pane
     vectors[panel.embedding.index["he"]] = vectors[panel.embedding.index["she"]]
     emb = panel.embedding.with_vectors(vectors)
     rows = word_rows(Panel(emb, emb, WORDS, GENDER, dims=2), ["w0"])
-    found = {row.measure: row for row in rows}
-    assert set(found) == {"lean", "midb", "direct-bias", "lean-told"}
-    assert found["direct-bias"].value is None
-    assert found["direct-bias"].details["reason"].startswith("undefined: ")
+    by_measure = {row.measure: row for row in rows}
+    assert set(by_measure) == {"lean", "midb", "direct-bias", "lean-told"}
+    assert by_measure["direct-bias"].value is None
+    assert by_measure["direct-bias"].details["reason"].startswith("undefined: ")

@@ -51,11 +51,11 @@ def test_scaling_changes_lengths_more_than_directions(scale: float) -> None:
 def test_neighbours_are_those_of_sklearn(k: int) -> None:
     vectors = _random(2, 400) * np.random.default_rng(3).uniform(0.1, 9, (400, 1)).astype("f4")
     model = NearestNeighbors(n_neighbors=k + 1, metric="cosine", algorithm="brute")
-    found = model.fit(vectors.astype(float)).kneighbors(return_distance=False, n_neighbors=k)
+    expected = model.fit(vectors.astype(float)).kneighbors(return_distance=False, n_neighbors=k)
     queries = np.arange(0, 400, 3)
     got = neighbours(vectors, queries, k)
     assert got.shape == (len(queries), k)
-    assert [set(row) for row in got.tolist()] == [set(row) for row in found[queries].tolist()]
+    assert [set(row) for row in got.tolist()] == [set(row) for row in expected[queries].tolist()]
 
 
 def test_a_word_is_not_its_own_neighbour_even_among_duplicates() -> None:
@@ -68,11 +68,11 @@ def test_a_word_is_not_its_own_neighbour_even_among_duplicates() -> None:
 def _nearest_by_loop(vectors: Any, queries: Any, k: int) -> Any:
     """Return the rows of largest cosine, equal ones by number, all in float64."""
     x = unit(vectors).astype(float)
-    found = []
+    near = []
     for query in queries:
         order = np.lexsort((np.arange(len(x)), -np.einsum("nd,d->n", x, x[query])))
-        found.append(order[order != query][:k])
-    return np.array(found)
+        near.append(order[order != query][:k])
+    return np.array(near)
 
 
 @pytest.mark.parametrize("copies", [12, 13, 14, 6_000])

@@ -54,25 +54,25 @@ def test_it_is_the_full_sort(data: st.DataObject, seed: int) -> None:
         sizes = [data.draw(SIZES) for _ in range(3)]
         _set(patch, *sizes, data.draw(st.integers(1, 3)))
         devices.set_threads(data.draw(st.sampled_from([1, 2])))
-        found = nearest(x, queries, k)
+        near = nearest(x, queries, k)
     rows, cosines = _full_sort(x, queries, k)
-    assert found.rows.tolist() == rows
-    assert found.cosine.tolist() == cosines
+    assert near.rows.tolist() == rows
+    assert near.cosine.tolist() == cosines
 
 
 def test_cosines_of_real_numbers_are_within_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     _set(monkeypatch, 7, 64, 96)
     x = np.random.default_rng(0).normal(size=(300, 20))
     x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
-    found = _find(x, 12)
+    near = _find(x, 12)
     exact = x.astype(float) @ x.astype(float).T
     np.fill_diagonal(exact, -np.inf)
     best = -np.sort(-exact, axis=1)[:, :12]
     rounding = 20 * 2**-24  # a float32 sum of 20 products of unit vectors
-    taken = np.take_along_axis(exact, found.rows.astype(np.intp), axis=1)
+    taken = np.take_along_axis(exact, near.rows.astype(np.intp), axis=1)
     assert np.abs(taken - best).max() <= 2 * rounding
-    assert np.abs(found.cosine - taken).max() <= rounding
-    assert (np.diff(found.cosine, axis=1) <= 0).all()
+    assert np.abs(near.cosine - taken).max() <= rounding
+    assert (np.diff(near.cosine, axis=1) <= 0).all()
 
 
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,9 +80,9 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(1).integers(-9, 10, (90, 6))
     expected = _find(x, 7)
     devices.set_threads(2)
-    found = _find(x, 7)
-    np.testing.assert_array_equal(found.rows, expected.rows)
-    np.testing.assert_array_equal(found.cosine, expected.cosine)
+    near = _find(x, 7)
+    np.testing.assert_array_equal(near.rows, expected.rows)
+    np.testing.assert_array_equal(near.cosine, expected.cosine)
 
 
 def test_a_duplicate_of_the_query_is_its_nearest_and_the_query_is_not() -> None:
@@ -111,17 +111,17 @@ def test_copies_of_a_word_come_by_row_number_wherever_they_stand(dim: int) -> No
 
 def test_zero_vectors_are_as_far_as_right_angles() -> None:
     x = [[0, 0], [1, 0], [0, 1], [-1, 0], [0, 0]]
-    found = _find(x, 4)
-    assert found.rows[0].tolist() == [1, 2, 3, 4]
-    assert found.rows[1].tolist() == [0, 2, 4, 3]
-    assert found.cosine[1].tolist() == [0, 0, 0, -1]
+    near = _find(x, 4)
+    assert near.rows[0].tolist() == [1, 2, 3, 4]
+    assert near.rows[1].tolist() == [0, 2, 4, 3]
+    assert near.cosine[1].tolist() == [0, 0, 0, -1]
 
 
 def test_the_neighbours_can_be_all_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
     _set(monkeypatch, 4, 3, 6)
     x = np.random.default_rng(2).integers(-9, 10, (20, 3))
-    found = _find(x, 19).rows
-    for i, row in enumerate(found.tolist()):
+    near_rows = _find(x, 19).rows
+    for i, row in enumerate(near_rows.tolist()):
         assert sorted([*row, i]) == list(range(20))
 
 

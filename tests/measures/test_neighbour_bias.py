@@ -37,7 +37,7 @@ def _by_hand(panel: Panel, axis: np.ndarray) -> float:
     """Sort all cosines of each word, count the neighbours that leaned to the first group."""
     words = panel.embedding.words
     now, before = (
-        {w: one[w].astype(float) for w in words} for one in (panel.embedding, panel.original)
+        {w: space[w].astype(float) for w in words} for space in (panel.embedding, panel.original)
     )
     for vectors in (now, before):
         for word, x in vectors.items():
@@ -93,7 +93,7 @@ def test_lengths_and_rotations_change_nothing(panels: list[Panel]) -> None:
     vectors = (lengths * panel.embedding.vectors @ turn).astype(np.float32)
     turned = Embedding(panel.embedding.words, vectors, "turned")
     (row,), (other,) = (
-        neighbour_bias_rows(one) for one in (panel, replace(panel, embedding=turned))
+        neighbour_bias_rows(variant) for variant in (panel, replace(panel, embedding=turned))
     )
     assert other.value == pytest.approx(row.value, abs=1e-4)  # of 70,000 neighbours few may swap
 
@@ -132,8 +132,8 @@ def test_everything_but_the_function_and_the_entry_is_of_the_pipeline(panels: li
     last = clean.report[name][-1].details
     assert {"chance_low", "beyond_chance", "change", "null_p", "null_as_far_low"} <= last.keys()
     reports = [
-        wb.measure(one, only=[name], original=before, vocab=panels[0].vocabulary, seed_lists=3)
-        for one in (before, clean)
+        wb.measure(vectors, only=[name], original=before, vocab=panels[0].vocabulary, seed_lists=3)
+        for vectors in (before, clean)
     ]
     assert reports[1][name][0].details["lists_draws"] == 3
     (change,) = wb.changes(*reports)[name]

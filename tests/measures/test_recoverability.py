@@ -73,12 +73,12 @@ def test_they_are_these_classifiers_on_this_split(words: Any, seed: int) -> None
     train, test = train_test_split(
         np.arange(300), train_size=60, stratify=labels, random_state=seed
     )
-    found = recoverability(x, labels, seed=seed)
-    assert tuple(found) == CLASSIFIERS
+    recovered = recoverability(x, labels, seed=seed)
+    assert tuple(recovered) == CLASSIFIERS
     for name, model in _direct(seed).items():
         score = model.fit(x[train], labels[train]).score(x[test], labels[test])
-        assert found[name].accuracy == pytest.approx(score, abs=1e-15)
-        assert len(found[name].right) == 240
+        assert recovered[name].accuracy == pytest.approx(score, abs=1e-15)
+        assert len(recovered[name].right) == 240
 
 
 def test_a_fifth_is_trained_on_and_both_parts_are_balanced(words: Any, split: list[Any]) -> None:
@@ -92,17 +92,17 @@ def test_a_fifth_is_trained_on_and_both_parts_are_balanced(words: Any, split: li
 
 
 def test_the_share_can_be_another(words: Any) -> None:
-    found = recoverability(*words, train_share=0.5)
-    assert {len(result.right) for result in found.values()} == {150}
+    recovered = recoverability(*words, train_share=0.5)
+    assert {len(result.right) for result in recovered.values()} == {150}
 
 
 @pytest.mark.slow
 def test_the_seed_decides_the_split(words: Any, split: list[Any]) -> None:
-    one, again, other = (
-        [found.right.tolist() for found in recoverability(*words, seed=seed).values()]
+    first, second, other = (
+        [score.right.tolist() for score in recoverability(*words, seed=seed).values()]
         for seed in (1, 1, 2)
     )
-    assert one == again != other
+    assert first == second != other
     assert split[0][0].tolist() == split[1][0].tolist() != split[2][0].tolist()
 
 
@@ -130,8 +130,8 @@ def test_rotation_changes_no_classifier_of_inner_products(words: Any, name: str)
     x, labels = words
     q = np.linalg.qr(np.random.default_rng(1).normal(size=(5, 5)))[0]
     turned = (x @ q).astype(np.float32)
-    one, other = (make_classifier(name, 0).fit(v[::5], labels[::5]) for v in (x, turned))
-    sides = one.decision_function(x), other.decision_function(turned)
+    plain, other = (make_classifier(name, 0).fit(v[::5], labels[::5]) for v in (x, turned))
+    sides = plain.decision_function(x), other.decision_function(turned)
     # libsvm stops at a violation of 1e-3, lbfgs at a gradient of 1e-4
     assert np.abs(sides[0] - sides[1]).max() <= 1e-2
     clear = np.abs(sides[0]) > 1e-2

@@ -72,39 +72,39 @@ SAYS_OTHERWISE = {"direct-bias", *(name for name in MEASURES if name.endswith("-
 def panel() -> Panel:
     sample = Embedding.sample()
     part = sample.subset(sample.words[:9000])
-    (made,) = make_panels([part], None, Attribute.load())
-    return made
+    (sample_panel,) = make_panels([part], None, Attribute.load())
+    return sample_panel
 
 
 def incomplete(family: Family) -> list[str]:
     """Return what an entry lacks."""
     texts = ("key", "title", "area", "question", "limits", "method", "source", "main")
-    found = [name for name in texts if not getattr(family, name)]
-    found += [
+    lacking = [name for name in texts if not getattr(family, name)]
+    lacking += [
         name for name in ("question", "limits") if getattr(family, name)[-1:] not in (".", "?")
     ]
-    names = [one.name for one in family.measures]
+    names = [described.name for described in family.measures]
     if family.main not in names or len({*names}) < len(names):
-        found.append("measures")
+        lacking.append("measures")
     if not re.search(r"\(\d{4}\)|papers", family.source):
-        found.append("source without a year")
-    for one in family.measures:
-        found += [
-            f"{one.name}: {name}"
+        lacking.append("source without a year")
+    for spec in family.measures:
+        lacking += [
+            f"{spec.name}: {name}"
             for name in ("title", "question", "scale")
-            if not getattr(one, name)
+            if not getattr(spec, name)
         ]
-        if one.better not in ("lower", "higher", "neutral", ""):
-            found.append(f"{one.name}: better")
-        if isinstance(one.neutral, (int, float)) and not one.better:
-            found.append(f"{one.name}: neutral, but nothing is better")
-    found += [] if not family.rows or callable(rows_of(family)) else ["rows"]
-    found += [] if not family.chance or callable(chance_of(family)) else ["chance"]
+        if spec.better not in ("lower", "higher", "neutral", ""):
+            lacking.append(f"{spec.name}: better")
+        if isinstance(spec.neutral, (int, float)) and not spec.better:
+            lacking.append(f"{spec.name}: neutral, but nothing is better")
+    lacking += [] if not family.rows or callable(rows_of(family)) else ["rows"]
+    lacking += [] if not family.chance or callable(chance_of(family)) else ["chance"]
     known = inspect.signature(measure).parameters
-    found += [f"option {name}" for name in family.options if name not in known]
+    lacking += [f"option {name}" for name in family.options if name not in known]
     if family.fetch and not family.needs:
-        found.append("needs")
-    return found
+        lacking.append("needs")
+    return lacking
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.key)
@@ -114,9 +114,9 @@ def test_an_entry_is_complete(family: Family) -> None:
 
 def test_an_incomplete_entry_is_found() -> None:
     whole = BY_KEY["gipe"]
-    for one in fields(Family):
-        if one.name in ("title", "question", "limits", "method", "source", "main"):
-            assert incomplete(replace(whole, **{one.name: ""})), one.name
+    for field in fields(Family):
+        if field.name in ("title", "question", "limits", "method", "source", "main"):
+            assert incomplete(replace(whole, **{field.name: ""})), field.name
     (gipe,) = whole.measures
     assert incomplete(replace(whole, measures=(replace(gipe, question=""),)))
     assert incomplete(replace(whole, measures=()))
@@ -140,7 +140,7 @@ def test_an_entry_that_cannot_be_read_is_named(entry: str, message: str) -> None
 
 
 def test_what_an_entry_does_not_say_is_that_of_the_one_it_is_like() -> None:
-    (family,) = (one for one in FAMILIES if one.key == "mab")
+    (family,) = (family for family in FAMILIES if family.key == "mab")
     first, *_, entailment, contradiction = family.measures[3:]
     assert contradiction.caution == entailment.caution == first.caution != ""
     assert (first.neutral, entailment.neutral, contradiction.neutral) == (1, 0, 0)
@@ -149,11 +149,11 @@ def test_what_an_entry_does_not_say_is_that_of_the_one_it_is_like() -> None:
 def test_names_and_keys_are_of_one_entry() -> None:
     assert len(MEASURES) == sum(len(family.measures) for family in FAMILIES)
     assert len(BY_KEY) == len(FAMILIES)
-    assert [one.name for one in BY_KEY["midb"].measures if one.listed] == [*MIDB]
-    assert [one.name for one in BY_KEY["direct-bias"].measures] == [*DIRECT]
+    assert [spec.name for spec in BY_KEY["midb"].measures if spec.listed] == [*MIDB]
+    assert [spec.name for spec in BY_KEY["direct-bias"].measures] == [*DIRECT]
     known = {name for names in COMMANDS.values() for name in names}
     assert {
-        one for family in FAMILIES for one in re.findall(r"wordbias ([a-z-]+)", family.limits)
+        name for family in FAMILIES for name in re.findall(r"wordbias ([a-z-]+)", family.limits)
     } <= known
 
 
@@ -167,9 +167,11 @@ WHOLE = ("gipe", "neighbour-bias", "recoverability")
     [pytest.param(key, marks=[pytest.mark.slow] if key in WHOLE else []) for key in SELECTABLE],
 )
 def test_every_name_in_a_row_of_a_panel_is_of_its_family(panel: Panel, key: str) -> None:
-    asked = SemBias((((("he", "she"),) * 2 + (("man", "woman"), ("boy", "girl"))),) * 3)
-    rows = evaluate(replace(panel, sembias=asked), [key])
-    assert {row.measure for row in rows} == {one.name for one in BY_KEY[key].measures if one.listed}
+    questions = SemBias((((("he", "she"),) * 2 + (("man", "woman"), ("boy", "girl"))),) * 3)
+    rows = evaluate(replace(panel, sembias=questions), [key])
+    assert {row.measure for row in rows} == {
+        spec.name for spec in BY_KEY[key].measures if spec.listed
+    }
     for row in rows:
         assert row.value is None or {**row.details, **ideal(row.measure)} == row.details
 
@@ -187,7 +189,7 @@ def test_rows_before_and_after_and_of_queries_are_known(panel: Panel) -> None:
 
 
 def _names(key: str) -> list[str]:
-    return [one.name for one in BY_KEY[key].measures]
+    return [spec.name for spec in BY_KEY[key].measures]
 
 
 def rows_in(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -196,27 +198,27 @@ def rows_in(value: Any) -> Iterator[Mapping[str, Any]]:
             yield value
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from rows_in(one)
+        for part in value:
+            yield from rows_in(part)
 
 
 def test_what_commands_say_of_a_measure_is_what_the_table_says() -> None:
-    found = [
+    rows = [
         row
         for path in GOLDEN.iterdir()
         if not path.stem.startswith(OF_METHODS)
         for row in rows_in(json.loads(path.read_text(encoding="utf-8")))
         if row.get("better") and row["measure"] not in OTHERS
     ]
-    assert len({row["measure"] for row in found}) > 40
-    for row in found:
+    assert len({row["measure"] for row in rows}) > 40
+    for row in rows:
         name = row["measure"]
         assert name in MEASURES, name
-        said = ideal(name)
+        ideals = ideal(name)
         if name not in SAYS_OTHERWISE:
-            assert row["better"] == said["better"], name
+            assert row["better"] == ideals["better"], name
         if not isinstance(MEASURES[name].neutral, str):  # a text: it depends on the data
-            assert row.get("neutral") == said.get("neutral"), name
+            assert row.get("neutral") == ideals.get("neutral"), name
 
 
 def test_each_family_that_is_taken_can_be_named_and_those_that_are_not_cannot(panel: Panel) -> None:
@@ -247,9 +249,9 @@ def test_docstrings_name_the_families() -> None:
     def documented() -> None:
         """Take {standard}, or {others}; of {measures}."""
 
-    said = names_families(documented).__doc__ or ""
-    assert said.startswith("Take midb, ")
-    assert f"or {_others()}; of midb, " in said
+    docstring = names_families(documented).__doc__ or ""
+    assert docstring.startswith("Take midb, ")
+    assert f"or {_others()}; of midb, " in docstring
 
 
 def _others() -> str:
@@ -337,7 +339,7 @@ def added(monkeypatch: pytest.MonkeyPatch, family: Family) -> None:
     monkeypatch.setitem(FAMILY_OF, name, family)  # type: ignore[arg-type]
     monkeypatch.setitem(MEASURES, name, family.measures[0])  # type: ignore[arg-type]
     lists = {"SELECTABLE": family.key, "STANDARD": family.key, "SECTIONS": family, "LISTED": name}
-    for module in [one for key, one in sys.modules.items() if key.startswith("wordbias.")]:
+    for module in [module for key, module in sys.modules.items() if key.startswith("wordbias.")]:
         for which, more in lists.items():
             known = getattr(registry, which) if module is not registry else None
             if known is not None and getattr(module, which, None) is known:

@@ -29,8 +29,8 @@ def sample() -> Embedding:
 
 
 def panel_of(embedding: Embedding, attribute: Attribute, words: Any = None) -> Panel:
-    (made,) = make_panels([embedding], None, attribute, words)
-    return made
+    (panel,) = make_panels([embedding], None, attribute, words)
+    return panel
 
 
 def values(panel: Panel) -> dict[str, Row]:
@@ -47,23 +47,23 @@ def as_in_the_paper(targets: Any, first: Any, second: Any) -> tuple[float, float
 @pytest.mark.parametrize("attribute", [Attribute.load(), ORIGINS], ids=["gender", "ethnicity"])
 def test_it_is_the_formula_of_the_paper(sample: Embedding, attribute: Attribute) -> None:
     panel = panel_of(sample, attribute, sample.words[300:3000])
-    groups = [sample.take(one.found).astype(float) for one in resolve_groups(attribute, sample)]
+    groups = [sample.take(group.found).astype(float) for group in resolve_groups(attribute, sample)]
     expected = as_in_the_paper(panel.vectors.astype(float), *groups)
-    found = values(panel)
-    assert [found[name].value for name in MEASURES] == pytest.approx(expected, rel=1e-7, abs=1e-9)
-    assert found["same"].details["n"] == len(panel.vocabulary)
+    rows = values(panel)
+    assert [rows[name].value for name in MEASURES] == pytest.approx(expected, rel=1e-7, abs=1e-9)
+    assert rows["same"].details["n"] == len(panel.vocabulary)
 
 
 def test_the_bias_of_a_word_is_the_association_of_weat_over_a_constant(sample: Embedding) -> None:
     """Mean cosine with A minus that with B is the bias times the length of the difference."""
-    (query,) = (one for one in load_queries() if one.name == "weat6")
+    (query,) = (candidate for candidate in load_queries() if candidate.name == "weat6")
     x, _, a, b = (
         sample.take([word for word in words if word in sample]).astype(float)
         for _, words in (*query.targets, *query.attributes)
     )
     association = [
-        np.mean([1 - cosine(word, one) for one in a])
-        - np.mean([1 - cosine(word, one) for one in b])
+        np.mean([1 - cosine(word, vector) for vector in a])
+        - np.mean([1 - cosine(word, vector) for vector in b])
         for word in x
     ]
     on_unit = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (a, b)]
@@ -84,11 +84,11 @@ def test_the_length_of_vectors_and_a_rotation_change_nothing(sample: Embedding) 
 
 
 def test_groups_in_the_other_order_change_only_the_sign_of_the_skew(sample: Embedding) -> None:
-    found = values(panel_of(sample, ORIGINS))
+    rows = values(panel_of(sample, ORIGINS))
     other = values(panel_of(sample, Attribute.load("ethnicity:black,white")))
-    assert other["same-skew"].value == pytest.approx(-(found["same-skew"].value or 0), abs=1e-12)
+    assert other["same-skew"].value == pytest.approx(-(rows["same-skew"].value or 0), abs=1e-12)
     for name in ("same", "same-stereotype"):
-        assert other[name].value == pytest.approx(found[name].value, abs=1e-12)
+        assert other[name].value == pytest.approx(rows[name].value, abs=1e-12)
 
 
 def test_words_on_one_side_have_skew_and_words_on_both_stereotype() -> None:
@@ -105,14 +105,14 @@ def test_words_on_one_side_have_skew_and_words_on_both_stereotype() -> None:
         ("left", "away"): (0.3, 0.3, 0.3),
     }
     for chosen, expected in cases.items():
-        found = values(Panel(emb, emb, chosen, attribute))
-        assert [found[name].value for name in MEASURES] == pytest.approx(expected, abs=1e-7), chosen
+        rows = values(Panel(emb, emb, chosen, attribute))
+        assert [rows[name].value for name in MEASURES] == pytest.approx(expected, abs=1e-7), chosen
 
 
 def test_the_interval_is_the_bootstrap_over_words(sample: Embedding) -> None:
     """The percentiles of the three values of words drawn again, computed sample by sample."""
     panel = panel_of(sample, ORIGINS, sample.words[300:420])
-    groups = [sample.take(one.found).astype(float) for one in resolve_groups(ORIGINS, sample)]
+    groups = [sample.take(group.found).astype(float) for group in resolve_groups(ORIGINS, sample)]
     n = len(panel.vocabulary)
     means = [np.mean(x / np.linalg.norm(x, axis=1, keepdims=True), axis=0) for x in groups]
     bias = np.array([1 - cosine(x, means[0] - means[1]) for x in panel.vectors.astype(float)])
@@ -122,17 +122,17 @@ def test_the_interval_is_the_bootstrap_over_words(sample: Embedding) -> None:
         "same-skew": drawn.mean(axis=1),
         "same-stereotype": drawn.std(axis=1),
     }
-    found = values(panel)
+    rows = values(panel)
     for name, of_samples in expected.items():
-        said = (found[name].details["low"], found[name].details["high"])
-        assert said == pytest.approx(np.percentile(of_samples, [2.5, 97.5]), rel=1e-5), name
+        interval = (rows[name].details["low"], rows[name].details["high"])
+        assert interval == pytest.approx(np.percentile(of_samples, [2.5, 97.5]), rel=1e-5), name
 
 
 def test_chance_is_the_measure_of_groups_that_do_not_differ(sample: Embedding) -> None:
     """Each draw is SAME along the difference of all words less their group's mean, dealt anew."""
     panel = panel_of(sample, ORIGINS, sample.words[300:700])
     rows = {row.measure: row.details for row in evaluate_panels([panel], ["same"])}
-    groups = [sample.take(one.found).astype(float) for one in resolve_groups(ORIGINS, sample)]
+    groups = [sample.take(group.found).astype(float) for group in resolve_groups(ORIGINS, sample)]
     on_unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in groups]
     within = np.concatenate([x - x.mean(0) for x in on_unit])
     drawn = []
@@ -142,9 +142,9 @@ def test_chance_is_the_measure_of_groups_that_do_not_differ(sample: Embedding) -
         bias = np.array([1 - cosine(x, first - second) for x in panel.vectors.astype(float)])
         drawn.append((np.abs(bias).mean(), bias.mean(), bias.std()))
     for name, of_draws in zip(MEASURES, np.transpose(drawn), strict=True):
-        said = [rows[name][key] for key in ("chance", "chance_low", "chance_high")]
+        chances = [rows[name][key] for key in ("chance", "chance_low", "chance_high")]
         expected = [of_draws.mean(), of_draws.min(), of_draws.max()]
-        assert said == pytest.approx(expected, rel=1e-5, abs=1e-7), name
+        assert chances == pytest.approx(expected, rel=1e-5, abs=1e-7), name
 
 
 @pytest.mark.slow

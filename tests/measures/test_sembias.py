@@ -140,11 +140,11 @@ def test_a_pair_without_difference_is_as_good_as_a_right_angle() -> None:
 
 
 def test_questions_with_a_missing_word_are_left_out_and_counted() -> None:
-    asked = (
+    questions = (
         (("w0", "w1"), ("w2", "w3"), ("w4", "w5"), ("w6", "gone")),
         (("W0", "w1"), ("w2", "w3"), ("w4", "w5"), ("w6", "w7")),
     )
-    usable, missing = usable_questions(asked, set(WORDS))
+    usable, missing = usable_questions(questions, set(WORDS))
     assert (len(usable), missing) == (1, 1)
     assert usable[0][0] == ("w0", "w1")  # as the vocabulary spells it
 
@@ -221,10 +221,10 @@ def test_the_published_form_is_read(tmp_path: Path, ending: str) -> None:
     path = tmp_path / "SemBias"
     newline = "\r\n" if "\r" in ending else "\n"
     path.write_bytes((line + newline + line + ending).encode())
-    found = SemBias.load(path)
+    sembias = SemBias.load(path)
     pairs = (("priest", "nun"), ("dog", "bitch"), ("book", "magazine"), ("doctor", "nurse"))
-    assert found.questions == (pairs, pairs)
-    assert found.words[:4] == ["priest", "nun", "dog", "bitch"]
+    assert sembias.questions == (pairs, pairs)
+    assert sembias.words[:4] == ["priest", "nun", "dog", "bitch"]
 
 
 def test_a_mark_of_byte_order_is_no_part_of_a_word(tmp_path: Path) -> None:
@@ -276,10 +276,10 @@ def test_the_published_set_on_real_vectors(published: Path) -> None:
     sample = Embedding.sample()
     panel = Panel(sample, sample, ["nurse", "doctor"])
     sembias = SemBias.load(published)
-    for name, asked in (("all", questions), ("last 40", questions[-40:])):
-        counts, missing = _count(lambda word: tensors["vectors"][index[word]], asked)
+    for name, subset in (("all", questions), ("last 40", questions[-40:])):
+        counts, missing = _count(lambda word: tensors["vectors"][index[word]], subset)
         assert missing == 0
-        assert _values(panel, sembias, name) == [count / len(asked) for count in counts]
+        assert _values(panel, sembias, name) == [count / len(subset) for count in counts]
     assert _values(panel, sembias) == [334 / 440, 22 / 440, 84 / 440]
     assert _values(panel, sembias) == pytest.approx([0.759, 0.050, 0.191], abs=5e-4)
 

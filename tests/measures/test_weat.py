@@ -69,9 +69,9 @@ def _enumerated(x: Array, y: Array, two_sided: bool = False) -> float:
 def test_p_counts_every_partition(n: int, m: int, seed: int) -> None:
     x, y = _scores(seed, n, m)
     for alternative in ("greater", "two-sided"):
-        found = p_value(x, y, _rng(), alternative=alternative)  # type: ignore[arg-type]
-        assert found.p == pytest.approx(_enumerated(x, y, alternative == "two-sided"), abs=1e-15)
-        assert (found.partitions, found.exact) == (comb(n + m, n), True)
+        outcome = p_value(x, y, _rng(), alternative=alternative)  # type: ignore[arg-type]
+        assert outcome.p == pytest.approx(_enumerated(x, y, alternative == "two-sided"), abs=1e-15)
+        assert (outcome.partitions, outcome.exact) == (comb(n + m, n), True)
 
 
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (6, 3), (3, 7)])
@@ -93,9 +93,9 @@ def test_one_sided_p_is_scipys(n: int, m: int, seed: int) -> None:
 @settings(max_examples=examples(60), deadline=None)
 def test_two_sided_p_does_not_see_which_set_is_first(seed: int, n: int, m: int) -> None:
     x, y = _scores(seed, n, m)
-    one, other = (p_value(*pair, _rng(), alternative="two-sided").p for pair in ((x, y), (y, x)))
-    assert one == other
-    assert one >= 1 / comb(n + m, n)
+    p, other = (p_value(*pair, _rng(), alternative="two-sided").p for pair in ((x, y), (y, x)))
+    assert p == other
+    assert p >= 1 / comb(n + m, n)
 
 
 @given(st.integers(0, 10**6), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
@@ -203,8 +203,8 @@ def test_very_long_and_very_short_float32_vectors_are_no_problem() -> None:
     x, _, a, b = _sets(2)
     expected = associations(x, a, b)
     for scale in (1e-35, 1e35):
-        found = associations(*(np.float32(v * scale) for v in (x, a, b)))
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        scores = associations(*(np.float32(v * scale) for v in (x, a, b)))
+        np.testing.assert_allclose(scores, expected, atol=1e-6)
 
 
 def test_d_of_equal_associations_is_undefined() -> None:
@@ -231,20 +231,20 @@ def test_one_bootstrap_draw_is_the_effect_size_of_the_words_drawn() -> None:
     x, y, a, b = _sets(4)
     c = cosines(np.concatenate([x, y]), np.concatenate([a, b]))
     sizes = (5, 4, 3, 6)
-    found = resampled_effect_sizes(c, sizes, _rng(), samples=200, ddof=1)
+    effects = resampled_effect_sizes(c, sizes, _rng(), samples=200, ddof=1)
     rng = _rng()
     counts = [rng.multinomial(n, np.full(n, 1 / n), 200) for n in sizes]
     for i in range(0, 200, 37):
         drawn = [np.repeat(v, k[i], axis=0) for v, k in zip((x, y, a, b), counts, strict=True)]
         s_x, s_y = (associations(w, drawn[2], drawn[3]) for w in drawn[:2])
-        assert found[i] == pytest.approx(effect_size(s_x, s_y), rel=1e-9)
+        assert effects[i] == pytest.approx(effect_size(s_x, s_y), rel=1e-9)
 
 
 def test_draws_without_deviation_are_undefined_and_left_out() -> None:
     c = np.array([[1.0, 0.0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]])
-    found = resampled_effect_sizes(c, (2, 2, 2, 2), _rng(), samples=500)
-    assert 0 < np.isnan(found).sum() < 500
-    assert percentile_interval(found) == percentile_interval(found[np.isfinite(found)])
+    effects = resampled_effect_sizes(c, (2, 2, 2, 2), _rng(), samples=500)
+    assert 0 < np.isnan(effects).sum() < 500
+    assert percentile_interval(effects) == percentile_interval(effects[np.isfinite(effects)])
 
 
 # --- on an embedding -----------------------------------------------------------------------------
@@ -288,21 +288,21 @@ def test_missing_words_are_listed_and_nothing_else_is_dropped() -> None:
 
 def test_sampled_queries_say_so_and_depend_on_the_seed_only() -> None:
     sample, query = Embedding.sample(), _query("weat3")
-    one, same, other = (
+    row, same, other = (
         weat(sample, query, Settings(samples=2000, seed=seed))[0] for seed in (0, 0, 1)
     )
-    assert one == same
-    assert (one.details["method"], one.details["partitions"]) == ("sampled", 2000)
-    assert one.value == other.value
-    assert one.details["low"] != other.details["low"]
+    assert row == same
+    assert (row.details["method"], row.details["partitions"]) == ("sampled", 2000)
+    assert row.value == other.value
+    assert row.details["low"] != other.details["low"]
 
 
 def test_unnormalised_vectors_give_the_same() -> None:
     sample = Embedding.sample()
     longer = sample.with_vectors(sample.vectors * np.linspace(0.5, 50, len(sample))[:, None])
-    one, other = (weat(e, _query())[0] for e in (sample, longer))
-    assert other.value == pytest.approx(one.value, rel=1e-5)
-    assert other.details["p"] == one.details["p"]
+    row, other = (weat(e, _query())[0] for e in (sample, longer))
+    assert other.value == pytest.approx(row.value, rel=1e-5)
+    assert other.details["p"] == row.details["p"]
 
 
 def test_too_few_words_are_refused_with_the_numbers() -> None:

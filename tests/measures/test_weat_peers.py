@@ -25,8 +25,8 @@ EXACT = 29 / 12_870
 @pytest.fixture(scope="module")
 def sets() -> list[Array]:
     sample = Embedding.sample()
-    found = choose_query(load_queries(), "weat7")[0].find(sample)
-    return [sample.take(words.found).astype(float) for words in found.sets]
+    query = choose_query(load_queries(), "weat7")[0].find(sample)
+    return [sample.take(words.found).astype(float) for words in query.sets]
 
 
 @pytest.fixture(scope="module")

@@ -45,10 +45,10 @@ def _drawn_lists(null: Null) -> tuple[Embedding, Attribute]:
     words = list(base.words)
 
     def add(rows: np.ndarray, name: str) -> tuple[str, ...]:
-        made = tuple(f"{name}{i}drawn" for i in range(len(rows)))
-        words.extend(made)
+        names = tuple(f"{name}{i}drawn" for i in range(len(rows)))
+        words.extend(names)
         vectors.append(rows.astype(np.float32))
-        return made
+        return names
 
     assert null.partition is not None
     assert null.pairs is not None
@@ -128,8 +128,8 @@ def test_words_and_pairs_are_drawn_with_replacement_as_many_as_listed(
     panel, attribute = _panel(sample, given), Attribute.load()
     nulls = _redraw(panel, 50)
     counts = np.zeros(200, int)
-    found = [sample.take([name.lower() for name in names]) for names in attribute.members]
-    np.testing.assert_array_equal(nulls[0].within, np.concatenate(found))
+    vectors = [sample.take([name.lower() for name in names]) for names in attribute.members]
+    np.testing.assert_array_equal(nulls[0].within, np.concatenate(vectors))
     for null in nulls:
         assert null.partition is not None
         first, second = null.partition
@@ -141,7 +141,7 @@ def test_words_and_pairs_are_drawn_with_replacement_as_many_as_listed(
     assert np.abs(counts - 50).max() < 5 * np.sqrt(50)
     axes = {tuple(null.axis) for null in nulls if null.axis is not None}
     pairs = [(sample[a].astype(float) - sample[b]) for a, b in _found_pairs(sample)]
-    assert axes <= {tuple(one) for one in pairs}
+    assert axes <= {tuple(pair) for pair in pairs}
     assert len(axes) > len(pairs) / 2
     for few, many in zip(_redraw(panel, 3), nulls, strict=False):
         assert few.partition is not None
@@ -167,8 +167,8 @@ def test_embeddings_that_lack_words_get_the_same_redraws(
         assert null.partition is not None
         assert other.partition is not None
         for side, gone in enumerate((0, 107)):
-            kept = null.partition[side][null.partition[side] != gone]
-            np.testing.assert_array_equal(null.within[kept], other.within[other.partition[side]])
+            indices = null.partition[side][null.partition[side] != gone]
+            np.testing.assert_array_equal(null.within[indices], other.within[other.partition[side]])
         np.testing.assert_array_equal(null.axis, other.axis)
 
 
@@ -179,8 +179,8 @@ def test_the_difference_of_equal_embeddings_is_zero_over_all_lists(
     """And that of another is the interval of the differences, not of the values."""
     clean = misp.fit(sample)(sample)
     panels = make_panels([sample, sample.renamed("same"), clean], None, Attribute.load(), given)
-    found = with_lists(evaluate_panels(panels, FEW, chance=False), panels, FEW, 30)
-    rows = {(row.subject, row.measure): row for row in found}
+    resampled = with_lists(evaluate_panels(panels, FEW, chance=False), panels, FEW, 30)
+    rows = {(row.subject, row.measure): row for row in resampled}
     for (subject, measure), row in rows.items():
         about = row.details
         assert about["lists_draws"] == 30

@@ -81,13 +81,13 @@ def test_as_many_pairs_as_dimensions_leave_no_choice(seed: int, more: int, d: in
     first, second = _pairs(seed, d + more, d)
     s = np.linalg.svd(first.T @ second)[1]
     assume(s[-1] > 1e-6 * s[0])
-    found = align(first, second)
-    assert (found.rank, found.turned) == (d, 0)
+    alignment = align(first, second)
+    assert (alignment.rank, alignment.turned) == (d, 0)
     # a polar factor is as exact as its two smallest singular values let it be
     bound = 50 * d * (d + more) * EPS * np.linalg.norm(first) * np.linalg.norm(second)
     bound /= s[-1] + s[max(d - 2, 0)]
     expected = orthogonal_procrustes(first, second)[0]
-    np.testing.assert_allclose(found.W, expected, rtol=0, atol=bound)
+    np.testing.assert_allclose(alignment.W, expected, rtol=0, atol=bound)
 
 
 @settings(max_examples=examples(80), deadline=None)

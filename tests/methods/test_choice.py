@@ -122,24 +122,26 @@ def test_everything_that_is_measured_is_divided() -> None:
     assert len(first.occupations) == len(second.occupations) == 1
     assert first.sembias is not None
     assert second.sembias is not None
-    asked = [{question[3] for question in half.sembias.questions} for half in (first, second)]
-    assert not asked[0] & asked[1]
+    pairs = [{question[3] for question in half.sembias.questions} for half in (first, second)]
+    assert not pairs[0] & pairs[1]
     assert len(first.sembias.questions) + len(second.sembias.questions) == len(SEMBIAS.questions)
     assert first.query is not None
     assert second.query is not None
-    for whole, one, other in zip(
+    for whole, chosen, other in zip(
         (*query.targets, *query.attributes),
         (*first.query.targets, *first.query.attributes),
         (*second.query.targets, *second.query.attributes),
         strict=True,
     ):
-        assert whole[0] == one[0] == other[0]
-        assert not set(one[1]) & set(other[1])
-        assert {*one[1], *other[1]} == {*whole[1]}
+        assert whole[0] == chosen[0] == other[0]
+        assert not set(chosen[1]) & set(other[1])
+        assert {*chosen[1], *other[1]} == {*whole[1]}
     scores = dict(zip(SIMILAR.pairs, SIMILAR.scores, strict=True))
-    (one,), (other,) = first.sets, second.sets
-    assert not set(one.pairs) & set(other.pairs)
-    assert dict(zip(one.pairs + other.pairs, one.scores + other.scores, strict=True)) == scores
+    (chosen,), (other,) = first.sets, second.sets
+    assert not set(chosen.pairs) & set(other.pairs)
+    assert (
+        dict(zip(chosen.pairs + other.pairs, chosen.scores + other.scores, strict=True)) == scores
+    )
 
 
 def test_too_few_words_cannot_be_divided() -> None:
@@ -184,23 +186,23 @@ def test_a_value_is_that_of_the_measure_on_the_words_of_the_half(
     task = task_of(few, metric)
     after = fit_chain("hard", task.part)[1]
     panel = Panel(after, task.part, task.chosen_on.vocabulary)
-    found = measure(task, task.chosen_on, after)
+    measured = measure(task, task.chosen_on, after)
     family = "midb" if metric.startswith("midb") else metric
     row = next(row for row in evaluate(panel, [family]) if row.measure == metric)
-    assert (found.value, found.details) == (row.value, row.details)
-    ends = np.percentile(found.draws["sample"].values, [2.5, 97.5])
+    assert (measured.value, measured.details) == (row.value, row.details)
+    ends = np.percentile(measured.draws["sample"].values, [2.5, 97.5])
     assert tuple(ends) == pytest.approx((row.details["low"], row.details["high"]))
 
 
 def test_questions_are_drawn_by_the_pairs_that_they_cross(few: Embedding) -> None:
     task = task_of(few, "sembias-stereotype", sembias=SEMBIAS, seed=1)
-    found = measure(task, task.reported_on, task.part)
-    n, value = found.details["n"], found.value
+    measured = measure(task, task.reported_on, task.part)
+    n, value = measured.details["n"], measured.value
     assert n == 6
-    assert found.details["set"] == "all"
+    assert measured.details["set"] == "all"
     assert value is not None
     assert 0 < value < 1
-    samples = found.draws["sample"].values
+    samples = measured.draws["sample"].values
     error = math.sqrt(value * (1 - value) / n)  # of independent questions; crossed, up to √3 times
     assert samples.mean() == pytest.approx(value, abs=0.15 * error)
     assert error < samples.std() < 1.25 * math.sqrt(3) * error
@@ -213,10 +215,10 @@ def test_an_association_test_is_that_of_the_halved_sets(few: Embedding) -> None:
     half = task.reported_on
     assert half.query is not None
     (row,) = weat(few, half.query)
-    found = measure(task, half, task.part)
-    assert found.value == pytest.approx(abs(row.value or 0))
-    assert found.details["set"] == "weat6"
-    assert found.details["n"] == row.details["n"]
+    measured = measure(task, half, task.part)
+    assert measured.value == pytest.approx(abs(row.value or 0))
+    assert measured.details["set"] == "weat6"
+    assert measured.details["n"] == row.details["n"]
     named = {query.name for query in load_queries()}
     assert main_query(Attribute.load("religion:christian,muslim")).name not in named
 
@@ -232,8 +234,8 @@ def test_the_lean_of_occupations_is_along_the_axis_before(few: Embedding) -> Non
             x = embedding[list(words)].astype(float)
             return x @ g / np.linalg.norm(x, axis=1)
 
-        found = cosines(half.occupations) - cosines(half.vocabulary).mean()
-        return float(np.abs(found).mean())
+        leans = cosines(half.occupations) - cosines(half.vocabulary).mean()
+        return float(np.abs(leans).mean())
 
     assert measure(task, half, task.part).value == pytest.approx(lean(few), rel=1e-5)
     hard = fit_chain("hard:direction=she-he", task.part)[1]
@@ -267,9 +269,9 @@ def test_independent_intervals_that_are_symmetric_add_as_variances_do(
     def value(middle: float, half: float) -> Row:
         return Row("x", "m", middle, {"low": middle - half, "high": middle + half})
 
-    found = change_keys(value(a, wide), value(b, other), independent=True)
+    change = change_keys(value(a, wide), value(b, other), independent=True)
     half = math.hypot(wide, other)
-    ends = found["change_low"], found["change_high"]
+    ends = change["change_low"], change["change_high"]
     assert ends == pytest.approx((b - a - half, b - a + half), abs=1e-9)
     assert "change_low" not in change_keys(value(a, wide), value(b, other))
 
@@ -293,16 +295,16 @@ def test_neighbours_kept_are_those_among_all_neutral_words(few: Embedding) -> No
     assert same[1].value == same[2].value
 
     after = fit_chain("inlp:rounds=4", few)[1].subset(task.part.words)
-    kept = cost_rows(task, half, after)[0]
+    preserved = cost_rows(task, half, after)[0]
     neutral = task.part.subset(task.vocabulary)
     changed = after.subset(task.vocabulary)
     shares = [
         len({w for w, _ in neutral.most_similar(word)} & {w for w, _ in changed.most_similar(word)})
         for word in half.vocabulary[:300]
     ]
-    assert kept.value == pytest.approx(np.mean(shares) / 10, abs=0.03)
-    assert kept.details["n"] == 1000
-    assert kept.details["low"] < kept.value < kept.details["high"]
+    assert preserved.value == pytest.approx(np.mean(shares) / 10, abs=0.03)
+    assert preserved.details["n"] == 1000
+    assert preserved.details["low"] < preserved.value < preserved.details["high"]
 
 
 def test_a_row_has_its_change_costs_and_half(few: Embedding) -> None:
@@ -323,9 +325,9 @@ def test_a_row_has_its_change_costs_and_half(few: Embedding) -> None:
 def test_a_method_that_fails_is_tried_with_a_reason(few: Embedding) -> None:
     task = task_of(few, "direct-bias")
     (gone,) = parse_columns("gn-glove").values()
-    found = try_candidate(task, gone)
-    assert (found.row.value, found.kept, found.improves) == (None, None, False)
-    assert "GN-GloVe" in found.row.details["reason"]
+    attempt = try_candidate(task, gone)
+    assert (attempt.row.value, attempt.kept, attempt.improves) == (None, None, False)
+    assert "GN-GloVe" in attempt.row.details["reason"]
     narrow = few.with_vectors(few.vectors[:, :99])
     with pytest.raises(WordbiasError, match="its vectors have 99 dimensions and those before 100"):
         compare(task, task.chosen_on, narrow, "narrow")
@@ -357,15 +359,15 @@ def task(few: Embedding) -> Task:
 
 
 def test_the_best_of_those_that_keep_enough_is_chosen(task: Task) -> None:
-    found = [tried("hard", 0.1, 0.9), tried("misp", 0.3, 0.95), tried("oscar", 0.4, 0.99)]
-    assert choose(task, found, 0.9).candidate == "hard"
-    assert choose(task, found, 0.95).candidate == "misp"
-    assert choose(task, found, 0.951).candidate == "oscar"
+    attempts = [tried("hard", 0.1, 0.9), tried("misp", 0.3, 0.95), tried("oscar", 0.4, 0.99)]
+    assert choose(task, attempts, 0.9).candidate == "hard"
+    assert choose(task, attempts, 0.95).candidate == "misp"
+    assert choose(task, attempts, 0.951).candidate == "oscar"
 
 
 def test_of_equal_ones_that_which_moves_words_least(task: Task) -> None:
-    found = [tried("a", 0.1, moved=0.3), tried("b", 0.1 + 1e-9, moved=0.2), tried("c", None)]
-    assert choose(task, found, 0.9).candidate == "b"
+    attempts = [tried("a", 0.1, moved=0.3), tried("b", 0.1 + 1e-9, moved=0.2), tried("c", None)]
+    assert choose(task, attempts, 0.9).candidate == "b"
 
 
 def test_a_change_whose_interval_holds_0_is_no_improvement(task: Task) -> None:
@@ -382,9 +384,9 @@ def test_a_change_whose_interval_holds_0_is_no_improvement(task: Task) -> None:
 
 
 def test_where_none_keeps_enough_the_error_names_the_nearest(task: Task) -> None:
-    found = [tried("hard", 0.1, 0.8), tried("misp", 0.3, 0.88), tried("oscar", 0.6, 0.89)]
+    attempts = [tried("hard", 0.1, 0.8), tried("misp", 0.3, 0.88), tried("oscar", 0.6, 0.89)]
     with pytest.raises(WordbiasError) as refused:
-        choose(task, found, 0.9)
+        choose(task, attempts, 0.9)
     assert str(refused.value) == (
         "few: no method keeps 90% of neighbours; the nearest, misp, keeps 88.0% and takes direct "
         "bias from 0.5000 to 0.3000 (change -0.2100 to -0.1900); give a lower --keep, or other "
@@ -400,6 +402,6 @@ def test_where_none_has_a_value_the_error_says_why(task: Task) -> None:
 def test_where_higher_is_better_the_highest_is_chosen(few: Embedding) -> None:
     assert MEASURES["sembias-definition"].better == "higher"
     task = task_of(few, "sembias-definition", sembias=SEMBIAS)
-    found = [tried("a", 0.6, better="higher"), tried("b", 0.7, better="higher"), tried("c", 0.2)]
-    assert choose(task, found[:2], 0.9).candidate == "b"
+    attempts = [tried("a", 0.6, better="higher"), tried("b", 0.7, better="higher"), tried("c", 0.2)]
+    assert choose(task, attempts[:2], 0.9).candidate == "b"
     assert not tried("d", 0.3, better="higher").improves

@@ -47,9 +47,9 @@ def _members(found: LabelledWords) -> list[list[str]]:
 def test_the_groups_are_the_words_that_lean_most(emb: Embedding, count: int) -> None:
     cosine = _cosines(emb)
     ranked = sorted(emb, key=cosine.__getitem__)
-    found = labelled_words(emb, COLOUR, classes=2, per_class=count)
-    assert found.classes == ("red", "blue")
-    assert _members(found) == [ranked[::-1][:count], ranked[:count]]
+    labelled = labelled_words(emb, COLOUR, classes=2, per_class=count)
+    assert labelled.classes == ("red", "blue")
+    assert _members(labelled) == [ranked[::-1][:count], ranked[:count]]
 
 
 def test_neutral_words_are_near_the_axis_normal_and_in_no_other_class(emb: Embedding) -> None:
@@ -69,30 +69,30 @@ def test_a_word_of_a_group_is_not_neutral_even_where_the_group_reaches_so_far() 
     words = WORDS[:42]
     along = np.concatenate([[10.0, -10.0], np.tile([0.01, -0.01], 20)])
     emb = Embedding(words, np.stack([along, np.ones(42)], axis=1))
-    found = labelled_words(emb, COLOUR, per_class=14)
-    assert len(set(found.words)) == 3 * 14 == len(words)
+    labelled = labelled_words(emb, COLOUR, per_class=14)
+    assert len(set(labelled.words)) == 3 * 14 == len(words)
     with pytest.raises(WordbiasError, match="15 neutral words needed, but only 12 of the others"):
         labelled_words(emb, COLOUR, per_class=15)
 
 
 def test_each_word_has_its_row(emb: Embedding) -> None:
-    found = labelled_words(emb, COLOUR, per_class=10)
-    assert [emb.words[row] for row in found.rows] == list(found.words)
-    x = found.vectors(emb)
+    labelled = labelled_words(emb, COLOUR, per_class=10)
+    assert [emb.words[row] for row in labelled.rows] == list(labelled.words)
+    x = labelled.vectors(emb)
     assert x.dtype == np.float64
-    np.testing.assert_array_equal(x, emb.take(found.words))
-    assert found.per_class == 10
+    np.testing.assert_array_equal(x, emb.take(labelled.words))
+    assert labelled.per_class == 10
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("count", [10, 11, 13])
 def test_the_split_covers_every_class_alike(emb: Embedding, classes: int, count: int) -> None:
-    found = labelled_words(emb, COLOUR, classes=classes, per_class=count)
-    parts = (found.train, found.dev, found.test)
+    labelled = labelled_words(emb, COLOUR, classes=classes, per_class=count)
+    parts = (labelled.train, labelled.dev, labelled.test)
     assert sorted(np.concatenate(parts)) == list(range(classes * count))
-    np.testing.assert_array_equal(found.learned, sorted([*found.train, *found.dev]))
+    np.testing.assert_array_equal(labelled.learned, sorted([*labelled.train, *labelled.dev]))
     for part in parts:
-        assert len(set(np.bincount(found.labels[part], minlength=classes))) == 1
+        assert len(set(np.bincount(labelled.labels[part], minlength=classes))) == 1
         assert part.tolist() == sorted(part)
 
 
@@ -103,12 +103,12 @@ def test_the_papers_numbers() -> None:
 
 
 def test_the_split_is_random_and_so_are_the_neutral_words(emb: Embedding) -> None:
-    one, again, other = (labelled_words(emb, COLOUR, per_class=10, seed=s) for s in (1, 1, 2))
+    labelled, repeat, other = (labelled_words(emb, COLOUR, per_class=10, seed=s) for s in (1, 1, 2))
     for name in ("rows", "labels", "train", "dev", "test"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(again, name))
-    assert one.train.tolist() != other.train.tolist()
-    assert set(_members(one)[2]) != set(_members(other)[2])
-    assert _members(one)[:2] == _members(other)[:2]
+        np.testing.assert_array_equal(getattr(labelled, name), getattr(repeat, name))
+    assert labelled.train.tolist() != other.train.tolist()
+    assert set(_members(labelled)[2]) != set(_members(other)[2])
+    assert _members(labelled)[:2] == _members(other)[:2]
 
 
 def test_every_word_of_a_class_can_be_a_test_word() -> None:
@@ -119,12 +119,12 @@ def test_every_word_of_a_class_can_be_a_test_word() -> None:
 
 def test_by_default_a_twentieth_of_the_candidates() -> None:
     sample = Embedding.sample()
-    found = labelled_words(sample, Attribute.load())
+    labelled = labelled_words(sample, Attribute.load())
     plain = [w for w in sample if w.isalpha() and w == w.lower() and len(w) < 20]
-    assert found.per_class == pytest.approx(len(plain) / 20, rel=0.01)
-    assert found.classes == ("female", "male", "neutral")
-    assert {"she", "woman"} <= set(_members(found)[0])  # gendered words stay in
-    assert "he" in _members(found)[1]
+    assert labelled.per_class == pytest.approx(len(plain) / 20, rel=0.01)
+    assert labelled.classes == ("female", "male", "neutral")
+    assert {"she", "woman"} <= set(_members(labelled)[0])  # gendered words stay in
+    assert "he" in _members(labelled)[1]
 
 
 def test_never_more_than_the_papers_number(emb: Embedding, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,8 +141,8 @@ def test_only_frequent_lower_case_words(emb: Embedding, monkeypatch: pytest.Monk
     rows = np.concatenate([[axis] * len(bad), emb.vectors, [axis]])
     more = Embedding([*bad, *WORDS, "zz"], rows)
     monkeypatch.setattr(module, "CANDIDATES", len(bad) + len(WORDS))
-    found, expected = (labelled_words(e, COLOUR, per_class=10) for e in (more, emb))
-    assert found.words == expected.words
+    labelled, expected = (labelled_words(e, COLOUR, per_class=10) for e in (more, emb))
+    assert labelled.words == expected.words
     monkeypatch.setattr(module, "CANDIDATES", len(more))
     assert labelled_words(more, COLOUR, per_class=10).words[0] == "zz"
 
@@ -161,14 +161,14 @@ def test_words_without_a_vector_are_not_neutral() -> None:
 
 def test_chosen_words_are_read_only(emb: Embedding) -> None:
     before = emb.vectors.copy()
-    found = labelled_words(emb, COLOUR, per_class=10)
+    labelled = labelled_words(emb, COLOUR, per_class=10)
     np.testing.assert_array_equal(emb.vectors, before)
     with pytest.raises(ValueError, match="read-only"):
-        found.labels[0] = 1
+        labelled.labels[0] = 1
     with pytest.raises(FrozenInstanceError):
-        found.words = ()  # type: ignore[misc]
-    mine = np.array(found.rows)
-    copied = replace(found, rows=mine)
+        labelled.words = ()  # type: ignore[misc]
+    mine = np.array(labelled.rows)
+    copied = replace(labelled, rows=mine)
     mine[0] = -1
     assert copied.rows[0] >= 0
 

@@ -30,8 +30,8 @@ def defined(vectors: Matrix, alpha: float) -> Matrix:
         for i in range(d):
             for j in range(d):
                 r[i, j] += row[i] * row[j] / n
-    found: Matrix = r @ np.linalg.inv(r + alpha**-2 * np.eye(d))
-    return found
+    matrix: Matrix = r @ np.linalg.inv(r + alpha**-2 * np.eye(d))
+    return matrix
 
 
 @settings(deadline=None, max_examples=30)
@@ -51,9 +51,9 @@ def test_it_is_the_negated_conceptor_of_the_paper(seed: int, n: int, d: int, alp
 def test_eigenvalues_are_at_least_zero_and_below_one(
     seed: int, n: int, d: int, alpha: float
 ) -> None:
-    found = conceptor(drawn(seed, n, d), alpha)
-    assert ((found.weights > 0) & (found.weights < 1)).all()
-    assert len(found.weights) == min(n, d)
+    fitted = conceptor(drawn(seed, n, d), alpha)
+    assert ((fitted.weights > 0) & (fitted.weights < 1)).all()
+    assert len(fitted.weights) == min(n, d)
 
 
 def test_a_large_aperture_projects_onto_the_orthogonal_complement() -> None:
@@ -74,14 +74,14 @@ def test_a_small_aperture_leaves_vectors_alone() -> None:
 
 def test_the_words_of_all_groups_are_fitted_once(sample: Embedding) -> None:
     groups = {"a": ["she", "her", "woman"], "b": ["he", "him", "man"]}
-    found = fit(sample, load_attribute(groups), aperture=1.0)
+    fitted = fit(sample, load_attribute(groups), aperture=1.0)
     words = [word for group in groups.values() for word in group]
     c = defined(sample.take(words).astype(float), 1.0)
-    (row,) = found.found
+    (row,) = fitted.found
     assert (row.measure, row.details["n"]) == ("quota", 6)
     assert row.value == pytest.approx(np.trace(c) / sample.dim, rel=1e-10)
     x = sample.take(["nurse", "she"]).astype(float)
-    np.testing.assert_allclose(found.steps[0](x), x - x @ c.T, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.steps[0](x), x - x @ c.T, rtol=0, atol=1e-10)
 
 
 def test_more_than_two_groups(sample: Embedding) -> None:
@@ -90,11 +90,11 @@ def test_more_than_two_groups(sample: Embedding) -> None:
 
 
 def test_it_is_stored_exactly(sample: Embedding, tmp_path: Path) -> None:
-    made = wb.Conceptor(aperture=1.5).fit(sample)
-    made.save(tmp_path / "c.safetensors")
-    again = wb.load(tmp_path / "c.safetensors")
-    assert again.aperture == 1.5
-    assert np.array_equal(again.transform(sample).vectors, made.transform(sample).vectors)
+    fitted = wb.Conceptor(aperture=1.5).fit(sample)
+    fitted.save(tmp_path / "c.safetensors")
+    loaded = wb.load(tmp_path / "c.safetensors")
+    assert loaded.aperture == 1.5
+    assert np.array_equal(loaded.transform(sample).vectors, fitted.transform(sample).vectors)
 
 
 @pytest.mark.parametrize("aperture", [0.0, -1.0, np.nan, np.inf])

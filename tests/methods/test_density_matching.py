@@ -63,17 +63,19 @@ def test_the_gradient_is_that_of_finite_differences(k: int, dims: int, seed: int
 def test_the_value_is_the_discrepancy_of_the_classes_from_their_mean(k: int) -> None:
     """By its definition, pair by pair of classes."""
     x, codes = rows(k, 30)
-    found, _ = discrepancy(x, codes, np.zeros((5, 1)))
+    distance, _ = discrepancy(x, codes, np.zeros((5, 1)))
     squares = ((x[:, None] - x) ** 2).sum(2)
     kernel = sum(np.exp(-squares / (w * np.median(squares))) for w in module.WIDTHS)
 
     def inner(a: Matrix, b: Matrix) -> float:
         return float(a @ kernel @ b)
 
-    each = [(codes == one) / (codes == one).sum() for one in range(k)]
+    each = [(codes == code) / (codes == code).sum() for code in range(k)]
     mean = np.mean(each, axis=0)
-    expected = np.mean([inner(one, one) - 2 * inner(one, mean) + inner(mean, mean) for one in each])
-    assert found == pytest.approx(expected, rel=1e-10)
+    expected = np.mean(
+        [inner(mass, mass) - 2 * inner(mass, mean) + inner(mean, mean) for mass in each]
+    )
+    assert distance == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.usefixtures("_few_steps")
@@ -81,17 +83,17 @@ def test_the_value_is_the_discrepancy_of_the_classes_from_their_mean(k: int) -> 
 @pytest.mark.parametrize("k", [2, 3])
 def test_it_is_a_projection_after_which_the_means_are_equal(k: int, dims: int) -> None:
     x, codes = rows(k)
-    kept = x.copy()
+    before = x.copy()
     after = DensityMatching(dims=dims).fit(x, codes).transform(x)
-    np.testing.assert_array_equal(x, kept)
-    means = np.stack([after[codes == one].mean(0) for one in range(k)])
+    np.testing.assert_array_equal(x, before)
+    means = np.stack([after[codes == code].mean(0) for code in range(k)])
     assert np.ptp(means, axis=0).max() < 1e-12
     removed = x - after
     assert np.linalg.matrix_rank(removed, tol=1e-8) == min(k - 1 + dims, 4)  # of 5 one is left
     np.testing.assert_allclose((after * removed).sum(1), 0, atol=1e-12)
     for size in (1.0, 2.0**900, 2.0**-900):  # whose squares are no numbers
-        again = DensityMatching(dims=dims, random_state=0).fit(x * size, codes).transform(x * size)
-        np.testing.assert_array_equal(after * size, again)
+        scaled = DensityMatching(dims=dims, random_state=0).fit(x * size, codes).transform(x * size)
+        np.testing.assert_array_equal(after * size, scaled)
 
 
 @pytest.mark.slow
@@ -105,8 +107,8 @@ def test_a_direction_in_which_only_the_spread_differs_is_found() -> None:
     left = {}
     for method in (wb.LEACE(), DensityMatching(dims=1)):
         method.fit(x[known], codes[known])
-        found = read_groups(method.transform(new[rest]), labels[rest])
-        left[type(method).__name__] = found
+        reading = read_groups(method.transform(new[rest]), labels[rest])
+        left[type(method).__name__] = reading
         before = read_groups(new[rest], labels[rest])
         assert before.probes[0].measure == BEST
         assert before.probes[0].value > 0.8
@@ -127,23 +129,23 @@ def test_descent_finds_what_covariances_do_not_show(monkeypatch: pytest.MonkeyPa
         x[codes == k] -= x[codes == k].mean(0)
         values, v = np.linalg.eigh(np.cov(x[codes == k].T, bias=True))
         x[codes == k] @= v * values**-0.5 @ v.T
-    found = directions(x, codes, 1, np.random.default_rng(0)).T
-    first, *others = (discrepancy(x, codes, one[:, None])[0] for one in np.eye(3))
-    assert discrepancy(x, codes, found)[0] < first < 0.1 * min(others)
+    basis = directions(x, codes, 1, np.random.default_rng(0)).T
+    first, *others = (discrepancy(x, codes, axis[:, None])[0] for axis in np.eye(3))
+    assert discrepancy(x, codes, basis)[0] < first < 0.1 * min(others)
 
 
 @pytest.mark.usefixtures("_few_steps")
 def test_it_is_saved_applied_and_erases_several_labels(tmp_path: Path, short_probes: None) -> None:
     x, codes = rows()
     np.save(tmp_path / "x.npy", x)
-    made = wb.erase(
+    eraser = wb.erase(
         tmp_path / "x.npy", {"a": codes, "b": (x[:, 1] > 0) * 1}, methods="density-matching:dims=1",
         output=tmp_path / "clean.npy", save_transform=tmp_path / "m.st",
     )  # fmt: skip
     loaded: Any = wb.load(tmp_path / "m.st")
     assert repr(loaded) == "DensityMatching(dims=1) (fitted, frozen)"
     np.testing.assert_allclose(loaded.transform(x), np.load(tmp_path / "clean.npy"), atol=1e-12)
-    assert np.linalg.matrix_rank(x - made.transform(x), tol=1e-8) == 4
+    assert np.linalg.matrix_rank(x - eraser.transform(x), tol=1e-8) == 4
 
 
 def test_what_cannot_be_fitted_is_refused() -> None:
@@ -161,9 +163,9 @@ def test_where_the_means_of_the_classes_span_all_nothing_is_left() -> None:
     """Exactly nothing: scaled up, rounding would tell the class. Of files it is refused."""
     x, codes = rows(k=4, d=3)
     flat = np.hstack([x, x @ np.ones((3, 2))])  # of five columns three are independent
-    for one in (x, flat):
+    for vectors in (x, flat):
         with pytest.warns(WordbiasWarning, match="DensityMatching: every direction in which"):
-            assert not DensityMatching().fit(one, codes).transform(one).any()
-        assert DensityMatching().fit(one, codes % 3).transform(one).std() > 0.1
+            assert not DensityMatching().fit(vectors, codes).transform(vectors).any()
+        assert DensityMatching().fit(vectors, codes % 3).transform(vectors).std() > 0.1
         with pytest.raises(WordbiasError, match="nothing is left but rounding; erase fewer"):
-            wb.erase(one, codes, methods="density-matching")
+            wb.erase(vectors, codes, methods="density-matching")

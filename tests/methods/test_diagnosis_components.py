@@ -32,50 +32,50 @@ def test_cosines_and_share(centre: bool) -> None:
     first, second = _groups(1)
     fitted = Subspace.from_groups(first, second, 3, centre=centre)
     axis = np.arange(5.0)
-    found = components(fitted, first, second, axis, np.random.default_rng(0))
+    diagnosis = components(fitted, first, second, axis, np.random.default_rng(0))
     delta = first.astype(float).mean(0) - second.astype(float).mean(0)
     for i, g in enumerate(fitted.basis):
         cosine = sum(g * delta) / np.linalg.norm(delta)
-        assert found.cos_difference[i] == pytest.approx(cosine, abs=64 * EPS)
-        assert found.cos_direction is not None
+        assert diagnosis.cos_difference[i] == pytest.approx(cosine, abs=64 * EPS)
+        assert diagnosis.cos_direction is not None
         along = sum(g * axis) / np.linalg.norm(axis)
-        assert found.cos_direction[i] == pytest.approx(along, abs=64 * EPS)
+        assert diagnosis.cos_direction[i] == pytest.approx(along, abs=64 * EPS)
     inside = fitted.basis.T @ fitted.basis @ delta
-    assert found.share == pytest.approx(sum(inside**2) / sum(delta**2), abs=64 * EPS)
-    assert found.weights is fitted.weights
+    assert diagnosis.share == pytest.approx(sum(inside**2) / sum(delta**2), abs=64 * EPS)
+    assert diagnosis.weights is fitted.weights
 
 
 def test_without_an_axis_there_is_no_cosine_with_it() -> None:
     first, second = _groups(1)
     fitted = Subspace.from_groups(first, second, 2)
-    found = components(fitted, first, second, None, np.random.default_rng(0))
-    assert found.cos_direction is None
+    diagnosis = components(fitted, first, second, None, np.random.default_rng(0))
+    assert diagnosis.cos_direction is None
 
 
 def test_the_whole_space_holds_the_whole_difference() -> None:
     first, second = _groups(1)
     fitted = Subspace.from_groups(first, second, 5)
-    found = components(fitted, first, second, None, np.random.default_rng(0))
-    assert found.share == pytest.approx(1, abs=64 * EPS)
+    diagnosis = components(fitted, first, second, None, np.random.default_rng(0))
+    assert diagnosis.share == pytest.approx(1, abs=64 * EPS)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_well_separated_groups_have_stable_signs(seed: int) -> None:
     first, second = _groups(10, seed)  # 20 and more standard errors apart along (1, …, 1)
     fitted = Subspace.from_direction(np.ones(5))
-    found = components(fitted, first, second, None, np.random.default_rng(seed))
-    assert found.stability.tolist() == [1]
+    diagnosis = components(fitted, first, second, None, np.random.default_rng(seed))
+    assert diagnosis.stability.tolist() == [1]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_sign_of_groups_without_a_difference_is_a_coin(seed: int) -> None:
     first, second = _mirrored(seed), _mirrored(seed + 100)
     fitted = Subspace.from_groups(first, second, 3)
-    found = components(fitted, first, second, None, np.random.default_rng(seed), samples=1000)
+    diagnosis = components(fitted, first, second, None, np.random.default_rng(seed), samples=1000)
     # the difference is zero but for rounding, its bootstrap symmetric about zero
     low, high = binom.ppf([1e-6, 1 - 1e-6], 1000, 0.5) / 1000
-    assert (found.stability >= low).all()
-    assert (found.stability <= high).all()
+    assert (diagnosis.stability >= low).all()
+    assert (diagnosis.stability <= high).all()
 
 
 def test_stability_is_the_normal_probability_of_the_observed_difference() -> None:
@@ -83,20 +83,20 @@ def test_stability_is_the_normal_probability_of_the_observed_difference() -> Non
     first, second = rng.normal(size=(400, 3)) + 0.08, rng.normal(size=(400, 3))
     fitted = Subspace.from_direction([1.0, 0, 0])
     samples = 4000
-    found = components(fitted, first, second, None, np.random.default_rng(0), samples)
+    diagnosis = components(fitted, first, second, None, np.random.default_rng(0), samples)
     # the bootstrap as everybody writes it: draw words, take means, look at the sign
     x, y = first[:, 0], second[:, 0]
     observed = np.sign(x.mean() - y.mean())
     other = np.random.default_rng(99)
-    kept = np.mean(
+    share = np.mean(
         [
             np.sign(other.choice(x, 400).mean() - other.choice(y, 400).mean()) == observed
             for _ in range(samples)
         ]
     )
-    assert 0.5 < kept < 1
-    bound = 5 * np.sqrt(2 * kept * (1 - kept) / samples)  # two independent binomial shares
-    assert found.stability[0] == pytest.approx(kept, abs=bound)
+    assert 0.5 < share < 1
+    bound = 5 * np.sqrt(2 * share * (1 - share) / samples)  # two independent binomial shares
+    assert diagnosis.stability[0] == pytest.approx(share, abs=bound)
 
 
 def test_a_shift_of_all_vectors_does_not_change_the_stability() -> None:
@@ -114,19 +114,19 @@ def test_a_shift_of_all_vectors_does_not_change_the_stability() -> None:
 def test_the_same_generator_gives_the_same_stability() -> None:
     first, second = _groups(0.1)
     fitted = Subspace.from_groups(first, second, 3)
-    one, other = (
+    stability, other = (
         components(fitted, first, second, None, np.random.default_rng(4)).stability.tolist()
         for _ in range(2)
     )
-    assert one == other
+    assert stability == other
 
 
 def test_identical_groups_have_no_difference_to_hold() -> None:
     first, _ = _groups(0)
     fitted = Subspace.from_groups(first, first, 2)
-    found = components(fitted, first, first, None, np.random.default_rng(0))
-    assert found.share == 0
-    assert found.cos_difference.tolist() == [0, 0]
+    diagnosis = components(fitted, first, first, None, np.random.default_rng(0))
+    assert diagnosis.share == 0
+    assert diagnosis.cos_difference.tolist() == [0, 0]
 
 
 def test_the_vectors_stay_as_they_are() -> None:

@@ -25,8 +25,8 @@ def _with_names(female: int, male: int) -> Embedding:
 
 
 def test_the_built_in_attributes_of_first_names_say_so() -> None:
-    found = {name for name in ATTRIBUTES if WordGroups.load(name).first_names}
-    assert found == {
+    names = {name for name in ATTRIBUTES if WordGroups.load(name).first_names}
+    assert names == {
         "gender",
         "ethnicity",
         *(f"gender-{language}" for language in ("de", "es", "fr", "it")),
@@ -37,15 +37,15 @@ def test_the_built_in_attributes_of_first_names_say_so() -> None:
 @pytest.mark.parametrize("names", [(3, 2), (9, 100), (100, 9)])
 def test_fewer_than_ten_are_refused(names: tuple[int, int]) -> None:
     emb, gender = _with_names(*names), Attribute.load()
-    said = (
+    refusal = (
         f"{names[0]} of 100 female and {names[1]} of 100 male first names found; "
         r"needed are 10 of each group.*the method hard.*--groups FILE"
     )
     for method in ("misp", "mhd"):
-        with pytest.raises(WordbiasError, match=said):
+        with pytest.raises(WordbiasError, match=refusal):
             fit_chain(method, emb)
     for recipe in ("means", "subspace"):
-        with pytest.raises(WordbiasError, match=said):
+        with pytest.raises(WordbiasError, match=refusal):
             find_direction(emb, gender, recipe)
     rows = {row.measure: row for row in evaluate(make_panels([emb], None, gender)[0], ["midb"])}
     assert rows["midb"].value is None
@@ -58,8 +58,8 @@ def test_ten_are_enough_and_below_thirty_there_is_a_note() -> None:
         notes = subspace_cautions(
             _with_names(count, 100), Attribute.load(), dims=4, centre=False, seed=0
         )
-        said = f"group female: only {count} of 100 first names found"
-        assert any(said in note for note in notes) is (noted or count < 50)
+        caution = f"group female: only {count} of 100 first names found"
+        assert any(caution in note for note in notes) is (noted or count < 50)
 
 
 def test_words_are_measured_from_two_on_with_a_note_where_they_do_not_agree() -> None:

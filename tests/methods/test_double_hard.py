@@ -86,8 +86,8 @@ def _recipe(
     for k in range(candidates):
         g = direction(k)
         rows = np.array([debiased(word, k, g) for word in biased])
-        found = KMeans(2, n_init=10, random_state=1).fit_predict(rows)
-        right = (found == truth).mean()
+        clusters = KMeans(2, n_init=10, random_state=1).fit_predict(rows)
+        right = (clusters == truth).mean()
         shares.append(max(right, 1 - right))
     best = int(np.argmin(shares))
     g = direction(best)

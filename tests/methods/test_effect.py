@@ -82,14 +82,14 @@ def _by_hand(
     lists: Attribute | None = None,
 ) -> dict[str, float]:
     """Every value along the directions, in plain loops over words and materialised differences."""
-    names = (FIRST, SECOND) if lists is None else [list(one) for one in lists.members]
+    names = (FIRST, SECOND) if lists is None else [list(group) for group in lists.members]
 
     def vectors(emb: Embedding, words: list[str], unit: bool = False) -> Matrix:
         rows = [emb[word].astype(float) for word in words]
         return np.array([row / np.linalg.norm(row) if unit else row for row in rows])
 
     def principal(unit: bool) -> tuple[Matrix, Matrix]:
-        f, m = (vectors(fitted_on, one, unit) for one in names)
+        f, m = (vectors(fitted_on, group, unit) for group in names)
         rows = np.array([a - b for a in f for b in m])
         delta = rows.mean(0)
         rows = rows - delta if centre else rows
@@ -164,20 +164,20 @@ def test_the_two_references_differ(measured: Effect) -> None:
 def test_every_row_has_its_keys(measured: Effect) -> None:
     common = {"subject", "measure", "value", "stage", "neutral", "better", "n"}
     for row in measured.rows:
-        found = row.to_dict()
-        extra = set(found) - common - {"centred", "length_ratio"}
-        assert ("centred" in found) == row.measure.startswith("midb")
-        assert common <= set(found)
+        record = row.to_dict()
+        extra = set(record) - common - {"centred", "length_ratio"}
+        assert ("centred" in record) == row.measure.startswith("midb")
+        assert common <= set(record)
         if row.measure == "neighbours-preserved":
             assert extra == {"setting"}
         elif row.measure == "displacement":
             assert extra <= {"word"}
-        elif found["stage"] == "before":
+        elif record["stage"] == "before":
             assert extra == set()
         else:
             assert extra == {"reference"}
-        assert found["subject"] == "small"
-        assert found["n"] == (1 if "word" in extra else 25)
+        assert record["subject"] == "small"
+        assert record["n"] == (1 if "word" in extra else 25)
     assert len(measured.rows) == 3 * 8 + 2 + 10
 
 
@@ -232,9 +232,9 @@ def test_neighbours_are_counted_among_the_vocabulary(
         return set(sorted((w for w in NEUTRAL if w != word), key=cosine, reverse=True)[:10])
 
     row = next(row for row in measured.rows if row.measure == "neighbours-preserved")
-    kept = [len(nearest(before, word) & nearest(after, word)) / 10 for word in NEUTRAL]
+    shares = [len(nearest(before, word) & nearest(after, word)) / 10 for word in NEUTRAL]
     assert row.details["setting"] == "k=10"
-    assert row.value == pytest.approx(np.mean(kept), rel=ROUNDING)
+    assert row.value == pytest.approx(np.mean(shares), rel=ROUNDING)
 
 
 def test_an_unchanged_embedding_has_no_effect(before: Embedding, attribute: Attribute) -> None:
@@ -252,9 +252,9 @@ def test_an_unchanged_embedding_has_no_effect(before: Embedding, attribute: Attr
 def test_the_order_of_the_vocabulary_does_not_matter(
     before: Embedding, after: Embedding, attribute: Attribute, centre: bool, measured: Effect
 ) -> None:
-    again = effect(before, after, NEUTRAL[::-1], attribute, dims=3, centre=centre)
-    for one, other in zip(measured.rows, again.rows, strict=True):
-        assert one.value == pytest.approx(other.value, rel=ROUNDING)
+    reordered = effect(before, after, NEUTRAL[::-1], attribute, dims=3, centre=centre)
+    for row, other in zip(measured.rows, reordered.rows, strict=True):
+        assert row.value == pytest.approx(other.value, rel=ROUNDING)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -272,10 +272,10 @@ def test_a_permuted_and_mirrored_space_has_the_same_values(
     def turn(emb: Embedding) -> Embedding:
         return emb.with_vectors(emb.vectors[:, order] * signs)
 
-    again = effect(turn(before), turn(after), NEUTRAL, attribute, dims=3, centre=centre)
-    for one, other in zip(measured.rows, again.rows, strict=True):
-        bound = 8 * 2**-24 if one.measure == "midb-unit" else ROUNDING
-        assert one.value == pytest.approx(other.value, abs=bound, rel=0)
+    turned = effect(turn(before), turn(after), NEUTRAL, attribute, dims=3, centre=centre)
+    for row, other in zip(measured.rows, turned.rows, strict=True):
+        bound = 8 * 2**-24 if row.measure == "midb-unit" else ROUNDING
+        assert row.value == pytest.approx(other.value, abs=bound, rel=0)
 
 
 @pytest.fixture
@@ -295,8 +295,8 @@ def test_direct_bias_is_undefined_where_she_equals_he(
 ) -> None:
     vectors = before.vectors.copy()
     vectors[before.index["he"]] = vectors[before.index["she"]]
-    found = reasons(before.with_vectors(vectors))
-    assert found == {
+    undefined = reasons(before.with_vectors(vectors))
+    assert undefined == {
         "direct-bias": "undefined: ‖she − he‖ is 0.000 of their mean length, below 0.1"
     }
 
@@ -304,19 +304,19 @@ def test_direct_bias_is_undefined_where_she_equals_he(
 def test_everything_is_undefined_where_all_vectors_are_zero(
     before: Embedding, reasons: Callable[..., dict[str, str]]
 ) -> None:
-    found = reasons(before.with_vectors(np.zeros_like(before.vectors)))
-    assert set(found) == set(ALONG)
-    assert all(reason.startswith("undefined: ") for reason in found.values())
+    undefined = reasons(before.with_vectors(np.zeros_like(before.vectors)))
+    assert set(undefined) == set(ALONG)
+    assert all(reason.startswith("undefined: ") for reason in undefined.values())
 
 
 def test_an_attribute_without_pairs_still_has_midb(
     before: Embedding, reasons: Callable[..., dict[str, str]]
 ) -> None:
     bare = Attribute("age", ("f", "m"), (tuple(FIRST), tuple(SECOND)))
-    found = reasons(before, bare)
-    assert set(found) == {"direct-bias", "direct-bias-pca"}
-    assert found["direct-bias"].startswith("undefined: the attribute age has no pairs")
-    assert "the attribute age has no pairs" in found["direct-bias-pca"]
+    undefined = reasons(before, bare)
+    assert set(undefined) == {"direct-bias", "direct-bias-pca"}
+    assert undefined["direct-bias"].startswith("undefined: the attribute age has no pairs")
+    assert "the attribute age has no pairs" in undefined["direct-bias-pca"]
 
 
 def test_one_neutral_word_has_no_neighbours(before: Embedding, attribute: Attribute) -> None:
@@ -338,7 +338,7 @@ def test_directions_projected_out_whole_are_not_fitted_anew_on_rounding(
 
 
 def test_changes_are_after_less_before_or_less_no_change(measured: Effect) -> None:
-    found = changes(measured.rows)
+    differences = changes(measured.rows)
     before = _values(measured.rows, stage="before")
     for reference in ("before", "self"):
         after = _values(measured.rows, stage="after", reference=reference)
@@ -346,13 +346,13 @@ def test_changes_are_after_less_before_or_less_no_change(measured: Effect) -> No
             was, now = before[name], after[name]
             assert was is not None
             assert now is not None
-            assert found.pop((name, reference)) == now - was
+            assert differences.pop((name, reference)) == now - was
     whole = {row.measure: row.value for row in measured.rows if "word" not in row.details}
-    kept = whole["neighbours-preserved"]
-    assert kept is not None
-    assert found == {
+    preserved = whole["neighbours-preserved"]
+    assert preserved is not None
+    assert differences == {
         ("displacement", ""): whole["displacement"],
-        ("neighbours-preserved", ""): kept - 1,
+        ("neighbours-preserved", ""): preserved - 1,
     }
 
 
@@ -360,17 +360,19 @@ def test_changes_are_after_less_before_or_less_no_change(measured: Effect) -> No
 def test_random_removals_are_measured_as_the_fitted_one_is(
     before: Embedding, attribute: Attribute, hard: bool
 ) -> None:
-    found = study(before, NEUTRAL, attribute, dims=3, hard=hard, null=4, seed=7)
+    report = study(before, NEUTRAL, attribute, dims=3, hard=hard, null=4, seed=7)
     alone = study(before, NEUTRAL, attribute, dims=3, hard=hard, seed=7)
-    assert [row.value for row in found.rows] == [row.value for row in alone.rows]
+    assert [row.value for row in report.rows] == [row.value for row in alone.rows]
     assert not any("null" in row.details for row in alone.rows)
-    for draw, removal in enumerate(random_chains(Chain((found.projection,)), range(4), seed=7)):
+    for draw, removal in enumerate(random_chains(Chain((report.projection,)), range(4), seed=7)):
         after = removal(before)
         expected = changes(effect(before, after, NEUTRAL, attribute, dims=3, seed=7).rows)
-        null = {change_of(r): r.draws["null"].values[draw] for r in found.rows if "null" in r.draws}
+        null = {
+            change_of(r): r.draws["null"].values[draw] for r in report.rows if "null" in r.draws
+        }
         assert null == expected
     with_draws = {
-        (row.measure, row.details.get("reference")) for row in found.rows if "null" in row.details
+        (row.measure, row.details.get("reference")) for row in report.rows if "null" in row.details
     }
     assert with_draws == {(name, of) for name in ALONG for of in ("before", "self")} | {
         ("displacement", None),
@@ -388,14 +390,14 @@ def _beside(rows: list[Row], others: list[dict[tuple[str, str], float]]) -> list
 def test_removals_that_keep_as_many_neighbours_are_ties(seed: int) -> None:
     """Other words lose them, so that the same shares are added in another order."""
     rng = np.random.default_rng(seed)
-    kept = rng.binomial(10, 0.96, 1000) / 10
+    shares = rng.binomial(10, 0.96, 1000) / 10
     about = {"neutral": 1.0, "better": "higher", "stage": "after"}
-    rows = [Row("a", "neighbours-preserved", float(kept.mean()), about)]
-    drawn = np.array([rng.permutation(kept).mean() - 1.0 for _ in range(100)])
+    rows = [Row("a", "neighbours-preserved", float(shares.mean()), about)]
+    drawn = np.array([rng.permutation(shares).mean() - 1.0 for _ in range(100)])
     assert len({*drawn}) > 1  # by rounding
     key = ("neighbours-preserved", "")
-    made = _beside(rows, [{key: one} for one in drawn])[0]
-    assert (made.details["null_less"], made.details["null_p"]) == (0, 1)
+    row = _beside(rows, [{key: change} for change in drawn])[0]
+    assert (row.details["null_less"], row.details["null_p"]) == (0, 1)
 
 
 @given(
@@ -412,16 +414,16 @@ def test_p_is_the_rank_of_the_change_among_all_removals(drawn: list[float], real
         Row("a", "displacement", 1.0, {**about, "stage": "after", "word": "nurse"}),
     ]
     keys = [("direct-bias", "before"), ("midb", "before"), ("displacement", "")]
-    made = _beside(rows, [dict.fromkeys(keys, one) for one in drawn])
-    assert [row for row in made if "null" in row.details] == [made[1]]
-    found = made[1].details
+    ranked = _beside(rows, [dict.fromkeys(keys, change) for change in drawn])
+    assert [row for row in ranked if "null" in row.details] == [ranked[1]]
+    details = ranked[1].details
     everything = [real, *drawn]
-    as_large = [abs(one) >= abs(real) for one in everything]
-    assert found["null_p"] == pytest.approx(np.mean(as_large))
-    assert (found["change"], found["null_draws"]) == (real, len(drawn))
-    assert found["null_less"] == len(everything) - sum(as_large)
-    assert found["null"] == pytest.approx(np.mean(drawn))
-    middle = {end: value for end, value in found.items() if end in ("null_low", "null_high")}
+    as_large = [abs(change) >= abs(real) for change in everything]
+    assert details["null_p"] == pytest.approx(np.mean(as_large))
+    assert (details["change"], details["null_draws"]) == (real, len(drawn))
+    assert details["null_less"] == len(everything) - sum(as_large)
+    assert details["null"] == pytest.approx(np.mean(drawn))
+    middle = {end: value for end, value in details.items() if end in ("null_low", "null_high")}
     low, high = np.percentile(drawn, [2.5, 97.5])
     expected = {"null_low": low, "null_high": high} if len(drawn) > 1 else {}
     assert middle == pytest.approx(expected)
@@ -475,7 +477,7 @@ def test_a_redraw_of_the_lists_is_a_run_with_lists_of_copied_words(
     def removal(subspace: Subspace) -> Projection:
         return Projection(reweighted(subspace, weights), hard)
 
-    found = over_lists(many, NEUTRAL, attribute, removal, 3, **options)
+    redrawn = over_lists(many, NEUTRAL, attribute, removal, 3, **options)
     rows, alone = (run(many, attribute, draws).rows for draws in (3, 0))
     assert [row.value for row in rows] == [row.value for row in alone]
     checked = set()
@@ -484,37 +486,37 @@ def test_a_redraw_of_the_lists_is_a_run_with_lists_of_copied_words(
         for row in by_hand.measured.rows:
             if "word" not in row.details:
                 key = row.measure, row.details["stage"], row.details.get("reference", "")
-                assert found[key][i] == pytest.approx(row.value, rel=1e-5, abs=1e-6)
+                assert redrawn[key][i] == pytest.approx(row.value, rel=1e-5, abs=1e-6)
                 checked.add(key)
         others, unseen = _with_copies(many, attribute, drawn, left_out=True)
         for stage, embedding in (("before", others), ("after", by_hand.projection(others))):
             along = _by_hand(others, embedding, centre, dims=2, lists=unseen)
             for name in MIDB:
                 # after: vectors that are rounded to float32, less what is removed of them
-                got = found[name, stage, "left-out"][i]
+                got = redrawn[name, stage, "left-out"][i]
                 assert got == pytest.approx(along[name], abs=1e-6, rel=0)
                 checked.add((name, stage, "left-out"))
-    assert checked == set(found)
+    assert checked == set(redrawn)
     for row in rows:
         if "lists" in row.draws:
             key = row.measure, row.details["stage"], row.details.get("reference", "")
-            np.testing.assert_array_equal(row.draws["lists"].values, found[key])
+            np.testing.assert_array_equal(row.draws["lists"].values, redrawn[key])
 
 
 def test_intervals_over_word_lists_are_percentiles_over_the_redraws(
     before: Embedding, attribute: Attribute
 ) -> None:
-    found = study(before, NEUTRAL, attribute, dims=2, lists=7, null=2)
+    report = study(before, NEUTRAL, attribute, dims=2, lists=7, null=2)
     own = ("lists", "change_lists", "unseen")
     assert [
-        {k: v for k, v in row.details.items() if not k.startswith(own)} for row in found.rows
+        {k: v for k, v in row.details.items() if not k.startswith(own)} for row in report.rows
     ] == [row.details for row in study(before, NEUTRAL, attribute, dims=2, null=2).rows]
     fitted = partial(Projection, hard=False)
     lists = over_lists(before, NEUTRAL, attribute, fitted, 7, dims=2)
     over = {key: values for key, values in lists.items() if key[2] != "left-out"}
     rows = {
         (row.measure, row.details["stage"], row.details.get("reference", "")): row
-        for row in found.rows
+        for row in report.rows
         if "lists_draws" in row.details
     }
     assert set(rows) == set(over)

@@ -98,8 +98,8 @@ def test_rows_report_the_fit(fitted: Fitted) -> None:
 
 
 def test_rows_and_settings_are_plain(fitted: Fitted) -> None:
-    kept = json.loads(json.dumps([row.to_dict() for row in fitted.found]))
-    assert kept == [row.to_dict() for row in fitted.found]
+    rows = json.loads(json.dumps([row.to_dict() for row in fitted.found]))
+    assert rows == [row.to_dict() for row in fitted.found]
     expected = {
         "stereotypes": None,
         "neutral": None,
@@ -116,10 +116,10 @@ def test_rows_and_settings_are_plain(fitted: Fitted) -> None:
 
 def test_it_is_stored(sample: Embedding, fitted: Fitted, tmp_path: Path) -> None:
     save_chain(tmp_path / "gp", Chain((fitted,)), Origin.of(sample))
-    again = load_chain(tmp_path / "gp")[0].parts[0]
-    np.testing.assert_array_equal(again(sample).vectors, fitted(sample).vectors)
-    assert again.found == fitted.found
-    assert again.warnings == fitted.warnings
+    loaded = load_chain(tmp_path / "gp")[0].parts[0]
+    np.testing.assert_array_equal(loaded(sample).vectors, fitted(sample).vectors)
+    assert loaded.found == fitted.found
+    assert loaded.warnings == fitted.warnings
 
 
 def test_the_reach_of_tanh_by_definition(sample: Embedding, fitted: Fitted) -> None:
@@ -128,58 +128,58 @@ def test_the_reach_of_tanh_by_definition(sample: Embedding, fitted: Fitted) -> N
     scale = x.max() / 0.99
     assert _value(fitted, "outside-tanh", scale=scale) == len(outside) / len(x)
     assert _value(fitted, "unreachable-share", scale=scale) == 0
-    assert not any("cannot be reconstructed" in said for said in fitted.warnings)
+    assert not any("cannot be reconstructed" in warning for warning in fitted.warnings)
 
 
 def test_as_published_vectors_are_not_scaled(sample: Embedding) -> None:
     part = sample.subset([*sample.words[:1500], *_listed()])
-    found = fit(part, as_published=True, **FEW)
+    trained = fit(part, as_published=True, **FEW)
     x = np.abs(part.vectors.astype(float))
     lost = (np.maximum(x - 1, 0) ** 2).sum() / (x**2).sum()
     assert lost > 0.01
-    assert _value(found, "unreachable-share", scale=1.0) == pytest.approx(lost, rel=1e-9)
-    assert f"{lost:.1%} of all squared length cannot be reconstructed" in found.warnings[0]
+    assert _value(trained, "unreachable-share", scale=1.0) == pytest.approx(lost, rel=1e-9)
+    assert f"{lost:.1%} of all squared length cannot be reconstructed" in trained.warnings[0]
 
 
 @pytest.mark.slow
 def test_the_unit_of_the_vectors_plays_no_part(small: Embedding) -> None:
     """Where they are scaled; by a power of two, so that nothing is rounded."""
     larger, even_larger = (_like(small, factor * small.vectors) for factor in (4, 64))
-    one, other = fit(larger, **FEW), fit(even_larger, **FEW)
-    np.testing.assert_array_equal(one(larger).vectors, other(even_larger).vectors)
-    losses = [_value(found, "reconstruction-loss", stage="after") for found in (one, other)]
+    trained, other = fit(larger, **FEW), fit(even_larger, **FEW)
+    np.testing.assert_array_equal(trained(larger).vectors, other(even_larger).vectors)
+    losses = [_value(run, "reconstruction-loss", stage="after") for run in (trained, other)]
     assert losses[1] == pytest.approx(16**2 * losses[0], rel=1e-12)
 
 
 @pytest.mark.slow
 def test_more_pretraining_reconstructs_better(small: Embedding) -> None:
     few, more = (fit(small, **{**FEW, "pretrain_epochs": epochs}) for epochs in (2, 20))
-    losses = [_value(found, "reconstruction-loss", stage="before") for found in (few, more)]
+    losses = [_value(run, "reconstruction-loss", stage="before") for run in (few, more)]
     assert losses[1] < losses[0]
 
 
 @pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
 def test_stereotypes_come_off_the_difference(small: Embedding, seed: int) -> None:
     """By small steps; a large weight drives the training anywhere, on each machine elsewhere."""
-    found = fit(small, weight=0.01, seed=seed, **{**FEW, "epochs": 3})
+    trained = fit(small, weight=0.01, seed=seed, **{**FEW, "epochs": 3})
     for part in ("train", "held-out"):
         before, after = (
-            _value(found, "stereotype-projection", set=part, stage=stage) for stage in STAGES
+            _value(trained, "stereotype-projection", set=part, stage=stage) for stage in STAGES
         )
         assert after < before
 
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_map(small: Embedding) -> None:
-    one, same, other = (fit(small, seed=seed, **FEW).steps[0] for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one.weight, same.weight)  # type: ignore[attr-defined]
-    assert (one.weight != other.weight).any()  # type: ignore[attr-defined]
+    step, same, other = (fit(small, seed=seed, **FEW).steps[0] for seed in (0, 0, 1))
+    np.testing.assert_array_equal(step.weight, same.weight)  # type: ignore[attr-defined]
+    assert (step.weight != other.weight).any()  # type: ignore[attr-defined]
 
 
 def test_as_published(small: Embedding) -> None:
-    found = fit(small, as_published=True, **FEW)
-    assert [row.value for row in _rows(found, "epochs")] == [1, 1, 1, 1]
-    assert found.settings["as_published"] is True
+    trained = fit(small, as_published=True, **FEW)
+    assert [row.value for row in _rows(trained, "epochs")] == [1, 1, 1, 1]
+    assert trained.settings["as_published"] is True
 
 
 @pytest.mark.slow
@@ -200,10 +200,10 @@ def test_words_of_ones_own(small: Embedding, tmp_path: Path) -> None:
 def test_another_attribute(sample: Embedding) -> None:
     pairs = (("young", "old"), ("younger", "older"), ("youngest", "oldest"), ("youth", "age"))
     age = Attribute("age", ("young", "old"), (("young",), ("old",)), pairs, direction=pairs[0])
-    found = fit(sample.subset([*sample.words[:3000], "youngest", "oldest"]), age, **FEW)
-    assert _value(found, "training-words", set="stereotypes") == 84
+    trained = fit(sample.subset([*sample.words[:3000], "youngest", "oldest"]), age, **FEW)
+    assert _value(trained, "training-words", set="stereotypes") == 84
     for group in ("young", "old"):
-        assert _rows(found, "classifier-accuracy", group=group)
+        assert _rows(trained, "classifier-accuracy", group=group)
 
 
 @pytest.mark.slow
@@ -312,10 +312,10 @@ def test_zero_vectors(small: Embedding) -> None:
 
 
 def test_as_published_vectors_beyond_the_decoder_are_refused(small: Embedding) -> None:
-    said = (
+    refusal = (
         r"odd: \d+% of the values lie outside \(−1, 1\).*length one, or do not train as published"
     )
-    with pytest.raises(WordbiasError, match=said):
+    with pytest.raises(WordbiasError, match=refusal):
         fit(_like(small, 30 * small.vectors), as_published=True, **FEW)
 
 
@@ -323,8 +323,8 @@ def test_as_published_vectors_beyond_the_decoder_are_refused(small: Embedding) -
 def test_a_vector_that_strays(small: Embedding, published: bool) -> None:
     vectors = small.vectors.copy()
     vectors[77, 5] = -1e30
-    said = f"odd: the vector of {small.words[77]!r} has the value 1e\\+30, .*leave the word out"
-    with pytest.raises(WordbiasError, match=said):
+    refusal = f"odd: the vector of {small.words[77]!r} has the value 1e\\+30, .*leave the word out"
+    with pytest.raises(WordbiasError, match=refusal):
         fit(_like(small, vectors), as_published=published, **FEW)
 
 
@@ -338,8 +338,8 @@ def test_the_scale() -> None:
 
 
 def test_values_of_one_are_outside() -> None:
-    found = tanh_reach(Embedding(["a", "b"], [[1.0, 0.5], [-0.5, -0.5]]))
-    assert found == TanhReach(1.0, 0.25, 0.0)
+    reach = tanh_reach(Embedding(["a", "b"], [[1.0, 0.5], [-0.5, -0.5]]))
+    assert reach == TanhReach(1.0, 0.25, 0.0)
 
 
 def test_stereotypes_that_did_not_move_give_a_warning() -> None:
@@ -348,5 +348,5 @@ def test_stereotypes_that_did_not_move_give_a_warning() -> None:
 
     rows = [row("before", "train", 2.0), row("after", "train", 1.0)]
     rows += [row("before", "held-out", 1.0), row("after", "held-out", 1.5)]
-    said = list(remarks(TanhReach(0.5, 0.0, 0.0), 1.0, rows))
-    assert said == ["stereotype-projection (held-out) did not fall: 1 → 1.5"]
+    notes = list(remarks(TanhReach(0.5, 0.0, 0.0), 1.0, rows))
+    assert notes == ["stereotype-projection (held-out) did not fall: 1 → 1.5"]

@@ -63,14 +63,14 @@ def test_the_reconstruction_loss_is_the_mean_squared_error(networks: Networks) -
         (_decode(networks, _encode(networks, b)) - a) ** 2
         for a, b in zip(x.numpy(), seen.numpy(), strict=True)
     ]
-    found = reconstruction_loss(networks, x, seen).item()
-    assert found == pytest.approx(np.mean(errors), rel=ROUNDING)
+    loss = reconstruction_loss(networks, x, seen).item()
+    assert loss == pytest.approx(np.mean(errors), rel=ROUNDING)
 
 
 def test_the_classifier_loss_is_squared_for_each_classifier(networks: Networks) -> None:
     hidden, gold = _normal(7, D), (_normal(7, 2) > 0).double()
-    said = 1 / (1 + np.exp(-np.array([_layer(networks.classifiers, h) for h in hidden.numpy()])))
-    expected = ((said - gold.numpy()) ** 2).mean(0)
+    probs = 1 / (1 + np.exp(-np.array([_layer(networks.classifiers, h) for h in hidden.numpy()])))
+    expected = ((probs - gold.numpy()) ** 2).mean(0)
     np.testing.assert_allclose(classifier_loss(networks, hidden, gold), expected, rtol=ROUNDING)
 
 
@@ -79,8 +79,8 @@ def test_the_difference_vector_points_from_the_first_to_the_second_group(
 ) -> None:
     pairs = _normal(4, 2, D)
     gaps = [_encode(networks, m) - _encode(networks, f) for f, m in pairs.numpy()]
-    found = difference_vector(networks, pairs)
-    np.testing.assert_allclose(found, np.mean(gaps, axis=0), atol=ROUNDING)
+    difference = difference_vector(networks, pairs)
+    np.testing.assert_allclose(difference, np.mean(gaps, axis=0), atol=ROUNDING)
 
 
 def test_no_gradient_passes_through_the_difference_vector(networks: Networks) -> None:
@@ -97,9 +97,9 @@ def test_the_main_loss(networks: Networks) -> None:
         hidden = [_encode(networks, word) for word in noisy]
         for word, h in zip(words, hidden, strict=True):
             reconstruction.append((_decode(networks, h) - word) ** 2)
-        said = [1 / (1 + np.exp(-_layer(networks.classifiers, h))) for h in hidden]
-        first = -np.log([said[0][0], 1 - said[1][0], 1 - said[2][0], 1 - said[3][0]])
-        second = -np.log([1 - said[0][1], said[1][1], 1 - said[2][1], 1 - said[3][1]])
+        probs = [1 / (1 + np.exp(-_layer(networks.classifiers, h))) for h in hidden]
+        first = -np.log([probs[0][0], 1 - probs[1][0], 1 - probs[2][0], 1 - probs[3][0]])
+        second = -np.log([1 - probs[0][1], probs[1][1], 1 - probs[2][1], 1 - probs[3][1]])
         entropy.append([first.mean(), second.mean()])
         along.append([(v.numpy() @ hidden[2]) ** 2, (v.numpy() @ hidden[3]) ** 2])
     assert terms.reconstruction.item() == pytest.approx(np.mean(reconstruction), rel=ROUNDING)
@@ -112,7 +112,7 @@ def test_the_main_loss(networks: Networks) -> None:
 def test_the_main_loss_of_several_quadruples_is_the_mean_of_theirs(networks: Networks) -> None:
     x, v = _normal(3, 4, D), _normal(D)
     whole = debiasing_terms(networks, x, x, v).total(0.5).item()
-    each = [debiasing_terms(networks, one, one, v).total(0.5).item() for one in x.split(1)]
+    each = [debiasing_terms(networks, batch, batch, v).total(0.5).item() for batch in x.split(1)]
     assert whole == pytest.approx(np.mean(each), rel=ROUNDING)
 
 
@@ -125,12 +125,12 @@ def test_every_term_trains_its_own_networks(networks: Networks) -> None:
         "along": {"encoder"},
     }
     for term, parts in reached.items():
-        found = torch.autograd.grad(
+        gradients = torch.autograd.grad(
             getattr(terms, term).sum(), tensors.values(), retain_graph=True, allow_unused=True
         )
         pulled = {
             name.partition(".")[0]
-            for name, gradient in zip(tensors, found, strict=True)
+            for name, gradient in zip(tensors, gradients, strict=True)
             if gradient is not None and gradient.abs().sum() > 0
         }
         assert pulled == parts
@@ -138,19 +138,19 @@ def test_every_term_trains_its_own_networks(networks: Networks) -> None:
 
 def test_dropout_keeps_the_mean() -> None:
     x, rate = torch.ones(400, 500), 0.05
-    found = dropped(x, rate, _generator())
+    noisy = dropped(x, rate, _generator())
     eps = float(np.finfo(np.float32).eps)
-    np.testing.assert_allclose(found[found != 0], 1 / (1 - rate), rtol=2 * eps)
+    np.testing.assert_allclose(noisy[noisy != 0], 1 / (1 - rate), rtol=2 * eps)
     sigma = (rate * (1 - rate) / x.numel()) ** 0.5
-    assert (found == 0).float().mean().item() == pytest.approx(rate, abs=5 * sigma)
+    assert (noisy == 0).float().mean().item() == pytest.approx(rate, abs=5 * sigma)
     assert x.eq(1).all()
 
 
 def test_dropout_is_drawn_from_the_generator() -> None:
     x = _normal(50, 20)
-    one, same, other = (dropped(x, 0.5, _generator(seed)) for seed in (1, 1, 2))
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
+    noisy, same, other = (dropped(x, 0.5, _generator(seed)) for seed in (1, 1, 2))
+    assert torch.equal(noisy, same)
+    assert not torch.equal(noisy, other)
     assert torch.equal(dropped(x, 0.0, _generator()), x)
 
 
@@ -164,16 +164,16 @@ def test_weights_start_as_those_of_torch() -> None:
     variance = 1 / (3 * d)
     error = variance * (0.8 / weight.numel()) ** 0.5
     assert weight.var().item() == pytest.approx(variance, abs=5 * error)
-    again = by_name(initial_networks(d, _generator()))
-    assert all(torch.equal(drawn[name], again[name]) for name in drawn)
+    redrawn = by_name(initial_networks(d, _generator()))
+    assert all(torch.equal(drawn[name], redrawn[name]) for name in drawn)
 
 
 def test_a_copy_is_not_changed_by_training_the_original(networks: Networks) -> None:
-    kept = copied(networks)
-    before = {name: tensor.numpy().copy() for name, tensor in by_name(kept).items()}
+    copy = copied(networks)
+    before = {name: tensor.numpy().copy() for name, tensor in by_name(copy).items()}
     for tensor in by_name(networks).values():
         tensor += 1
-    for name, tensor in by_name(kept).items():
+    for name, tensor in by_name(copy).items():
         np.testing.assert_array_equal(tensor, before[name])
 
 
@@ -182,17 +182,17 @@ def test_the_step_is_the_encoder_without_dropout() -> None:
     networks = initial_networks(d, _generator())
     weight, bias = (tensor.numpy() for tensor in networks.encoder)
     x = np.random.default_rng(0).normal(size=(50, d)).astype(np.float32)
-    found = TanhEncoder(weight, bias)(x)
+    encoded = TanhEncoder(weight, bias)(x)
     expected = networks.encode(torch.tensor(x)).numpy()
     # tanh does not lengthen differences; either sum is off by d + 1 roundings of its terms' sizes
     slack = 2 * (d + 2) * eps * (np.abs(x) @ np.abs(weight) + np.abs(bias)) + 4 * eps
-    assert found.dtype == np.float32
-    assert (np.abs(found - expected) <= slack).all()
+    assert encoded.dtype == np.float32
+    assert (np.abs(encoded - expected) <= slack).all()
 
 
 def test_names_and_back(networks: Networks) -> None:
-    again = from_names(by_name(networks))
+    rebuilt = from_names(by_name(networks))
     assert all(
-        a is b for a, b in zip(by_name(again).values(), by_name(networks).values(), strict=True)
+        a is b for a, b in zip(by_name(rebuilt).values(), by_name(networks).values(), strict=True)
     )
     assert list(by_name(networks))[:2] == ["encoder.weight", "encoder.bias"]

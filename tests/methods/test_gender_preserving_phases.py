@@ -118,9 +118,9 @@ def test_reconstruction_is_judged_on_all_held_out_words_alike(
     assert len(x) == 600
     mean = np.mean([x[:512].mean(), x[512:].mean()]) if published else x.mean()
     other = x.mean() if published else np.mean([x[:512].mean(), x[512:].mean()])
-    found = -phase.score().item()
+    loss = -phase.score().item()
     eps = float(np.finfo(np.float32).eps)
-    assert found == pytest.approx(mean, rel=512 * D * eps)
+    assert loss == pytest.approx(mean, rel=512 * D * eps)
     assert abs(mean - other) > 2 * 512 * D * eps * mean
 
 
@@ -149,12 +149,12 @@ def test_every_word_is_classified_once_an_epoch(
 def test_accuracy_is_balanced(corpus: Corpus, words: tuple[Part, Part]) -> None:
     networks = initial_networks(D, _generator(3))
     phase = _classifying(corpus, words, networks)
-    said = networks.classifiers(networks.encode(phase.dev[0])).numpy() > 0
+    predicted = networks.classifiers(networks.encode(phase.dev[0])).numpy() > 0
     gold = phase.dev[1].numpy() > 0
-    for i, found in enumerate(phase.accuracy(networks).tolist()):
-        inside = [s == g for s, g in zip(said[:, i], gold[:, i], strict=True) if g]
-        outside = [s == g for s, g in zip(said[:, i], gold[:, i], strict=True) if not g]
-        assert found == pytest.approx((np.mean(inside) + np.mean(outside)) / 2)
+    for i, accuracy in enumerate(phase.accuracy(networks).tolist()):
+        inside = [s == g for s, g in zip(predicted[:, i], gold[:, i], strict=True) if g]
+        outside = [s == g for s, g in zip(predicted[:, i], gold[:, i], strict=True) if not g]
+        assert accuracy == pytest.approx((np.mean(inside) + np.mean(outside)) / 2)
 
 
 def test_a_constant_classifier_has_an_accuracy_of_one_half(
@@ -162,26 +162,26 @@ def test_a_constant_classifier_has_an_accuracy_of_one_half(
 ) -> None:
     phase = _classifying(corpus, words, networks)
     for bias in (-9.0, 9.0):
-        weight, one = networks.classifiers
+        weight, biases = networks.classifiers
         constant = networks._replace(
             classifiers=networks.classifiers._replace(
-                weight=torch.zeros_like(weight), bias=torch.full_like(one, bias)
+                weight=torch.zeros_like(weight), bias=torch.full_like(biases, bias)
             )
         )
         assert phase.accuracy(constant).tolist() == [0.5, 0.5]
 
 
 def _quadruples(phase: Debiasing, epoch: int = 0) -> list[tuple[int, ...]]:
-    return [tuple(map(int, one[:, 0])) for one in phase.quadruples(epoch)[0]]
+    return [tuple(map(int, quadruple[:, 0])) for quadruple in phase.quadruples(epoch)[0]]
 
 
 def test_every_word_of_every_list_takes_part(
     corpus: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
     phase = _debiasing(corpus, words, networks)
-    found = _quadruples(phase)
-    assert len(found) == phase.steps() == 12
-    first, second, *others = zip(*found, strict=True)
+    quadruples = _quadruples(phase)
+    assert len(quadruples) == phase.steps() == 12
+    first, second, *others = zip(*quadruples, strict=True)
     pairs = Counter(zip(first, second, strict=True))
     assert set(pairs) == set(map(tuple, words[0].pairs.tolist()))
     assert set(pairs.values()) == {1, 2}
@@ -195,14 +195,14 @@ def test_as_published_the_shortest_list_ends_the_epoch(
     corpus: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
     phase = _debiasing(corpus, words, networks, as_published=True)
-    found = _quadruples(phase)
-    assert len(found) == phase.steps() == 5
-    first, second, stereotypes, neutral = zip(*found, strict=True)
+    quadruples = _quadruples(phase)
+    assert len(quadruples) == phase.steps() == 5
+    first, second, stereotypes, neutral = zip(*quadruples, strict=True)
     assert sorted(stereotypes) == words[0].stereotypes.tolist()
     assert set(zip(first, second, strict=True)) < set(map(tuple, words[0].pairs.tolist()))
     assert set(neutral) < set(words[0].neutral.tolist())
     assert len(set(neutral)) == len(set(first)) == 5
-    assert set(_quadruples(phase, 1)) != set(found)
+    assert set(_quadruples(phase, 1)) != set(quadruples)
 
 
 def test_the_quadruples_are_new_every_epoch(
@@ -220,15 +220,15 @@ def test_held_out_words_are_judged_along_the_difference_of_now(
     phase = _debiasing(ordinary, words, networks, as_published=published, weight=1.0)
     next(phase.losses(0))
     networks.encoder.weight.mul_(-2)
-    found = phase.score().item()
+    score = phase.score().item()
     next(phase.losses(0))
-    assert (phase.score().item() == found) is not published
+    assert (phase.score().item() == score) is not published
 
 
 def test_stereotypes_along_the_difference(
     ordinary: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
-    found = _debiasing(ordinary, words, networks).stereotypes_along(networks)
+    measured = _debiasing(ordinary, words, networks).stereotypes_along(networks)
     weight, bias = (tensor.numpy().astype(float) for tensor in networks.encoder)
     h = np.tanh(ordinary.vectors @ weight + bias)
     v = np.mean([h[m] - h[f] for f, m in words[0].pairs], axis=0)
@@ -237,8 +237,8 @@ def test_stereotypes_along_the_difference(
         cosine = along / (np.linalg.norm(h[part.stereotypes], axis=1) * np.linalg.norm(v))
         slack = 100 * D * float(np.finfo(np.float32).eps)
         shortest = np.linalg.norm(h[part.stereotypes], axis=1).min() * np.linalg.norm(v)
-        np.testing.assert_allclose(found[name][0], along, rtol=0, atol=slack)
-        np.testing.assert_allclose(found[name][1], cosine, rtol=0, atol=2 * slack / shortest)
+        np.testing.assert_allclose(measured[name][0], along, rtol=0, atol=slack)
+        np.testing.assert_allclose(measured[name][1], cosine, rtol=0, atol=2 * slack / shortest)
 
 
 def test_wide_vectors_may_use_several_threads(networks: Networks) -> None:
@@ -261,9 +261,9 @@ def test_dropout_is_applied_only_in_training(
     assert expected != reconstruction_loss(networks, x, x)
     quadruples, rng = debiasing.quadruples(4)
     x = quadruples[:1]
-    found = next(debiasing.losses(4)).item()
+    loss = next(debiasing.losses(4)).item()
     expected = debiasing_terms(networks, x, dropped(x, 0.01, rng), debiasing.v).total(1.0)
-    assert found == expected.item()
+    assert loss == expected.item()
     for phase in (autoencoding, debiasing):
         assert torch.equal(phase.score(), phase.score())
 
@@ -282,8 +282,8 @@ def test_optimizers_are_the_published_ones(
 
 
 def test_rows_are_scaled(ordinary: Corpus) -> None:
-    found = Corpus(ordinary.vectors, scale=4.0).take([[5, 6]])
-    np.testing.assert_array_equal(found, ordinary.vectors[[[5, 6]]] / 4)
+    rows = Corpus(ordinary.vectors, scale=4.0).take([[5, 6]])
+    np.testing.assert_array_equal(rows, ordinary.vectors[[[5, 6]]] / 4)
 
 
 def test_vectors_are_neither_changed_nor_shared(corpus: Corpus) -> None:

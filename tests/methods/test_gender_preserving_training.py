@@ -130,7 +130,7 @@ def test_the_weights_at_the_start_are_drawn_from_the_seed(
 
 def test_epochs_are_run_as_asked(uninterrupted: Trained) -> None:
     expected = [("autoencoder", 4), ("classifiers", 3), ("debiasing", 3)]
-    assert [found[:2] for found in _found(uninterrupted)] == expected
+    assert [phase[:2] for phase in _found(uninterrupted)] == expected
 
 
 def test_as_published_the_pretraining_stops_an_epoch_early(corpus: Corpus, words: Words) -> None:
@@ -205,9 +205,9 @@ def test_the_best_epoch_is_kept_as_a_true_copy(
     seen = _scripted(monkeypatch, phase, [[3.0], [1.0], [2.0], [1.0]])
     trained = train(corpus, words, **PLAN | {"epochs": 4})
     assert _found(trained)[PHASES.index(phase)][2:] == ([2], [1.0])
-    kept = by_name(trained.before if phase is Autoencoding else trained.after)
+    tensors = by_name(trained.before if phase is Autoencoding else trained.after)
     for name in ("encoder.weight", "encoder.bias", "decoder.weight", "decoder.bias"):
-        np.testing.assert_array_equal(kept[name], seen[1][name])
+        np.testing.assert_array_equal(tensors[name], seen[1][name])
         assert (seen[1][name] != seen[3][name]).any()  # or this test shows nothing
 
 
@@ -217,10 +217,10 @@ def test_each_classifier_keeps_its_own_best_epoch(
     seen = _scripted(monkeypatch, Classifying, [[3.0, 9.0], [1.0, 8.0], [2.0, 7.0]])
     trained = train(corpus, words, **PLAN)
     assert _found(trained)[1][2:] == ([2, 3], [1.0, 7.0])
-    for name, kept in zip(("weight", "bias"), trained.before.classifiers, strict=True):
+    for name, tensor in zip(("weight", "bias"), trained.before.classifiers, strict=True):
         second, third = (epoch[f"classifiers.{name}"] for epoch in seen[1:])
-        np.testing.assert_array_equal(kept[..., 0], second[..., 0])
-        np.testing.assert_array_equal(kept[..., 1], third[..., 1])
+        np.testing.assert_array_equal(tensor[..., 0], second[..., 0])
+        np.testing.assert_array_equal(tensor[..., 1], third[..., 1])
         assert (second != third).all()
 
 
@@ -230,8 +230,8 @@ def test_the_kept_parameters_have_the_best_loss(uninterrupted: Trained) -> None:
         assert torch.equal(debiasing.score().double(), uninterrupted.states[2].score)
         loss = autoencoding.reconstruction(uninterrupted.before)
         assert -loss.item() == uninterrupted.states[0].score.item()
-        kept = Classifying(uninterrupted.before, debiasing.train, debiasing.dev)
-        assert torch.equal(kept.score().double(), uninterrupted.states[1].score)
+        classifying = Classifying(uninterrupted.before, debiasing.train, debiasing.dev)
+        assert torch.equal(classifying.score().double(), uninterrupted.states[1].score)
 
 
 def test_a_training_that_diverges_is_an_error(corpus: Corpus, words: Words) -> None:

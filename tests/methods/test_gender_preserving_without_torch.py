@@ -59,20 +59,20 @@ def test_applying_needs_no_torch(monkeypatch: pytest.MonkeyPatch, step: TanhEnco
 def test_the_formula(x: Any) -> None:
     weight, bias = np.random.default_rng(0).normal(size=(4, 5)), np.arange(5.0)
     before = x.copy()
-    found = TanhEncoder(weight, bias)(x)
-    assert found.shape == (3, 2, 5)
+    encoded = TanhEncoder(weight, bias)(x)
+    assert encoded.shape == (3, 2, 5)
     for place in np.ndindex(3, 2):
         for k in range(5):
             expected = np.tanh(sum(x[place][i] * weight[i, k] for i in range(4)) + bias[k])
-            assert found[*place, k] == pytest.approx(expected, abs=1e3 * np.finfo(float).eps)
+            assert encoded[*place, k] == pytest.approx(expected, abs=1e3 * np.finfo(float).eps)
     np.testing.assert_array_equal(x, before)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_the_float_type_is_kept(step: TanhEncoder, dtype: Any) -> None:
-    found = step(np.ones((2, 4), dtype))
-    assert found.dtype == dtype
-    assert (np.abs(found) <= 1).all()
+    encoded = step(np.ones((2, 4), dtype))
+    assert encoded.dtype == dtype
+    assert (np.abs(encoded) <= 1).all()
 
 
 def test_integers_become_floats(step: TanhEncoder) -> None:

@@ -68,11 +68,11 @@ def test_neutral_words_are_drawn_by_the_seed(
 
 
 def test_stereotypes_of_another_attribute_lean_most(sample: Embedding) -> None:
-    found = find_lists(sample, AGE).stereotypes.found
+    stereotypes = find_lists(sample, AGE).stereotypes.found
     paired = {word for pair in AGE.pairs for word in pair}
     words = [word for word in choose_vocabulary([sample], AGE) if word not in paired]
     order = np.argsort(_cosines(sample, words, ("young", "old")))
-    assert set(found) == {words[i] for i in [*order[:42], *order[-42:]]}
+    assert set(stereotypes) == {words[i] for i in [*order[:42], *order[-42:]]}
 
 
 def test_fewer_stereotypes_where_fewer_words_lean() -> None:
@@ -85,10 +85,10 @@ def test_fewer_stereotypes_where_fewer_words_lean() -> None:
     for word in ("young", "old"):
         vectors[list(places).index(word), 1:] = 0
     vectors[:, 1:] /= np.maximum(np.linalg.norm(vectors[:, 1:], axis=1, keepdims=True), 1)
-    found = find_lists(Embedding(list(places), vectors), AGE)
-    assert len(found.stereotypes.found) == 2 * 3
-    assert {"a", "b", "c"} <= set(found.stereotypes.found)
-    assert set(found.neutral.found) == set(neutral)
+    word_lists = find_lists(Embedding(list(places), vectors), AGE)
+    assert len(word_lists.stereotypes.found) == 2 * 3
+    assert {"a", "b", "c"} <= set(word_lists.stereotypes.found)
+    assert set(word_lists.neutral.found) == set(neutral)
 
 
 def test_given_words_need_no_axis(sample: Embedding) -> None:
@@ -98,17 +98,17 @@ def test_given_words_need_no_axis(sample: Embedding) -> None:
     ):
         find_lists(sample, unaligned)
     chosen = ["nurse", "pilot", "teacher", "doctor"]
-    found = find_lists(sample, unaligned, chosen, ["table", "river", "stone", "cloud"])
-    assert found.stereotypes.found == tuple(chosen)
+    word_lists = find_lists(sample, unaligned, chosen, ["table", "river", "stone", "cloud"])
+    assert word_lists.stereotypes.found == tuple(chosen)
 
 
 def test_words_from_a_file(sample: Embedding, gender: Attribute, tmp_path: Path) -> None:
     file = tmp_path / "words.txt"
     file.write_text("nurse\npilot\nno-such-word\nTeacher\ndoctor\n", encoding="utf-8")
     for given in (file, str(file)):
-        found = find_lists(sample, gender, stereotypes=given).stereotypes
-        assert found.found == ("nurse", "pilot", "teacher", "doctor")
-        assert found.missing == ("no-such-word",)
+        stereotypes = find_lists(sample, gender, stereotypes=given).stereotypes
+        assert stereotypes.found == ("nurse", "pilot", "teacher", "doctor")
+        assert stereotypes.missing == ("no-such-word",)
 
 
 def test_a_file_that_is_not_there(sample: Embedding, gender: Attribute, tmp_path: Path) -> None:
@@ -173,12 +173,12 @@ def test_held_out_words_are_a_quarter_twenty_at_most(sample: Embedding, lists: L
         ]
         rows = [tuple(row) for part in parts for row in part.tolist()]
         words = [tuple(sample.words[i] for i in row) for row in rows]
-        asked = [word if isinstance(word, tuple) else (word,) for word in whole]
-        assert sorted(words) == sorted(asked)
+        listed = [word if isinstance(word, tuple) else (word,) for word in whole]
+        assert sorted(words) == sorted(listed)
         assert len(parts[1]) == min(20, len(whole) // 4)
 
 
 def test_held_out_words_depend_on_the_seed(sample: Embedding, lists: Lists) -> None:
-    first, again, other = (hold_out(sample, lists, seed)[1].neutral for seed in (0, 0, 1))
-    assert first.tolist() == again.tolist()
+    first, same, other = (hold_out(sample, lists, seed)[1].neutral for seed in (0, 0, 1))
+    assert first.tolist() == same.tolist()
     assert first.tolist() != other.tolist()

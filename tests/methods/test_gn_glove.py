@@ -80,9 +80,9 @@ def test_both_ways_have_the_same_inner_products(gendered: Embedding) -> None:
 def test_it_is_stored(gendered: Embedding, tmp_path: Path, drop: bool) -> None:
     fitted = fit(gendered, drop_last=drop)
     save_chain(tmp_path / "gn", Chain((fitted,)), Origin.of(gendered))
-    again = load_chain(tmp_path / "gn")[0].parts[0]
-    assert again.steps == fitted.steps
-    np.testing.assert_array_equal(again(gendered).vectors, fitted(gendered).vectors)
+    loaded = load_chain(tmp_path / "gn")[0].parts[0]
+    assert loaded.steps == fitted.steps
+    np.testing.assert_array_equal(loaded(gendered).vectors, fitted(gendered).vectors)
 
 
 def test_split_and_join(gendered: Embedding, sample: Embedding) -> None:
@@ -108,12 +108,12 @@ def test_the_parts_share_no_memory_with_the_vectors(gendered: Embedding) -> None
 )
 def test_rows_of_any_shape(x: Any, drop: bool) -> None:
     before = x.copy()
-    found = LastCoordinate(drop, 4)(x)
-    assert found.shape == (*x.shape[:-1], 3 if drop else 4)
-    np.testing.assert_array_equal(found[..., :3], x[..., :3])
+    mapped = LastCoordinate(drop, 4)(x)
+    assert mapped.shape == (*x.shape[:-1], 3 if drop else 4)
+    np.testing.assert_array_equal(mapped[..., :3], x[..., :3])
     if not drop:
-        assert not found[..., 3].any()
-    found += 1
+        assert not mapped[..., 3].any()
+    mapped += 1
     np.testing.assert_array_equal(x, before)
 
 
@@ -139,10 +139,10 @@ def test_applying_twice_is_applying_once() -> None:
 def test_the_area_under_the_curve(first: Any, second: Any) -> None:
     labels = np.repeat([1, 0], [len(first), len(second)])
     area = roc_auc_score(labels, np.concatenate([first, second]))
-    found = separation(first, second)
-    assert found == pytest.approx(max(area, 1 - area), abs=1e-12)
-    assert 0.5 <= found <= 1
-    assert separation(second, first) == pytest.approx(found, abs=1e-12)
+    auc = separation(first, second)
+    assert auc == pytest.approx(max(area, 1 - area), abs=1e-12)
+    assert 0.5 <= auc <= 1
+    assert separation(second, first) == pytest.approx(auc, abs=1e-12)
 
 
 def test_eight_pairs_pass_by_chance_once_in_200_times() -> None:
@@ -156,13 +156,13 @@ def test_eight_pairs_pass_by_chance_once_in_200_times() -> None:
     passed = np.maximum(area, 1 - area) >= SEPARATION
     assert passed.mean() <= 1 / 200
     for row in (0, 5000, len(choices) - 1):  # the areas are those of `separation`
-        found = separation(order[inside[row]], order[~inside[row]])
-        assert found == pytest.approx(max(area[row], 1 - area[row]), abs=1e-12)
+        auc = separation(order[inside[row]], order[~inside[row]])
+        assert auc == pytest.approx(max(area[row], 1 - area[row]), abs=1e-12)
 
 
 def test_ordinary_vectors_are_refused(sample: Embedding) -> None:
-    said = r"sample: the last coordinate tells .* area of 0\.\d{3} .*no GN-GloVe vectors"
-    with pytest.raises(WordbiasError, match=said):
+    refusal = r"sample: the last coordinate tells .* area of 0\.\d{3} .*no GN-GloVe vectors"
+    with pytest.raises(WordbiasError, match=refusal):
         fit(sample)
 
 
@@ -207,8 +207,8 @@ def few(gendered: Embedding) -> Embedding:
 
 
 def test_too_few_pairs(few: Embedding) -> None:
-    said = r"gn: undefined: 7 of the \d+ pairs of gender found, at least 8 needed; .*check=False"
-    with pytest.raises(WordbiasError, match=said):
+    refusal = r"gn: undefined: 7 of the \d+ pairs of gender found, at least 8 needed; .*check=False"
+    with pytest.raises(WordbiasError, match=refusal):
         fit(few)
     row = _row(fit(few, check=False), "separation-auc")
     assert row.value is None
@@ -228,9 +228,9 @@ def test_another_attribute(sample: Embedding) -> None:
     age = Attribute("age", ("young", "old"), (("young",), ("old",)), pairs)
     values = np.zeros(len(sample))
     values[sample.rows(first)[0]], values[sample.rows(second)[0]] = 0.5, -2.0
-    found = fit(_with_coordinate(sample, values), age)
-    assert _row(found, "gendered-coordinate", group="young").value == 0.5
-    assert _row(found, "gendered-coordinate", group="old").value == -2
+    fitted = fit(_with_coordinate(sample, values), age)
+    assert _row(fitted, "gendered-coordinate", group="young").value == 0.5
+    assert _row(fitted, "gendered-coordinate", group="old").value == -2
 
 
 def test_a_word_of_several_pairs_counts_once(sample: Embedding) -> None:
@@ -261,22 +261,22 @@ def test_published_word_lists(sample: Embedding, shared_data: Path) -> None:
 
 
 def test_rows(gendered: Embedding) -> None:
-    found = fit(gendered)
-    row = _row(found, "separation-auc")
+    fitted = fit(gendered)
+    row = _row(fitted, "separation-auc")
     assert row.value == 1
     assert row.details["neutral"] == 0.5
     gender = Attribute.load()
     firsts = {pair[0] for pair in (*gender.pairs, *gender.equalise) if pair[0] in gendered}
-    female = _row(found, "gendered-coordinate", group="female")
+    female = _row(fitted, "gendered-coordinate", group="female")
     assert (female.value, female.details["n"]) == (-1, len(firsts))
-    assert _row(found, "gendered-coordinate", group="male").value == 1
+    assert _row(fitted, "gendered-coordinate", group="male").value == 1
     x = gendered.vectors.astype(float)
     share = (x[:, -1] ** 2).sum() / (x**2).sum()
-    assert _row(found, "gendered-share").value == pytest.approx(share, rel=1e-9)
-    rows = [row.to_dict() for row in found.found]
+    assert _row(fitted, "gendered-share").value == pytest.approx(share, rel=1e-9)
+    rows = [row.to_dict() for row in fitted.found]
     assert json.loads(json.dumps(rows)) == rows
-    assert dict(found.settings) == {"drop_last": False, "check": True}
-    assert found.warnings == ()
+    assert dict(fitted.settings) == {"drop_last": False, "check": True}
+    assert fitted.warnings == ()
 
 
 @pytest.mark.parametrize("use", [fit, split])

@@ -230,12 +230,12 @@ def test_only_the_listed_words_matter_for_the_fit(sample: Embedding, fitted: Fit
     """A file that is streamed is fitted on those words only."""
     listed = listed_words(Attribute.load())
     part = sample.subset(word for word in sample.words if word in listed)
-    again = fit(part)
+    refitted = fit(part)
     np.testing.assert_array_equal(
-        again.steps[0].subspace.basis,  # type: ignore[attr-defined]
+        refitted.steps[0].subspace.basis,  # type: ignore[attr-defined]
         fitted.steps[0].subspace.basis,  # type: ignore[attr-defined]
     )
-    assert again.exempt == fitted.exempt
+    assert refitted.exempt == fitted.exempt
 
 
 def test_debiasing_takes_less_than_twice_the_matrix() -> None:

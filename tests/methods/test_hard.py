@@ -197,8 +197,8 @@ def test_words_of_pairs_outside_the_list_keep_their_gender_but_not_as_published(
 ) -> None:
     attribute = Attribute.load(own)
     listed = {"she", "he", "nun", "mother", "father"}
-    kept = listed if as_published else None
-    expected, g = _as_defined(capitals, attribute, kept)
+    exempt = listed if as_published else None
+    expected, g = _as_defined(capitals, attribute, exempt)
     fitted = hard.fit(capitals, attribute, as_published=as_published)
     after = fitted(capitals)
     apart = np.abs(after.vectors - np.array([expected[word] for word in after.words])).max()
@@ -222,10 +222,12 @@ def test_as_published_the_command_and_the_library_agree(
 
 
 def test_help_says_which_words_are_kept(cli: Callable[..., Any]) -> None:
-    said = " ".join(cli("debias", "--help", "hard").out.split())
-    assert "Words of the pairs are left out like specific words, even if they are not" in said
-    assert "Every vector but those of specific words loses its component along" in said
-    assert "as-published (yes or no) [default: no] Exempt only listed words, as they are" in said
+    help_text = " ".join(cli("debias", "--help", "hard").out.split())
+    assert "Words of the pairs are left out like specific words, even if they are not" in help_text
+    assert "Every vector but those of specific words loses its component along" in help_text
+    assert (
+        "as-published (yes or no) [default: no] Exempt only listed words, as they are" in help_text
+    )
 
 
 def test_as_published_a_list_is_needed(sample: Embedding, own: Path) -> None:
@@ -249,9 +251,9 @@ def test_the_order_of_the_list_decides(sample: Embedding, gender: Attribute) -> 
     both = replace(gender, equalise=(("girl", "boy"), ("girl", "man")))
     other = replace(gender, equalise=(("girl", "man"), ("girl", "boy")))
     first, second = (hard.fit(sample, attribute) for attribute in (both, other))
-    again = hard.fit(sample, both)
+    same = hard.fit(sample, both)
     assert "in several sets to be equalised: 1 word (" in first.warnings[0]
-    np.testing.assert_array_equal(first.replaced.vectors, again.replaced.vectors)
+    np.testing.assert_array_equal(first.replaced.vectors, same.replaced.vectors)
     assert not np.allclose(
         first.replaced.vectors[first.replaced.index["girl"]],
         second.replaced.vectors[second.replaced.index["girl"]],
@@ -304,12 +306,12 @@ def test_equal_vectors_have_no_direction(gender: Attribute) -> None:
 
 
 def test_two_groups_are_several_groups(sample: Embedding, gender: Attribute) -> None:
-    one = hard.fit(sample, gender)
+    fitted = hard.fit(sample, gender)
     other = multi_hard.fit(sample, gender)
-    cos = one.steps[0].subspace.basis[0] @ other.steps[0].subspace.basis[0]
+    cos = fitted.steps[0].subspace.basis[0] @ other.steps[0].subspace.basis[0]
     assert cos > 1 - 1e-9
     bound = 16 * sample.dim * EPS32
-    np.testing.assert_allclose(one(sample).vectors, other(sample).vectors, atol=bound)
+    np.testing.assert_allclose(fitted(sample).vectors, other(sample).vectors, atol=bound)
 
 
 def test_three_religions_end_up_equally_far(sample: Embedding) -> None:

@@ -103,36 +103,36 @@ def test_another_attribute_goes_as_well(classes: int, tmp_path: Any) -> None:
     path.write_text(AGE)
     words, x = _words(classes, Attribute.load(path))
     assert words.classes == ("young", "old", "neutral")[:classes]
-    found = fit(sample(), path, classes=classes)
+    removal = fit(sample(), path, classes=classes)
     most = _most_by_chance(words)
     for model in (LogisticRegression(max_iter=10_000), LinearSVC(dual=False)):
-        assert _right(model, found(x), words) <= most < _right(model, x, words)
+        assert _right(model, removal(x), words) <= most < _right(model, x, words)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_it_is_one_hard_projection(classes: int) -> None:
-    found = fitted(classes=classes)
-    assert found.name == "inlp"
-    step = _projection(found)
+    removal = fitted(classes=classes)
+    assert removal.name == "inlp"
+    step = _projection(removal)
     k, d = step.subspace.basis.shape
     assert step.hard
     assert step.subspace.weights.tolist() == [1] * k
-    assert k == _rounds(found)[-1].details["dimensions"] < d
+    assert k == _rounds(removal)[-1].details["dimensions"] < d
     gram = step.subspace.basis @ step.subspace.basis.T
     np.testing.assert_allclose(gram, np.eye(k), rtol=0, atol=10 * d * EPS)
     x = sample().vectors[:500].astype(float)
-    once = found(x)
+    once = removal(x)
     longest = np.linalg.norm(x, axis=1).max()
-    np.testing.assert_allclose(found(once), once, rtol=0, atol=100 * d * EPS * longest)
+    np.testing.assert_allclose(removal(once), once, rtol=0, atol=100 * d * EPS * longest)
     assert np.linalg.matrix_rank(once) == d - k
-    assert found.reach(["she", "table"]).mapped == 2
+    assert removal.reach(["she", "table"]).mapped == 2
 
 
 def test_an_embedding_is_projected_word_by_word() -> None:
-    found = fitted(classes=2)
-    after = found(sample())
+    removal = fitted(classes=2)
+    after = removal(sample())
     assert (after.name, after.words) == ("sample.inlp", sample().words)
-    g = _projection(found).subspace.basis
+    g = _projection(removal).subspace.basis
     for word in ("she", "nurse", "table"):
         w = sample()[word].astype(float)
         expected = w - sum((row @ w) * row for row in g)
@@ -143,8 +143,8 @@ def test_an_embedding_is_projected_word_by_word() -> None:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_information_weights_make_it_soft(classes: int) -> None:
     hard, soft = fitted(classes=classes), fitted(classes=classes, weights="information")
-    one, other = _projection(hard).subspace, _projection(soft).subspace
-    np.testing.assert_array_equal(one.basis, other.basis)
+    subspace, other = _projection(hard).subspace, _projection(soft).subspace
+    np.testing.assert_array_equal(subspace.basis, other.basis)
     expected: list[float] = []
     for row in _rounds(soft):
         weight = max(0, (classes * row.value - 1) / (classes - 1))
@@ -154,25 +154,25 @@ def test_information_weights_make_it_soft(classes: int) -> None:
     assert other.weights.tolist() == pytest.approx(expected, abs=4 * EPS)
     assert max(expected) > min(expected) > 0
     x = sample().vectors[:50].astype(float)
-    weighted = list(zip(expected, one.basis, strict=True))
+    weighted = list(zip(expected, subspace.basis, strict=True))
     by_hand = [w - sum(a * (g @ w) * g for a, g in weighted) for w in x]
     np.testing.assert_allclose(soft(x), by_hand, rtol=0, atol=1e3 * EPS * np.abs(x).max())
     np.testing.assert_array_equal(soft(x), other.remove(x))
 
 
 def test_a_row_for_each_round() -> None:
-    found = fitted(classes=3)
-    rows = _rounds(found)
+    removal = fitted(classes=3)
+    rows = _rounds(removal)
     words, _ = _words(3)
     assert [row.details["round"] for row in rows] == list(range(1, len(rows) + 1))
     for row in rows:
-        kept = row is rows[-1]
+        is_last = row is rows[-1]
         assert row.subject == "sample"
         assert row.details["n"] == len(words.dev)
         assert (row.details["neutral"], row.details["better"]) == (1 / 3, "lower")
         assert row.details["method"] == "svm"
-        assert row.details["weight"] == (0 if kept else 1)
-        assert (row.value <= 1 / 3 + 0.01) == kept
+        assert row.details["weight"] == (0 if is_last else 1)
+        assert (row.value <= 1 / 3 + 0.01) == is_last
     removed = [0, *(row.details["dimensions"] for row in rows)]
     assert removed[-1] == removed[-2]
     assert all(1 <= b - a <= 3 for a, b in itertools.pairwise(removed[:-1]))
@@ -180,10 +180,10 @@ def test_a_row_for_each_round() -> None:
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_probe_is_of_the_training_words(classes: int) -> None:
-    found = fitted(classes=classes)
+    removal = fitted(classes=classes)
     words, x = _words(classes)
-    rows = [row for row in found.found if row.measure == "probe-accuracy"]
-    assert rows == probe_rows("sample", x, found(x), words, words.train)
+    rows = [row for row in removal.found if row.measure == "probe-accuracy"]
+    assert rows == probe_rows("sample", x, removal(x), words, words.train)
     test = {
         (row.details["stage"], row.details["method"]): row.value
         for row in rows
@@ -208,19 +208,19 @@ def test_the_first_round_is_sklearns_classifier_on_the_development_words() -> No
 def test_as_published_it_never_stops_early() -> None:
     early = fitted(classes=2)
     assert len(_rounds(early)) < 25
-    found = fitted(classes=2, rounds=25, as_published=True)
-    rows = _rounds(found)
+    removal = fitted(classes=2, rounds=25, as_published=True)
+    rows = _rounds(removal)
     assert [row.details["dimensions"] for row in rows] == list(range(1, 26))
     assert min(row.value for row in rows[:-1]) <= 0.5 + inlp.TOLERANCE
-    assert early.warnings == found.warnings == ()
+    assert early.warnings == removal.warnings == ()
 
 
 def test_it_warns_where_it_did_not_reach_chance() -> None:
-    found = fitted(classes=2, rounds=3)
-    (warning,) = found.warnings
-    last = _rounds(found)[-1]
-    said = f"the last of 3 rounds still had a held-out balanced accuracy of {last.value:.3f}"
-    assert said in warning
+    removal = fitted(classes=2, rounds=3)
+    (warning,) = removal.warnings
+    last = _rounds(removal)[-1]
+    remark = f"the last of 3 rounds still had a held-out balanced accuracy of {last.value:.3f}"
+    assert remark in warning
     assert last.details["dimensions"] == 3
 
 
@@ -232,26 +232,26 @@ def test_it_warns_where_more_than_a_quarter_went() -> None:
 
 @pytest.mark.slow
 def test_logistic_regression_does_it_as_well() -> None:
-    found = fitted(classes=3, classifier="logistic")
+    removal = fitted(classes=3, classifier="logistic")
     words, x = _words(3)
-    assert _rounds(found)[0].details["dimensions"] == 2
-    assert {row.details["method"] for row in _rounds(found)} == {"logistic"}
-    assert _right(LogisticRegression(max_iter=10_000), found(x), words) <= _most_by_chance(words)
+    assert _rounds(removal)[0].details["dimensions"] == 2
+    assert {row.details["method"] for row in _rounds(removal)} == {"logistic"}
+    assert _right(LogisticRegression(max_iter=10_000), removal(x), words) <= _most_by_chance(words)
 
 
 @pytest.mark.slow
 def test_the_seed_decides() -> None:
     options: dict[str, Any] = {"classes": 3, "per_class": 100, "rounds": 4}
-    one, again, other = (fit(sample(), **options, seed=seed) for seed in (5, 5, 6))
-    first, second, third = (_projection(found).subspace.basis for found in (one, again, other))
+    removal, same, other = (fit(sample(), **options, seed=seed) for seed in (5, 5, 6))
+    first, second, third = (_projection(run).subspace.basis for run in (removal, same, other))
     np.testing.assert_array_equal(first, second)
-    assert one.found == again.found
+    assert removal.found == same.found
     assert first.shape != third.shape or not np.allclose(first, third)
 
 
 def test_the_settings_can_be_written_down() -> None:
-    found = fitted(classes=2, rounds=3)
-    assert json.loads(json.dumps(found.settings)) == {
+    removal = fitted(classes=2, rounds=3)
+    assert json.loads(json.dumps(removal.settings)) == {
         "classes": 2,
         "rounds": 3,
         "per_class": None,
@@ -292,12 +292,12 @@ def test_a_collapse_to_zero_is_refused() -> None:
 
 def test_as_published_it_ends_where_the_classes_have_equal_means() -> None:
     """Some day all normal vectors are zero but for rounding; the published code removes none."""
-    found = fit(sample(), rounds=200, as_published=True)
-    rows = _rounds(found)
+    removal = fit(sample(), rounds=200, as_published=True)
+    rows = _rounds(removal)
     assert len(rows) < 200
     assert rows[-1].details["dimensions"] == rows[-2].details["dimensions"] < 100
     words, x = _words(3)
-    after = found(x)[words.train]
+    after = removal(x)[words.train]
     labels = words.labels[words.train]
     means = np.stack([after[labels == label].mean(0) for label in range(3)])
     longest = np.linalg.norm(x, axis=1).max()

@@ -49,8 +49,8 @@ def _recipe(x: Matrix, words: LabelledWords, model: Any, rounds: int) -> tuple[M
     for _ in range(rounds):
         seen = x @ projection
         model.fit(seen[words.train], words.labels[words.train])
-        found = model.predict(seen[words.dev])
-        accuracy.append(balanced_accuracy_score(words.labels[words.dev], found))
+        guesses = model.predict(seen[words.dev])
+        accuracy.append(balanced_accuracy_score(words.labels[words.dev], guesses))
         total += _onto_rows(model.coef_)
         projection = np.eye(len(total)) - _onto_rows(total)
     return projection, accuracy
@@ -79,10 +79,10 @@ def test_one_basis_is_the_row_space_of_the_sum(
 ) -> None:
     """Half of the digits are left after six rounds, each of which learns from the one before."""
     expected, accuracy = _recipe(_centred(real, centre), real[1], Exact(), 6)
-    found = _learn(real, centre=centre)
-    projection = np.eye(len(expected)) - found.basis.T @ found.basis
+    learned = _learn(real, centre=centre)
+    projection = np.eye(len(expected)) - learned.basis.T @ learned.basis
     np.testing.assert_allclose(projection, expected, rtol=0, atol=EPS**0.5)
-    assert [one.accuracy for one in found.rounds] == pytest.approx(accuracy, abs=1e-15)
+    assert [step.accuracy for step in learned.rounds] == pytest.approx(accuracy, abs=1e-15)
 
 
 @pytest.mark.parametrize("centre", [False, True])
@@ -94,10 +94,10 @@ def test_the_published_code_approximates_it(
     common = {"fit_intercept": False, "dual": False, "random_state": 0, "max_iter": 10_000}
     near, accuracy = _recipe(x, real[1], LinearSVC(**common, tol=1e-10), 6)
     default, _ = _recipe(x, real[1], LinearSVC(**common), 6)
-    found = _learn(real, centre=centre)
-    projection = np.eye(len(near)) - found.basis.T @ found.basis
+    learned = _learn(real, centre=centre)
+    projection = np.eye(len(near)) - learned.basis.T @ learned.basis
     assert np.abs(projection - near).max() < np.abs(default - near).max()
-    assert [one.accuracy for one in found.rounds] == pytest.approx(accuracy, abs=0.01)
+    assert [step.accuracy for step in learned.rounds] == pytest.approx(accuracy, abs=0.01)
 
 
 def test_with_logistic_regression_the_first_round_is_the_recipe_as_well(
@@ -106,23 +106,23 @@ def test_with_logistic_regression_the_first_round_is_the_recipe_as_well(
     x, words = real
     model = LogisticRegression(fit_intercept=False, max_iter=10_000)
     expected, accuracy = _recipe(x, words, model, 1)
-    found = _learn(real, rounds=1, centre=False, classifier="logistic")
-    projection = np.eye(x.shape[1]) - found.basis.T @ found.basis
+    learned = _learn(real, rounds=1, centre=False, classifier="logistic")
+    projection = np.eye(x.shape[1]) - learned.basis.T @ learned.basis
     np.testing.assert_allclose(projection, expected, rtol=0, atol=EPS**0.5)
-    assert [one.accuracy for one in found.rounds] == pytest.approx(accuracy, abs=1e-15)
-    assert len(found.basis) == len(words.classes) - 1  # three softmax scores have two directions
+    assert [step.accuracy for step in learned.rounds] == pytest.approx(accuracy, abs=1e-15)
+    assert len(learned.basis) == len(words.classes) - 1  # three softmax scores have two directions
 
 
 @pytest.mark.parametrize("classifier", ["svm", "logistic"])
 def test_the_basis_is_orthonormal_and_the_projection_idempotent(
     real: tuple[Matrix, LabelledWords], classifier: str
 ) -> None:
-    found = _learn(real, rounds=12, classifier=classifier)
-    k, d = found.basis.shape
-    assert k == sum(one.directions for one in found.rounds) >= 12
+    learned = _learn(real, rounds=12, classifier=classifier)
+    k, d = learned.basis.shape
+    assert k == sum(step.directions for step in learned.rounds) >= 12
     rounding = 10 * d * EPS
-    np.testing.assert_allclose(found.basis @ found.basis.T, np.eye(k), rtol=0, atol=rounding)
-    projection = np.eye(d) - found.basis.T @ found.basis
+    np.testing.assert_allclose(learned.basis @ learned.basis.T, np.eye(k), rtol=0, atol=rounding)
+    projection = np.eye(d) - learned.basis.T @ learned.basis
     np.testing.assert_allclose(projection @ projection, projection, rtol=0, atol=10 * rounding)
     assert np.linalg.matrix_rank(projection) == d - k
 
@@ -147,13 +147,13 @@ def test_the_first_classifier_at_chance_ends_the_rounds(
 ) -> None:
     whole = _learn(real, rounds=8)
     limit = whole.rounds[5].accuracy
-    last = next(i for i, one in enumerate(whole.rounds) if one.accuracy <= limit)
-    found = _learn(real, rounds=8, stop_at=limit)
-    assert found.at_chance
-    assert found.rounds == (*whole.rounds[:last], Round(whole.rounds[last].accuracy, 0))
-    np.testing.assert_array_equal(found.basis, whole.basis[: len(found.basis)])
+    last = next(i for i, step in enumerate(whole.rounds) if step.accuracy <= limit)
+    learned = _learn(real, rounds=8, stop_at=limit)
+    assert learned.at_chance
+    assert learned.rounds == (*whole.rounds[:last], Round(whole.rounds[last].accuracy, 0))
+    np.testing.assert_array_equal(learned.basis, whole.basis[: len(learned.basis)])
     below = _learn(real, rounds=8, stop_at=limit - 1e-9)
-    assert len(below.rounds) > len(found.rounds)
+    assert len(below.rounds) > len(learned.rounds)
 
 
 def test_centring_replaces_an_intercept() -> None:
@@ -172,10 +172,10 @@ def test_classes_of_the_same_words_give_no_direction() -> None:
     """All hyperplanes are zero but for rounding, and rounding is no direction."""
     x = np.tile(np.random.default_rng(0).normal(size=(30, 5)), (2, 1))
     labels, everyone = np.repeat([0, 1], 30), np.arange(60)
-    found = learn(x, labels, everyone, everyone, rounds=4)
-    assert [one.directions for one in found.rounds] == [0]
-    assert found.basis.shape == (0, 5)
-    assert found.at_chance
+    learned = learn(x, labels, everyone, everyone, rounds=4)
+    assert [step.directions for step in learned.rounds] == [0]
+    assert learned.basis.shape == (0, 5)
+    assert learned.at_chance
 
 
 def test_a_collapse_to_zero_is_refused(real: tuple[Matrix, LabelledWords]) -> None:

@@ -142,12 +142,12 @@ def test_it_is_the_eraser_of_concept_erasure(
     x, labels = _learned(classes, unbalanced)
     z = torch.nn.functional.one_hot(torch.tensor(labels)).double()
     eraser = LeaceEraser.fit(torch.tensor(x), z, method=method, shrinkage=shrinkage)
-    found = fit_erasure(x, labels, method, shrinkage)
+    erasure = fit_erasure(x, labels, method, shrinkage)
     rows = sample().vectors[:200].astype(float)
     expected = eraser(torch.tensor(rows)).numpy()
-    np.testing.assert_allclose(found(rows), expected, rtol=0, atol=1e-7)
-    np.testing.assert_allclose(found(rows), expected, rtol=0, atol=_rounding(x))
-    whole = np.eye(x.shape[1]) - found.left @ found.right
+    np.testing.assert_allclose(erasure(rows), expected, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(erasure(rows), expected, rtol=0, atol=_rounding(x))
+    whole = np.eye(x.shape[1]) - erasure.left @ erasure.right
     np.testing.assert_allclose(whole, eraser.P.numpy(), rtol=0, atol=_rounding(x))
 
 
@@ -215,11 +215,11 @@ def _by_the_formula(x: Matrix, labels: Integers) -> Matrix:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_it_is_the_papers_formula(classes: int) -> None:
     x, labels = _learned(classes)
-    found = fit_erasure(x, labels)
-    assert found.left.shape == found.right.T.shape == (100, classes - 1)
-    np.testing.assert_allclose(found.bias, x.mean(0), rtol=0, atol=_rounding(x))
+    erasure = fit_erasure(x, labels)
+    assert erasure.left.shape == erasure.right.T.shape == (100, classes - 1)
+    np.testing.assert_allclose(erasure.bias, x.mean(0), rtol=0, atol=_rounding(x))
     expected = _by_the_formula(x, labels)
-    whole = np.eye(100) - found.left @ found.right
+    whole = np.eye(100) - erasure.left @ erasure.right
     np.testing.assert_allclose(whole, expected, rtol=0, atol=_rounding(x))
     np.testing.assert_allclose(whole @ whole, whole, rtol=0, atol=_rounding(x))
 
@@ -233,10 +233,10 @@ def test_it_moves_words_less_than_other_erasures(classes: int) -> None:
     means = np.stack([x[labels == label].mean(0) for label in range(classes)]) - x.mean(0)
     u = np.linalg.svd(v * values**-0.5 @ v.T @ means.T)[0][:, : classes - 1]
     least = float(np.trace(inverse @ u @ u.T @ inverse))  # without shrinkage
-    found = {method: _change(x, fit_erasure(x, labels, method)(x)) for method in METHODS}
+    changes = {method: _change(x, fit_erasure(x, labels, method)(x)) for method in METHODS}
     iterated = inlp.fit(sample(), classes=classes)
-    assert least * (1 - 1e-9) <= found["leace"] < found["orth"]
-    assert found["leace"] < _change(x, iterated(x))
+    assert least * (1 - 1e-9) <= changes["leace"] < changes["orth"]
+    assert changes["leace"] < _change(x, iterated(x))
     plain = _change(x, fit_erasure(x, labels, shrinkage=False)(x))
     assert plain == pytest.approx(least, rel=1e-9)
 
@@ -275,7 +275,8 @@ def test_one_huge_row_decides_the_shrinkage() -> None:
     labels = np.append(labels, [0, 0])
     orthogonal = fit_erasure(huge[:, :40], labels, "orth")(x)
     shrunk, plain = (
-        fit_erasure(huge, labels, shrinkage=one)(huge)[:2000, :40] for one in (True, False)
+        fit_erasure(huge, labels, shrinkage=shrinkage)(huge)[:2000, :40]
+        for shrinkage in (True, False)
     )
     assert _change(shrunk, orthogonal) < 1e-3 * _change(plain, orthogonal)
 
@@ -298,25 +299,25 @@ def test_the_setting_of_the_estimator_and_of_words_is_that_of_the_function() -> 
 
 def test_the_length_of_the_vectors_does_not_matter() -> None:
     x, labels = _learned(3)
-    one = fit_erasure(x, labels)
+    erasure = fit_erasure(x, labels)
     for scale in (1e-6, 1e6):
         other = fit_erasure(scale * x, labels)
-        np.testing.assert_allclose(other(scale * x) / scale, one(x), rtol=0, atol=_rounding(x))
+        np.testing.assert_allclose(other(scale * x) / scale, erasure(x), rtol=0, atol=_rounding(x))
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_fit_erases_fitted_words_and_probes_held_out_words(classes: int) -> None:
-    found = fitted(classes=classes)
+    eraser = fitted(classes=classes)
     words = labelled_words(sample(), Attribute.load(), classes=classes)
     x = words.vectors(sample())
-    assert found.name == "leace"
+    assert eraser.name == "leace"
     expected = fit_erasure(*_learned(classes))
     for name in ("left", "right", "bias"):
-        np.testing.assert_array_equal(getattr(_erasure(found), name), getattr(expected, name))
-    assert list(found.found) == probe_rows("sample", x, found(x), words, words.learned)
+        np.testing.assert_array_equal(getattr(_erasure(eraser), name), getattr(expected, name))
+    assert list(eraser.found) == probe_rows("sample", x, eraser(x), words, words.learned)
     value = {
         (row.details["stage"], row.details["method"], row.details["set"]): row.value
-        for row in found.found
+        for row in eraser.found
     }
     for classifier in ("svm", "logistic"):
         assert value["after", classifier, "fitted"] == pytest.approx(1 / classes, abs=1e-15)
@@ -336,12 +337,12 @@ def test_an_embedding_is_erased_word_by_word() -> None:
 
 
 def test_the_seed_decides_which_words_are_held_out() -> None:
-    one, again, other = (fit(sample(), per_class=100, seed=seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(_erasure(one).left, _erasure(again).left)
-    assert one.found == again.found
-    assert not np.allclose(_erasure(one).left, _erasure(other).left)
+    eraser, same, other = (fit(sample(), per_class=100, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(_erasure(eraser).left, _erasure(same).left)
+    assert eraser.found == same.found
+    assert not np.allclose(_erasure(eraser).left, _erasure(other).left)
     settings = {"classes": 2, "per_class": 100, "seed": 1, "method": "leace"}
-    assert json.loads(json.dumps(one.settings)) == settings
+    assert json.loads(json.dumps(eraser.settings)) == settings
 
 
 def _pushed_apart(spread: list[float]) -> tuple[Matrix, Integers]:
@@ -480,9 +481,9 @@ def step() -> Erasure:
 def test_a_step_is_made_of_its_fields(step: Erasure) -> None:
     assert isinstance(step, Step)
     assert step.kind == "erasure"
-    again = Erasure(**{part.name: getattr(step, part.name).tolist() for part in fields(step)})
+    rebuilt = Erasure(**{part.name: getattr(step, part.name).tolist() for part in fields(step)})
     x = np.random.default_rng(1).normal(size=(3, 5))
-    np.testing.assert_array_equal(again(x), step(x))
+    np.testing.assert_array_equal(rebuilt(x), step(x))
     for name in ("left", "right", "bias"):
         assert getattr(step, name).dtype == np.float64
         with pytest.raises(ValueError, match="read-only"):

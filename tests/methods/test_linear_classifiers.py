@@ -238,9 +238,9 @@ def _shifted_clouds(classes: int, n: int = 240) -> tuple[Matrix, Integers]:
 
 def test_balanced_accuracy_is_the_mean_over_classes() -> None:
     rng = np.random.default_rng(0)
-    labels, found = np.sort(rng.choice(3, 50, p=[0.6, 0.3, 0.1])), rng.integers(3, size=50)
-    expected = balanced_accuracy_score(labels, found)
-    assert balanced_accuracy(labels, found) == pytest.approx(expected, abs=1e-15)
+    labels, guesses = np.sort(rng.choice(3, 50, p=[0.6, 0.3, 0.1])), rng.integers(3, size=50)
+    expected = balanced_accuracy_score(labels, guesses)
+    assert balanced_accuracy(labels, guesses) == pytest.approx(expected, abs=1e-15)
     assert balanced_accuracy(labels, np.zeros(50, np.intp)) == pytest.approx(1 / 3)
 
 
@@ -250,8 +250,8 @@ def test_they_are_sklearns_classifiers_with_an_intercept(classifier: str, classe
     (x, labels), tested = _shifted_clouds(classes), _shifted_clouds(classes, 60)[0]
     model = clone(MODELS[classifier]).fit(x, labels)
     expected = model.decision_function(tested).reshape(60, -1)
-    found = scores(classifier, x, labels, tested)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+    decisions = scores(classifier, x, labels, tested)
+    np.testing.assert_allclose(decisions, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -268,10 +268,10 @@ def test_the_three_sets(classifier: str, classes: int) -> None:
         "test": (balanced_accuracy_score(labels[test], model.predict(x[test])), len(test)),
         "unseen": (balanced_accuracy_score(labels[test], crossed), len(test)),
     }
-    found = probe(classifier, x, labels, train, test)
-    assert list(found) == list(expected)
+    probed = probe(classifier, x, labels, train, test)
+    assert list(probed) == list(expected)
     for which, (accuracy, n) in expected.items():
-        assert found[which] == (pytest.approx(accuracy, abs=1e-15), n)
+        assert probed[which] == (pytest.approx(accuracy, abs=1e-15), n)
     assert len(dev)
 
 
@@ -284,8 +284,8 @@ def test_where_the_classes_are_the_same_words_the_answer_is_constant(
     x = np.tile(np.random.default_rng(1).normal(size=(40, 6)), (classes, 1))
     labels = np.repeat(np.arange(classes), 40)
     everyone = np.arange(len(x))
-    found = probe(classifier, x, labels, everyone, everyone)
-    assert found["fitted"][0] == found["test"][0] == pytest.approx(1 / classes, abs=1e-15)
+    probed = probe(classifier, x, labels, everyone, everyone)
+    assert probed["fitted"][0] == probed["test"][0] == pytest.approx(1 / classes, abs=1e-15)
 
 
 def _words(labels: Integers, classes: int) -> LabelledWords:

@@ -83,27 +83,27 @@ def test_two_groups_give_the_result_of_an_attribute() -> None:
     two = WordGroups.load("religion:christian,muslim")
     attribute = Attribute.load("religion:christian,muslim")
     for name in ("misp", "mhd", "inlp"):
-        ours, theirs = (fit_chain(name, sample(), one)[1] for one in (two, attribute))
+        ours, theirs = (fit_chain(name, sample(), groups)[1] for groups in (two, attribute))
         np.testing.assert_array_equal(ours.vectors, theirs.vectors)
 
 
 def test_few_words_of_a_group_are_a_warning() -> None:
     fitted = fit_chain("misp", sample(), religion())[0].parts[0]
-    assert any("group hindu: only 6 of 17 words found" in said for said in fitted.warnings)
+    assert any("group hindu: only 6 of 17 words found" in warning for warning in fitted.warnings)
 
 
 def test_leaning_is_the_cosine_with_the_difference_of_means() -> None:
     x = sample().take(["mosque", "church", "table"])
-    found = leans(sample(), religion(), x)
+    cosines = leans(sample(), religion(), x)
     means = _means(sample(), religion())
     away = means - means.mean(0)
     for i, vector in enumerate(x.astype(float)):
         for j in range(5):
             cosine = vector @ away[j] / np.linalg.norm(vector) / np.linalg.norm(away[j])
-            assert found[i, j] == pytest.approx(cosine, abs=1e-6)
+            assert cosines[i, j] == pytest.approx(cosine, abs=1e-6)
     names = religion().groups
-    assert names[found[0].argmax()] == "muslim"
-    assert names[found[1].argmax()] == "christian"
+    assert names[cosines[0].argmax()] == "muslim"
+    assert names[cosines[1].argmax()] == "christian"
 
 
 def test_two_groups_without_an_axis_lean_along_the_difference_of_their_means() -> None:
@@ -160,9 +160,9 @@ def test_five_classes_and_neutral_words_as_a_sixth() -> None:
 
 def test_inlp_over_five_classes_ends_at_chance() -> None:
     """No linear classifier of the last round knows more than chance and a point."""
-    found = inlp.fit(sample(), religion(), per_class=150)
-    assert found.settings["classes"] == 5
-    rounds = [row for row in found.found if row.measure == "inlp-accuracy"]
+    fitted = inlp.fit(sample(), religion(), per_class=150)
+    assert fitted.settings["classes"] == 5
+    rounds = [row for row in fitted.found if row.measure == "inlp-accuracy"]
     assert rounds[0].details["neutral"] == pytest.approx(1 / 5)
     assert rounds[0].value > 0.5
     assert rounds[-1].value <= 1 / 5 + inlp.TOLERANCE
@@ -170,22 +170,22 @@ def test_inlp_over_five_classes_ends_at_chance() -> None:
 
 
 def test_a_round_of_inlp_removes_the_normals_of_five_hyperplanes() -> None:
-    found = inlp.fit(sample(), religion(), per_class=150, rounds=1, as_published=True)
+    fitted = inlp.fit(sample(), religion(), per_class=150, rounds=1, as_published=True)
     words = labelled_words(sample(), religion(), per_class=150)
     x = words.vectors(sample())
     normals = LinearSvm(x[words.train], words.labels[words.train]).solve()
-    left = np.stack([found(v) for v in normals])
+    left = np.stack([fitted(v) for v in normals])
     assert np.abs(left).max() < 1e-6 * np.abs(normals).max()
 
 
 def test_leace_makes_the_means_of_five_classes_equal() -> None:
-    found = leace.fit(sample(), religion(), per_class=150)
+    fitted = leace.fit(sample(), religion(), per_class=150)
     words = labelled_words(sample(), religion(), classes=5, per_class=150)
-    assert found.settings["classes"] == 5
+    assert fitted.settings["classes"] == 5
     x = words.vectors(sample())[words.learned]
     labels = words.labels[words.learned]
     before, after = (
-        np.stack([y[labels == j].mean(0) for j in range(5)]) for y in (x, found.steps[0](x))
+        np.stack([y[labels == j].mean(0) for j in range(5)]) for y in (x, fitted.steps[0](x))
     )
     assert _off(after) < 1e-6 * _off(before)
 
@@ -274,8 +274,8 @@ def test_names_are_enough_with_the_direction_of_their_means(name: str) -> None:
 def test_methods_that_need_pairs_accept_groups_with_pairs(name: str, attribute: str) -> None:
     chain, done = fit_chain(name, sample(), Attribute.load(attribute))
     assert not np.array_equal(done.vectors, sample().vectors)
-    said = " ".join([*chain.parts[0].warnings, *(str(row) for row in chain.parts[0].found)])
-    assert not {"female", "male", "she", "he", "gender"} & set(said.lower().split())
+    text = " ".join([*chain.parts[0].warnings, *(str(row) for row in chain.parts[0].found)])
+    assert not {"female", "male", "she", "he", "gender"} & set(text.lower().split())
 
 
 def test_after_hard_debiasing_neutral_words_lean_to_no_age() -> None:
@@ -291,9 +291,9 @@ def test_after_hard_debiasing_neutral_words_lean_to_no_age() -> None:
 def test_fits_over_groups_are_stored_and_read(tmp_path: Any) -> None:
     chain, done = fit_chain("mhd", sample(), WordGroups.load("ethnicity"))
     save_chain(tmp_path / "t.safetensors", chain, Origin.of(sample(), len(sample()), ""))
-    again, _ = load_chain(tmp_path / "t.safetensors")
-    assert isinstance(again, Chain)
-    np.testing.assert_allclose(again(sample()).vectors, done.vectors, atol=1e-6)
+    loaded, _ = load_chain(tmp_path / "t.safetensors")
+    assert isinstance(loaded, Chain)
+    np.testing.assert_allclose(loaded(sample()).vectors, done.vectors, atol=1e-6)
 
 
 def test_groups_that_do_not_differ_are_refused() -> None:
@@ -314,5 +314,7 @@ def test_groups_of_which_words_are_missing_are_named() -> None:
 
 def test_the_attribute_may_be_named() -> None:
     assert as_attribute("age") == Attribute.load("age")
-    by_name, loaded = (misp.fit(sample(), one) for one in ("religion", load_attribute("religion")))
+    by_name, loaded = (
+        misp.fit(sample(), attribute) for attribute in ("religion", load_attribute("religion"))
+    )
     np.testing.assert_array_equal(by_name.subspace.basis, loaded.subspace.basis)

@@ -203,7 +203,8 @@ def test_transforming_leaves_the_embedding_as_it_is(emb: Embedding, colour: Attr
 
 def _random(removal: Projection, draws: int, seed: int = 0) -> list[Projection]:
     return [
-        one.parts[0].steps[0] for one in random_chains(Chain((removal,)), range(draws), seed=seed)
+        chain.parts[0].steps[0]
+        for chain in random_chains(Chain((removal,)), range(draws), seed=seed)
     ]
 
 
@@ -212,13 +213,15 @@ def test_random_removals_keep_the_weights_and_do_not_depend_on_their_number(hard
     removal = Projection(Subspace(np.eye(4, 9), np.array(A)), hard)
     many = _random(removal, 5, seed=3)
     assert len(many) == 5
-    for one in many:
-        assert one.hard is hard
-        np.testing.assert_array_equal(one.subspace.weights, A)
-        np.testing.assert_allclose(one.subspace.basis @ one.subspace.basis.T, np.eye(4), atol=1e-12)
-    for one, again in zip(many, _random(removal, 3, seed=3), strict=False):
-        np.testing.assert_array_equal(one.subspace.basis, again.subspace.basis)
-    bases = [one.subspace.basis for one in (*many, *_random(removal, 1, seed=4))]
+    for drawn in many:
+        assert drawn.hard is hard
+        np.testing.assert_array_equal(drawn.subspace.weights, A)
+        np.testing.assert_allclose(
+            drawn.subspace.basis @ drawn.subspace.basis.T, np.eye(4), atol=1e-12
+        )
+    for drawn, redrawn in zip(many, _random(removal, 3, seed=3), strict=False):
+        np.testing.assert_array_equal(drawn.subspace.basis, redrawn.subspace.basis)
+    bases = [projection.subspace.basis for projection in (*many, *_random(removal, 1, seed=4))]
     assert all(np.abs(x - y).max() > 0.01 for x, y in itertools.combinations(bases, 2))
 
 
@@ -227,7 +230,7 @@ def test_directions_of_random_removals_are_uniform_on_the_sphere(component: int)
     """Of a coordinate x in d dimensions, (x + 1)/2 is then Beta((d − 1)/2, (d − 1)/2)."""
     d = 9
     removal = Projection(Subspace(np.eye(4, d), np.array(A)))
-    drawn = [one.subspace.basis[component] for one in _random(removal, 2000)]
+    drawn = [projection.subspace.basis[component] for projection in _random(removal, 2000)]
     half = (d - 1) / 2
     for coordinate in (0, component, d - 1):
         x = (np.array(drawn)[:, coordinate] + 1) / 2

@@ -48,9 +48,9 @@ def sample() -> Embedding:
 def test_a_draw_has_the_form_of_what_was_fitted(sample: Embedding, methods: str) -> None:
     chain = fit_chain(methods, sample)[0]
     first, second = random_chains(chain, range(2), seed=5)
-    again = next(random_chains(chain, range(1), seed=5))
+    same = next(random_chains(chain, range(1), seed=5))
     x = sample.vectors[:30].astype(float)
-    np.testing.assert_array_equal(first(x), again(x))
+    np.testing.assert_array_equal(first(x), same(x))
     assert np.abs(first(x) - second(x)).max() > 0.01
     assert np.abs(first(x) - chain(x)).max() > 0.01
     for part, drawn in zip(chain.parts, first.parts, strict=True):
@@ -105,7 +105,7 @@ def _without_removals(chain: Chain) -> Chain:
 def _turned(chain: Chain, embedding: Embedding) -> float:
     """Mean distance of words after a chain from those after its other steps, all at length one."""
     before, after = (
-        one(embedding).vectors.astype(float) for one in (_without_removals(chain), chain)
+        variant(embedding).vectors.astype(float) for variant in (_without_removals(chain), chain)
     )
     before, after = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (before, after))
     return float(np.linalg.norm(after - before, axis=1).mean())
@@ -134,9 +134,9 @@ def test_random_directions_move_words_as_far_as_the_method(sample: Embedding, me
         zip(*chains_as_far(chain, sample, words, 3, by_covariance=which), strict=True)
         for which in (False, True)
     )
-    for one, number in (*uniform, *by_covariance):
-        assert _turned(one, part) == pytest.approx(target, abs=1e-6)
-        (removal,) = _removals(one)
+    for drawn, number in (*uniform, *by_covariance):
+        assert _turned(drawn, part) == pytest.approx(target, abs=1e-6)
+        (removal,) = _removals(drawn)
         if isinstance(removal, Projection):
             *whole, last = removal.subspace.weights
         else:
@@ -144,9 +144,11 @@ def test_random_directions_move_words_as_far_as_the_method(sample: Embedding, me
         np.testing.assert_allclose(whole, 1, atol=1e-12)
         assert 0 <= last <= 1 + 1e-12
         assert number == pytest.approx(sum(whole) + last)
-    assert np.mean([_turned(one, part) for one in random_chains(chain, range(3))]) < target
+    assert np.mean([_turned(random, part) for random in random_chains(chain, range(3))]) < target
     if methods == "misp":
-        assert all(_turned(one, part) < 0.7 * target for one in random_chains(chain, range(3)))
+        assert all(
+            _turned(random, part) < 0.7 * target for random in random_chains(chain, range(3))
+        )
 
 
 @given(
@@ -175,8 +177,8 @@ def test_any_removal_has_random_ones_that_move_rows_as_far(
         chains, _ = chains_as_far(chain, embedding, embedding.words, 3, by_covariance=by_covariance)
     except WordbiasError:  # no d - 1 directions of a draw move them as far
         reject()
-    for one in chains:
-        assert _turned(one, embedding) == pytest.approx(_turned(chain, embedding), abs=2e-6)
+    for drawn in chains:
+        assert _turned(drawn, embedding) == pytest.approx(_turned(chain, embedding), abs=2e-6)
 
 
 @pytest.mark.slow
@@ -195,7 +197,7 @@ def test_directions_by_covariance_have_the_words_covariance() -> None:
         chains, _ = chains_as_far(
             chain, embedding, embedding.words, 600, by_covariance=by_covariance
         )
-        drawn = np.stack([_removals(one)[0].subspace.basis[0] for one in chains])
+        drawn = np.stack([_removals(random)[0].subspace.basis[0] for random in chains])
         want = peer / np.linalg.norm(peer, axis=1, keepdims=True)
         for i in range(5):
             assert stats.ks_2samp(np.abs(drawn[:, i]), np.abs(want[:, i])).pvalue > 1e-4
@@ -207,7 +209,7 @@ def test_where_no_random_removal_moves_words_as_far_that_is_said(sample: Embeddi
     words = flat.words[:500]
     report = wb.misp(flat, mhd=True, dims=1, null=9, chance=False, vocab=words).report
     assert report is not None
-    (row,) = (one for one in report["displacement"] if "null" in one.details)
+    (row,) = (candidate for candidate in report["displacement"] if "null" in candidate.details)
     assert "null_as_far" not in row.details
     reason = row.details["null_as_far_reason"]
     assert "moves words by" in reason
@@ -279,26 +281,30 @@ def test_every_measure_has_its_change_beside_those_of_random_removals(family: st
     after = {(row.measure, row.details.get("setting")): row for row in rows}
     before = wb.measure(few, only=[family], vocab=words, chance=False).rows
     chain = fit_chain("misp", few)[0]
-    removed = [one(few).renamed("removed") for one in random_chains(chain, range(3))]
+    removed = [removal(few).renamed("removed") for removal in random_chains(chain, range(3))]
     reports = [
-        wb.measure(one, only=[family], original=few, vocab=words, chance=False).rows
-        for one in removed
+        wb.measure(embedding, only=[family], original=few, vocab=words, chance=False).rows
+        for embedding in removed
     ]
     for i, row in enumerate(before):
-        found = after[row.measure, row.details.get("setting")].details
+        details = after[row.measure, row.details.get("setting")].details
         assert row.value is not None
         changes = np.array([rows[i].value for rows in reports], float) - row.value
-        assert found["null"] == pytest.approx(changes.mean(), abs=1e-9)
+        assert details["null"] == pytest.approx(changes.mean(), abs=1e-9)
         draws = after[row.measure, row.details.get("setting")].draws["null"]
         np.testing.assert_allclose(draws.values, changes, atol=1e-9)
         assert draws.unit == "removals"
-        less = (np.abs(changes) < abs(found["change"])).sum()
-        assert (found["null_less"], found["null_p"]) == (less, (4 - less) / 4)
-        assert {"null_as_far_p", "null_covariance_p"} <= found.keys()
+        less = (np.abs(changes) < abs(details["change"])).sum()
+        assert (details["null_less"], details["null_p"]) == (less, (4 - less) / 4)
+        assert {"null_as_far_p", "null_covariance_p"} <= details.keys()
     refitted = [row for row in clean.report.rows if row.details.get("reference") == "self"]
     assert len(refitted) == 8
     for row in refitted:
-        (own,) = (one for one in rows if one.measure == row.measure and "null" in one.details)
+        (own,) = (
+            candidate
+            for candidate in rows
+            if candidate.measure == row.measure and "null" in candidate.details
+        )
         for key in ("change", "null", "null_low", "null_as_far", "null_covariance_p"):
             # both from float32 vectors; means over the same words in another order
             assert own.details[key] == pytest.approx(row.details[key], rel=1e-5, abs=1e-7), key

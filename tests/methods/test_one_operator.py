@@ -63,7 +63,7 @@ def estimator(name: str, given: dict[str, Any]) -> Any:
     kinds: tuple[Any, ...] = (
         wb.LEACE, wb.INLP, wb.MISP, wb.MHD, wb.Hard, wb.DensityMatching
     )  # fmt: skip
-    (cls,) = (one for one in kinds if one._name == name)
+    (cls,) = (kind for kind in kinds if kind._name == name)
     return cls(**given)
 
 
@@ -118,9 +118,9 @@ def test_of_labelled_rows(name: str, given: dict[str, Any], tmp_path: Path) -> N
     """Rows in memory, and in a file of which some have no label."""
     x, y = rows()
     expected = estimator(name, given).fit(x, y)
-    found = estimator(name, given).fit(Labelled.of(x, y))
-    assert_one_map(found.fitted_, expected.fitted_, x)
-    assert (*found.classes_, found.origin_.size) == (*expected.classes_, len(x))
+    method = estimator(name, given).fit(Labelled.of(x, y))
+    assert_one_map(method.fitted_, expected.fitted_, x)
+    assert (*method.classes_, method.origin_.size) == (*expected.classes_, len(x))
     np.save(tmp_path / "x.npy", np.concatenate([x, 9 + x[:5]]))
     streamed = Labelled.of(open_rows(tmp_path / "x.npy"))
     streamed = streamed.with_labels(Column.of([*y, *[""] * 5]), "drop")
@@ -162,14 +162,14 @@ def words_of_groups() -> tuple[wb.Embedding, Any, list[str]]:
     return wb.Embedding(words, x), attribute, words[:60]
 
 
-@pytest.mark.parametrize(("name", "given"), [one for one in INSIDE if one[0] != "leace"])
+@pytest.mark.parametrize(("name", "given"), [case for case in INSIDE if case[0] != "leace"])
 def test_of_words_whose_groups_are_the_labels(name: str, given: dict[str, Any]) -> None:
     embedding, groups, words = words_of_groups()
     of_words = {"direction": "means", "equalise": False} if name == "hard" else {}
-    found = estimator(name, given).set_params(groups=groups, **of_words).fit(embedding)
+    method = estimator(name, given).set_params(groups=groups, **of_words).fit(embedding)
     x = embedding[words].astype(float)
     y = np.arange(len(words)) % 2
-    assert_one_map(lambda z: _of_steps(found, z), estimator(name, given).fit(x, y).fitted_, x)
+    assert_one_map(lambda z: _of_steps(method, z), estimator(name, given).fit(x, y).fitted_, x)
 
 
 def _of_steps(method: Any, x: Any) -> Any:
@@ -178,20 +178,22 @@ def _of_steps(method: Any, x: Any) -> Any:
     return x
 
 
-@pytest.mark.parametrize(("name", "given"), [one for one in CALLS if one[0] in ("leace", "inlp")])
+@pytest.mark.parametrize(
+    ("name", "given"), [call for call in CALLS if call[0] in ("leace", "inlp")]
+)
 def test_of_words_that_lean_to_the_groups(
     monkeypatch: pytest.MonkeyPatch, name: str, given: dict[str, Any]
 ) -> None:
     """The words that are held out, which are drawn otherwise, are those of the embedding here."""
     sample, how = wb.Embedding.sample(), {"classes": 2, "per_class": 300}
-    found = estimator(name, {**given, **how}).fit(sample)
+    method = estimator(name, {**given, **how}).fit(sample)
     seed = given.get("random_state", 0)
     chosen = labelled_words(sample, wb.Attribute.load(), seed=seed, **how)
     used = np.concatenate([chosen.train, chosen.dev])
     monkeypatch.setattr(inlp, "_held_out", lambda *_: np.arange(len(used)) >= len(chosen.train))
     x = chosen.vectors(sample)[used]
     expected = estimator(name, given).fit(x, chosen.labels[used])
-    assert_one_map(lambda z: _of_steps(found, z), expected.fitted_, x)
+    assert_one_map(lambda z: _of_steps(method, z), expected.fitted_, x)
 
 
 # Sites of a model, which computes in float64 here
@@ -201,8 +203,8 @@ PEOPLE = {"F": ["she", "her sister", "the woman", "the queen"], "M": ["he", "his
 TEXTS, LABELS = zip(
     *(
         (f"{who} {verb} {what}", label)
-        for label, some in PEOPLE.items()
-        for who in some
+        for label, people in PEOPLE.items()
+        for who in people
         for verb in ("saw", "left", "liked", "sold", "kept")
         for what in ("it", "the house", "a garden by the sea")
     ),
@@ -225,13 +227,13 @@ def models() -> dict[str, tuple[Any, Any]]:
 def last_tokens(model: Any, tokenizer: Any, layer: int) -> Floats:
     """Return the vectors behind a layer of the last token of each text, read one by one."""
     torch = pytest.importorskip("torch")
-    found = []
+    vectors = []
     with torch.inference_mode():
         for text in TEXTS:
             ids = torch.tensor([tokenizer(text)["input_ids"]])
             states = model(input_ids=ids, output_hidden_states=True).hidden_states
-            found.append(states[layer][0, -1].numpy())
-    return np.array(found)
+            vectors.append(states[layer][0, -1].numpy())
+    return np.array(vectors)
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
@@ -269,9 +271,9 @@ def audited(
         fit = measure.fit
 
         def seen(method: Any, reader: Any, groups: Any, seed: int, units: Any) -> Any:
-            found = fit(method, reader, groups, seed, units)
-            fits[method.text] = (*groups, found.step)
-            return found
+            fitted = fit(method, reader, groups, seed, units)
+            fits[method.text] = (*groups, fitted.step)
+            return fitted
 
         patch.setattr(measure, "fit", seen)
         texts = [Configured(name, given).text for name, given in CALLS]

@@ -67,19 +67,19 @@ def test_only_the_listed_words_matter_for_the_fit(sample: Embedding, fitted: Fit
     """A file that is streamed is fitted on those words and the concept's only."""
     listed = listed_words(Attribute.load()) | spellings(concept_words())
     part = sample.subset(word for word in sample.words if word in listed)
-    again, straight = fit(part).steps[0], fitted.steps[0]
-    np.testing.assert_array_equal(again.v2, straight.v2)  # type: ignore[attr-defined]
-    np.testing.assert_array_equal(again.v1, straight.v1)  # type: ignore[attr-defined]
+    refitted, straight = fit(part).steps[0], fitted.steps[0]
+    np.testing.assert_array_equal(refitted.v2, straight.v2)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(refitted.v1, straight.v1)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("recipe", ["pca", "subspace"])
 def test_the_first_direction_is_that_of_the_recipe(sample: Embedding, recipe: str) -> None:
     from wordbias.measures.direction import find_direction
 
-    found = find_direction(sample, Attribute.load(), recipe).defined().basis
+    basis = find_direction(sample, Attribute.load(), recipe).defined().basis
     step = fit(sample, direction=recipe).steps[0]
-    cosines = np.abs(found @ step.v2)  # type: ignore[attr-defined]
-    assert (found[cosines.argmax()] == step.v1).all()  # type: ignore[attr-defined]
+    cosines = np.abs(basis @ step.v2)  # type: ignore[attr-defined]
+    assert (basis[cosines.argmax()] == step.v1).all()  # type: ignore[attr-defined]
     assert np.cos(step.angle) == pytest.approx(cosines.max(), rel=1e-9)  # type: ignore[attr-defined]
 
 
@@ -99,8 +99,8 @@ def test_a_concept_is_words_or_a_file(sample: Embedding, tmp_path: Path, form: s
     got = fit(sample, concept=given)
     assert concept_words(given) == tuple(words)
     assert (got.found[0].details["n"], got.found[0].details["missing"]) == (4, 1)
-    kept = words if form in ("list", "tuple") else str(given)
-    assert json.loads(json.dumps(dict(got.settings)))["concept"] == kept
+    setting = words if form in ("list", "tuple") else str(given)
+    assert json.loads(json.dumps(dict(got.settings)))["concept"] == setting
     np.testing.assert_array_equal(got.steps[0].v2, fit(sample, concept=words).steps[0].v2)  # type: ignore[attr-defined]
 
 

@@ -69,10 +69,10 @@ def test_the_classes_have_one_mean_and_one_covariance_afterwards(k: int, d: int,
     """What makes it impossible for a quadratic classifier to tell them apart."""
     x, codes = rows(k, d, seed=seed)
     after = mapped(x, codes)
-    own = [after[codes == one] for one in range(k)]
-    for one in own[1:]:
-        np.testing.assert_allclose(one.mean(0), own[0].mean(0), rtol=0, atol=rounding(x))
-        np.testing.assert_allclose(covariance(one), covariance(own[0]), rtol=0, atol=rounding(x))
+    own = [after[codes == code] for code in range(k)]
+    for group in own[1:]:
+        np.testing.assert_allclose(group.mean(0), own[0].mean(0), rtol=0, atol=rounding(x))
+        np.testing.assert_allclose(covariance(group), covariance(own[0]), rtol=0, atol=rounding(x))
     np.testing.assert_allclose(after.mean(0), x.mean(0), rtol=0, atol=rounding(x))
     np.testing.assert_allclose(mapped(after, codes), after, rtol=0, atol=rounding(x))  # identity
 
@@ -85,14 +85,14 @@ def test_the_barycentre_solves_its_equation(k: int, d: int, seed: int) -> None:
 
     x, codes = rows(k, d, seed=seed)
     weights = np.bincount(codes) / len(codes)
-    known = np.stack([covariance(x[codes == one]) for one in range(k)])
-    found = barycentre(known, weights)
-    root = sqrtm(found).real
-    again = sum(w * sqrtm(root @ s @ root).real for w, s in zip(weights, known, strict=True))
-    np.testing.assert_allclose(again, found, rtol=0, atol=1e-9 * np.linalg.norm(found))
+    known = np.stack([covariance(x[codes == code]) for code in range(k)])
+    centre = barycentre(known, weights)
+    root = sqrtm(centre).real
+    average = sum(w * sqrtm(root @ s @ root).real for w, s in zip(weights, known, strict=True))
+    np.testing.assert_allclose(average, centre, rtol=0, atol=1e-9 * np.linalg.norm(centre))
     for s in known:
-        t = transport(s, found)
-        np.testing.assert_allclose(t @ s @ t, found, rtol=0, atol=rounding(x))
+        t = transport(s, centre)
+        np.testing.assert_allclose(t @ s @ t, centre, rtol=0, atol=rounding(x))
         assert np.linalg.eigvalsh(t).min() > 0  # of the maps that do this, the gradient of a convex
 
 
@@ -101,11 +101,11 @@ def test_of_commuting_covariances_the_roots_are_averaged() -> None:
     rng = np.random.default_rng(0)
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     spreads, weights = rng.uniform(0.5, 2, (3, 3)), np.array([0.5, 0.3, 0.2])
-    known = np.stack([turn * one**2 @ turn.T for one in spreads])
+    known = np.stack([turn * scales**2 @ turn.T for scales in spreads])
     expected = turn * (weights @ spreads) ** 2 @ turn.T
     np.testing.assert_allclose(barycentre(known, weights), expected, rtol=0, atol=1e-13)
     x, codes = rows(d=1)
-    a, b = (x[codes == one, 0] for one in (0, 1))
+    a, b = (x[codes == code, 0] for code in (0, 1))
     share = len(a) / len(x)
     spread = share * a.std() + (1 - share) * b.std()
     expected_a = (a - a.mean()) * spread / a.std() + x.mean()
@@ -118,8 +118,8 @@ def test_a_quadratic_classifier_learns_nothing_of_the_fitted_rows() -> None:
     model = LogisticRegression(max_iter=10_000, tol=1e-10)
 
     def squares(x: Matrix) -> Matrix:
-        made = PolynomialFeatures(2, include_bias=False).fit_transform(x - x.mean(0))
-        centred: Matrix = made - made.mean(0)
+        features = PolynomialFeatures(2, include_bias=False).fit_transform(x - x.mean(0))
+        centred: Matrix = features - features.mean(0)
         return centred
 
     before = model.fit(squares(x), codes)
@@ -150,12 +150,12 @@ def test_it_is_the_eraser_of_concept_erasure(k: int, shrinkage: bool) -> None:
     x, _ = rows(k)
     codes = np.arange(len(x)) % k
     x[codes == 1] *= 2
-    x /= np.sqrt(np.mean([x[codes == one].var(0) for one in range(k)], axis=0))
+    x /= np.sqrt(np.mean([x[codes == code].var(0) for code in range(k)], axis=0))
     z = torch.tensor(codes)
     eraser = QuadraticFitter.fit(torch.tensor(x), z, shrinkage=shrinkage).eraser
     expected = eraser(torch.tensor(x), z).numpy()
-    found = mapped(x, codes, fitted(x, codes, shrinkage=shrinkage))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 if k == 2 else 1e-6)
+    after = mapped(x, codes, fitted(x, codes, shrinkage=shrinkage))
+    np.testing.assert_allclose(after, expected, rtol=0, atol=1e-8 if k == 2 else 1e-6)
 
 
 def test_constant_coordinates_stay_constant() -> None:
@@ -193,8 +193,8 @@ def test_an_estimator_maps_labelled_rows_and_refuses_others(tmp_path: Path) -> N
     names = np.array(["f", "m", "x"])[codes]
     method = QLEACE().fit(x, names)
     expected = mapped(x, codes)
-    for one in (method, pickle.loads(pickle.dumps(method))):
-        np.testing.assert_array_equal(one.transform(x, concept=names), expected)
+    for either in (method, pickle.loads(pickle.dumps(method))):
+        np.testing.assert_array_equal(either.transform(x, concept=names), expected)
     np.testing.assert_array_equal(QLEACE().fit_transform(x, names), expected)
     np.testing.assert_array_equal(QLEACE().fit_transform(x, x[:, 0], concept=codes), expected)
     assert method.transform(x.astype(np.float32), concept=names).dtype == np.float32
@@ -229,19 +229,19 @@ def test_erase_maps_each_row_by_its_label(
     x, codes = rows(3)
     np.save(tmp_path / "x.npy", x)
     split = np.where(np.arange(len(x)) % 4 == 0, "test", "train")
-    made = wb.erase(
+    eraser = wb.erase(
         tmp_path / "x.npy", codes, methods="qleace", split_column=split, cross_fit=cross_fit,
         output=tmp_path / "clean.npy",
     )  # fmt: skip
-    found, learned = np.load(tmp_path / "clean.npy"), split == "train"
+    clean, learned = np.load(tmp_path / "clean.npy"), split == "train"
     whole = mapped(x, codes, fitted(x[learned], codes[learned]))
-    np.testing.assert_allclose(found[~learned], whole[~learned], rtol=0, atol=rounding(x))
-    np.testing.assert_allclose(made.transform(x, concept=codes), whole, rtol=0, atol=rounding(x))
+    np.testing.assert_allclose(clean[~learned], whole[~learned], rtol=0, atol=rounding(x))
+    np.testing.assert_allclose(eraser.transform(x, concept=codes), whole, rtol=0, atol=rounding(x))
     if cross_fit is None:
-        np.testing.assert_allclose(found, whole, rtol=0, atol=rounding(x))
+        np.testing.assert_allclose(clean, whole, rtol=0, atol=rounding(x))
     else:
-        assert np.abs(found - whole)[learned].min(1).max() > 1e3 * rounding(x)
-    assert "QLEACE maps each row by its label" in " ".join(str(made.report).split())
+        assert np.abs(clean - whole)[learned].min(1).max() > 1e3 * rounding(x)
+    assert "QLEACE maps each row by its label" in " ".join(str(eraser.report).split())
 
 
 def test_erase_refuses_what_has_no_label(tmp_path: Path) -> None:
@@ -277,9 +277,9 @@ def test_a_class_of_too_few_rows_is_refused_unless_shrunk() -> None:
 @settings(max_examples=examples(20))
 def test_a_covariance_is_shrunk_in_whatever_units_its_columns_are(powers: list[int]) -> None:
     units, (x, _) = np.exp2(powers), rows()
-    found = shrunk_in_units(covariance(x * units), 30, units)
+    shrunk = shrunk_in_units(covariance(x * units), 30, units)
     expected = shrunk_in_units(covariance(x), 30, np.ones(4)) * np.outer(units, units)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(shrunk, expected)
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-6, 1e-9, 1e-12])

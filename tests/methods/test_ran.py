@@ -86,7 +86,7 @@ def test_words_outside_are_untouched_to_the_last_bit(
 
 def test_words_keep_their_own_lengths(sample: Embedding, fitted: Fitted) -> None:
     words = fitted.replaced.words
-    before, after = (_lengths(one.take(words)) for one in (sample, fitted(sample)))
+    before, after = (_lengths(embedding.take(words)) for embedding in (sample, fitted(sample)))
     assert np.abs(after / before - 1).max() < 2 * EPS
     assert before.std() > 0.1  # they are far from equal
 
@@ -135,7 +135,8 @@ def test_the_direction_leaves_the_words(
 ) -> None:
     objective = _objective(sample, (1 / 8, 6 / 8, 1 / 8))
     before, after = (
-        np.abs(unit(one.take(target)) @ objective.g).mean() for one in (sample, fitted(sample))
+        np.abs(unit(embedding.take(target)) @ objective.g).mean()
+        for embedding in (sample, fitted(sample))
     )
     assert after < before / 4
 
@@ -150,16 +151,16 @@ def test_reported_objective_is_that_of_the_result(
     g = objective.g
     rows, _ = sample.rows(target)
     sets = repulsion_sets(objective.vectors, rows, Subspace.from_direction(g)).sets
-    told = {(r.details["stage"], r.details["set"]): r for r in _values(done, "ran-objective")}
-    assert len(told) == 8
+    reported = {(r.details["stage"], r.details["set"]): r for r in _values(done, "ran-objective")}
+    assert len(reported) == 8
     w = unit(sample.take(target)).astype(float)
     for stage, embedding in (("before", sample), ("after", done(sample))):
         x = unit(embedding.take(target)).astype(float)
         parts = {
             "repulsion": np.mean(
                 [
-                    np.abs(objective.vectors[s] @ one).mean() if len(s) else 0
-                    for s, one in zip(sets, x, strict=True)
+                    np.abs(objective.vectors[s] @ vector).mean() if len(s) else 0
+                    for s, vector in zip(sets, x, strict=True)
                 ]
             ),
             "attraction": (1 - (x * w).sum(1)).mean() / 2,
@@ -169,7 +170,7 @@ def test_reported_objective_is_that_of_the_result(
         weights = {"repulsion": 1 / 8, "attraction": 6 / 8, "neutralisation": third}
         parts["total"] = sum(weights[name] * value for name, value in parts.items())
         for name, value in parts.items():
-            row = told[stage, name]
+            row = reported[stage, name]
             assert row.value == pytest.approx(value, abs=100 * EPS)
             assert row.details["weight"] == weights.get(name, 1)
             assert row.details["n"] == len(target)
@@ -180,7 +181,7 @@ def test_sets_are_reported(sample: Embedding, target: list[str], fitted: Fitted)
     objective = _objective(sample, (1 / 8, 6 / 8, 1 / 8))
     g = Subspace.from_direction(objective.g)
     repelled = repulsion_sets(vectors, sample.rows(target)[0], g)
-    sizes = [len(one) for one in repelled.sets]
+    sizes = [len(members) for members in repelled.sets]
     for measure, value in (
         ("ran-repulsion-set", np.mean(sizes)),
         ("ran-empty-sets", sizes.count(0)),
@@ -215,10 +216,10 @@ def test_lengths_of_the_vectors_play_no_part(
     """Fitted on the same directions at other lengths, powers of two so that no bit is lost."""
     scale = 2.0 ** np.random.default_rng(0).integers(-3, 4, len(sample))
     scaled = sample.with_vectors(sample.vectors * scale[:, None])
-    again = fit(scaled, words=target)
-    factor = scale[sample.rows(again.replaced.words)[0]]
-    assert again.replaced.words == fitted.replaced.words
-    assert (again.replaced.vectors == fitted.replaced.vectors * factor[:, None]).all()
+    refitted = fit(scaled, words=target)
+    factor = scale[sample.rows(refitted.replaced.words)[0]]
+    assert refitted.replaced.words == fitted.replaced.words
+    assert (refitted.replaced.vectors == fitted.replaced.vectors * factor[:, None]).all()
 
 
 def test_by_default_the_neutral_words_are_debiased(sample: Embedding) -> None:
@@ -253,14 +254,14 @@ def test_unknown_words_are_named_and_double_ones_count_once(
     (row,) = _values(done, "ran-words")
     assert row.value == len(few)
     assert row.details["missing"] == ["zzzone", "zzztwo"]
-    assert any("zzzone, zzztwo" in said and "lacks 2 of 27" in said for said in done.warnings)
+    assert any("zzzone, zzztwo" in note and "lacks 2 of 27" in note for note in done.warnings)
     assert (done.replaced.vectors == plain.replaced.vectors).all()
-    assert not any("lacks" in said for said in plain.warnings)
+    assert not any("lacks" in note for note in plain.warnings)
 
 
 def test_many_unknown_words_are_cut_short(sample: Embedding, target: list[str]) -> None:
     done = fit(sample, words=[*target[:5], *(f"zzz{i}" for i in range(9))], iterations=20)
-    assert any(said.endswith("zzz0, zzz1, zzz2, zzz3, zzz4, …") for said in done.warnings)
+    assert any(note.endswith("zzz0, zzz1, zzz2, zzz3, zzz4, …") for note in done.warnings)
 
 
 def test_a_single_word_will_do(sample: Embedding) -> None:
@@ -270,7 +271,7 @@ def test_a_single_word_will_do(sample: Embedding) -> None:
 
 def test_a_fit_without_repelling_sets_has_a_caution(sample: Embedding, target: list[str]) -> None:
     done = fit(sample, words=target[:30], theta=5.0, iterations=30)
-    assert any("only neutralised" in said for said in done.warnings)
+    assert any("only neutralised" in note for note in done.warnings)
     assert _values(done, "ran-empty-sets")[0].value == 30
 
 
@@ -292,8 +293,8 @@ def test_settings_and_rows_are_json(fitted: Fitted, target: list[str]) -> None:
 def test_threads_change_no_bit(sample: Embedding, target: list[str], fitted: Fitted) -> None:
     for count in (1, 2):
         set_threads(count)
-        again = fit(sample, words=target)
-        assert again.replaced.vectors.tobytes() == fitted.replaced.vectors.tobytes()
+        refitted = fit(sample, words=target)
+        assert refitted.replaced.vectors.tobytes() == fitted.replaced.vectors.tobytes()
 
 
 def test_any_attribute_and_direction_will_do(

@@ -49,9 +49,9 @@ def words() -> Words:
     g = find_direction(units, Attribute.load(), "pca").defined()
     rows = units.rows(choose_vocabulary([sample], Attribute.load())[:600])[0]
     sets = repulsion_sets(units.vectors, rows, g).sets
-    some = [i for i, one in enumerate(sets) if len(one)][:3]
-    none = [i for i, one in enumerate(sets) if not len(one)][:3]
-    chosen = [i for both in zip(some, none, strict=True) for i in both]
+    filled = [i for i, members in enumerate(sets) if len(members)][:3]
+    none = [i for i, members in enumerate(sets) if not len(members)][:3]
+    chosen = [i for both in zip(filled, none, strict=True) for i in both]
     return Words(units.vectors, rows[chosen], [sets[i] for i in chosen], g.basis[0])
 
 
@@ -59,7 +59,7 @@ def _torch_run(w: Any, repelled: Any, objective: Objective, steps: int = STEPS) 
     """One word by autograd and torch's Adam, in float64; also the least |cos(X, g)| on the way."""
     import torch
 
-    w, s, g = (torch.tensor(np.array(one, float)) for one in (w, repelled, objective.g))
+    w, s, g = (torch.tensor(np.array(array, float)) for array in (w, repelled, objective.g))
     first, second, third = objective.weights
     x = w.clone().requires_grad_(True)
     optimiser = torch.optim.Adam([x], lr=RATE)
@@ -124,8 +124,8 @@ def test_the_first_step_moves_every_coordinate_by_the_rate(words: Words) -> None
     objective = words.objective(dtype=np.float64)
     w = words.w.astype(float)
     slope = np.empty_like(w)
-    one = np.ones(len(w))
-    inverse = one / np.linalg.norm(w, axis=1)
+    ones = np.ones(len(w))
+    inverse = ones / np.linalg.norm(w, axis=1)
     objective.slope(w, inverse, Pull(objective, w, w, words.sets).value, slope, np.empty_like(w))
     moved = descend(objective, w, words.sets, 1) - w
     assert np.allclose(moved, -RATE * slope / (np.abs(slope) + 1e-8), rtol=1e-9, atol=1e-16)
@@ -158,17 +158,17 @@ def test_the_signs_are_those_of_the_current_vectors(seed: int, stride: float) ->
 
 def test_few_sets_are_computed_in_full(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     """What makes the runs fast: most steps do not touch the sets at all."""
-    made: list[Pull] = []
+    pulls: list[Pull] = []
 
     class Spy(Pull):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
-            made.append(self)
+            pulls.append(self)
 
     monkeypatch.setattr(optimise, "Pull", Spy)
     minimise(words.objective(), words.rows, words.sets)
-    with_set = sum(len(one) > 0 for one in words.sets)
-    assert with_set <= sum(one.looks for one in made) < with_set * STEPS / 20
+    with_set = sum(len(members) > 0 for members in words.sets)
+    assert with_set <= sum(pull.looks for pull in pulls) < with_set * STEPS / 20
 
 
 @pytest.mark.slow

@@ -55,16 +55,16 @@ def test_gradient_is_the_finite_difference(seed, published) -> None:
     objective, x, w, sets = _case(seed, published)
     slope = _slope(objective, x, w, sets)
     h = 1e-6
-    for i, one in enumerate(x):
-        length = np.linalg.norm(one)
-        around = np.array([*objective.vectors[sets[i]], objective.g, w[i]]) @ one / length
+    for i, vector in enumerate(x):
+        length = np.linalg.norm(vector)
+        around = np.array([*objective.vectors[sets[i]], objective.g, w[i]]) @ vector / length
         # a kink within reach of h, and attraction's at cos = 1, have no derivative
         if length < 0.5 or np.abs(around[:-1]).min() < 1e-4 or around[-1] > 1 - 1e-4:
             continue
         for j in range(D):
             step = h * np.eye(D)[j]
             up, down = (
-                _by_definition(objective, one + s, w[i], objective.vectors[sets[i]])
+                _by_definition(objective, vector + s, w[i], objective.vectors[sets[i]])
                 for s in (step, -step)
             )
             # J is below 1 (published: below the length), so rounding is below 2 d ε J / h; the

@@ -59,53 +59,55 @@ def _by_definition(space: Space, neighbours: int, theta: float) -> list[list[int
 
 @pytest.mark.parametrize(("neighbours", "theta"), [(100, 0.05), (30, 0.01), (4, 0.005), (400, 0.1)])
 def test_sets_match_their_definition(space: Space, neighbours: int, theta: float) -> None:
-    found = repulsion_sets(space.vectors, space.words, space.g, neighbours, theta)
-    assert [one.tolist() for one in found.sets] == _by_definition(space, neighbours, theta)
-    assert any(map(len, found.sets))
-    assert not all(map(len, found.sets))
+    repelled = repulsion_sets(space.vectors, space.words, space.g, neighbours, theta)
+    assert [members.tolist() for members in repelled.sets] == _by_definition(
+        space, neighbours, theta
+    )
+    assert any(map(len, repelled.sets))
+    assert not all(map(len, repelled.sets))
 
 
 def test_the_share_is_of_all_neighbours(space: Space) -> None:
     """Also of those that are too many for the set."""
     vectors = unit((space.vectors + space.g.basis[0]).astype(np.float32))
-    found = repulsion_sets(vectors, space.words, space.g, 10, 0.05)
+    repelled = repulsion_sets(vectors, space.words, space.g, 10, 0.05)
     x, g = vectors.astype(float), space.g.basis[0]
     for i, word in enumerate(space.words.tolist()):
         near = [v for v in np.argsort(-(x @ x[word])).tolist() if v != word][:20]
         biased = _beta(x[word], x[near], g) >= 0.05
-        assert found.share[i] == biased.mean()
-        assert len(found.sets[i]) == min(10, biased.sum())
-    assert found.share.max() > 0.5
+        assert repelled.share[i] == biased.mean()
+        assert len(repelled.sets[i]) == min(10, biased.sum())
+    assert repelled.share.max() > 0.5
 
 
 def test_at_most_so_many_and_the_nearest_first(space: Space) -> None:
     """Words that share a direction, and a low threshold, so that sets are full."""
     vectors = unit((space.vectors + space.g.basis[0]).astype(np.float32))
-    found = repulsion_sets(vectors, space.words, space.g, 7, 0.05)
-    sizes = [len(one) for one in found.sets]
+    repelled = repulsion_sets(vectors, space.words, space.g, 7, 0.05)
+    sizes = [len(neighbours) for neighbours in repelled.sets]
     assert max(sizes) == 7
     assert sizes.count(7) > len(sizes) / 2
-    for word, one in zip(space.words, found.sets, strict=True):
-        cosine = vectors[one].astype(float) @ vectors[word].astype(float)
+    for word, members in zip(space.words, repelled.sets, strict=True):
+        cosine = vectors[members].astype(float) @ vectors[word].astype(float)
         assert (np.diff(cosine) <= 0).all()
-        assert word not in one
+        assert word not in members
 
 
 def test_a_vocabulary_smaller_than_the_neighbourhood_counts_whole(space: Space) -> None:
     vectors = unit((space.vectors[:40] + 0.5 * space.g.basis[0]).astype(np.float32))
-    found = repulsion_sets(vectors, np.arange(5), space.g, 100, 0.05)
+    repelled = repulsion_sets(vectors, np.arange(5), space.g, 100, 0.05)
     x, g = vectors.astype(float), space.g.basis[0]
-    for word, one in enumerate(found.sets):
+    for word, members in enumerate(repelled.sets):
         others = np.array([i for i in range(40) if i != word])
-        assert set(one.tolist()) == set(others[_beta(x[word], x[others], g) >= 0.05].tolist())
+        assert set(members.tolist()) == set(others[_beta(x[word], x[others], g) >= 0.05].tolist())
 
 
 def test_copies_and_zero_vectors_have_empty_repelling_sets(space: Space) -> None:
     """β of a word with its copy is 0, and so it is with a vector that has no direction."""
     copies = np.repeat(space.vectors[space.words[:1]], 3, axis=0)
     vectors = np.concatenate([copies, np.zeros_like(copies), space.g.basis.astype(np.float32)])
-    found = repulsion_sets(unit(vectors), np.array([0]), space.g, 3, 0.05)
-    assert set(found.sets[0].tolist()) <= {6}
+    repelled = repulsion_sets(unit(vectors), np.array([0]), space.g, 3, 0.05)
+    assert set(repelled.sets[0].tolist()) <= {6}
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.001, 1.5), st.integers(2, 6))
@@ -120,8 +122,8 @@ def test_proofs_change_no_set(seed: int, theta: float, d: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sets, "proven_empty", lambda _, words, *__: np.zeros(len(words), bool))
         without = repulsion_sets(vectors, words, g, 5, theta)
-    for some, all_ in zip(with_proofs.sets, without.sets, strict=True):
-        assert some.tolist() == all_.tolist()
+    for members, all_ in zip(with_proofs.sets, without.sets, strict=True):
+        assert members.tolist() == all_.tolist()
     assert with_proofs.share.tolist() == without.share.tolist()
 
 
@@ -143,9 +145,9 @@ def test_no_biased_neighbour_is_nearer_than_the_bound(
 def test_the_bound_is_as_low_as_it_can_be() -> None:
     """It is reached: by the `v` for which Cauchy and Schwarz have equality."""
     for p, theta in ((0.2, 0.05), (0.05, 0.05), (0.3, 0.4), (0.1, 0.9)):
-        kept = (1 - theta) * np.sqrt(1 - p * p)
-        c = p / np.sqrt(1 - kept**2)
-        q = p / c / np.hypot(kept, p / c)
+        least = (1 - theta) * np.sqrt(1 - p * p)
+        c = p / np.sqrt(1 - least**2)
+        q = p / c / np.hypot(least, p / c)
         rest = np.sqrt(1 - p * p) * np.sqrt(1 - q * q)
         assert (c - (c - p * q) / rest) / c == pytest.approx(theta, rel=1e-9)
         bound = nearer_than(np.array([p]), theta, 2)[0]
@@ -164,7 +166,7 @@ def test_most_real_words_are_proven_to_have_none(space: Space) -> None:
     """What spares most of the search."""
     proven = proven_empty(space.vectors, space.words, space.g, 200, 0.05)
     sets = repulsion_sets(space.vectors, space.words, space.g, 100, 0.05).sets
-    empty = np.array([not len(one) for one in sets])
+    empty = np.array([not len(members) for members in sets])
     assert not (proven & ~empty).any()
     assert proven.sum() > empty.sum() / 4
 

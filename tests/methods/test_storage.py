@@ -26,10 +26,10 @@ def test_a_loaded_chain_maps_like_the_saved_one(sample: Embedding, tmp_path: Pat
     read, origin = load_chain(file)
     assert read.name == chain.name == "hard.misp"
     np.testing.assert_array_equal(read(sample).vectors, done.vectors)
-    for one, other in zip(read.parts, chain.parts, strict=True):
-        assert (one.name, one.exempt, one.settings) == (other.name, other.exempt, other.settings)
-        assert one.replaced.words == other.replaced.words
-        assert [row.to_dict() for row in one.found] == [row.to_dict() for row in other.found]
+    for part, other in zip(read.parts, chain.parts, strict=True):
+        assert (part.name, part.exempt, part.settings) == (other.name, other.exempt, other.settings)
+        assert part.replaced.words == other.replaced.words
+        assert [row.to_dict() for row in part.found] == [row.to_dict() for row in other.found]
     assert (origin.name, origin.size, origin.dim) == ("sample", len(sample), sample.dim)
     assert sample.info is not None
     assert origin.sha256 == sample.info.sha256
@@ -50,10 +50,10 @@ def test_every_kind_of_field_is_kept(tmp_path: Path) -> None:
     )
     file = tmp_path / "f.safetensors"
     save_chain(file, Chain((fitted, fitted)), Origin.of(embedding))
-    (one, two), origin = load_chain(file)[0].parts, load_chain(file)[1]
-    assert one.warnings == two.warnings == ("beware",)
-    assert one.settings == {"alpha": 0.5, "words": None}
-    assert one.found[0].details["reason"] == "because"
+    (first, two), origin = load_chain(file)[0].parts, load_chain(file)[1]
+    assert first.warnings == two.warnings == ("beware",)
+    assert first.settings == {"alpha": 0.5, "words": None}
+    assert first.found[0].details["reason"] == "because"
     assert origin.words == tuple(words)
     np.testing.assert_array_equal(two(embedding).vectors, fitted(embedding).vectors)
 

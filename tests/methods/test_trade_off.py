@@ -78,10 +78,10 @@ def both(measure: str, before: float, after: float | None, **details: Any) -> li
 
 
 def left(rows: list[Row]) -> Row:
-    (found,) = trade_off_rows(rows)
-    assert (found.subject, found.measure) == ("glove", "bias-left")
-    assert (found.details["stage"], found.details["column"]) == ("misp", "method")
-    return found
+    (bias_left,) = trade_off_rows(rows)
+    assert (bias_left.subject, bias_left.measure) == ("glove", "bias-left")
+    assert (bias_left.details["stage"], bias_left.details["column"]) == ("misp", "method")
+    return bias_left
 
 
 def test_the_value_is_the_largest_share_of_the_main_measures_beyond_chance() -> None:
@@ -93,11 +93,11 @@ def test_the_value_is_the_largest_share_of_the_main_measures_beyond_chance() -> 
         *both("gipe", 0.5, 0.2, setting="θ=0.07", **CHANCE),  # another θ than the main one
         *both("gipe", 0.3, 0.05, setting="θ=0.03", **CHANCE),  # better than chance after
     ]
-    found = left(rows)
-    assert found.value == pytest.approx(0.5)
-    assert found.details["of"] == {"SAME": pytest.approx(0.5), "GIPE": 0}
-    assert found.details["n"] == 2
-    assert "unmeasured" not in found.details
+    bias_left = left(rows)
+    assert bias_left.value == pytest.approx(0.5)
+    assert bias_left.details["of"] == {"SAME": pytest.approx(0.5), "GIPE": 0}
+    assert bias_left.details["n"] == 2
+    assert "unmeasured" not in bias_left.details
 
 
 def test_a_value_that_is_worse_after_leaves_more_than_all() -> None:
@@ -111,12 +111,12 @@ def test_without_a_value_beyond_chance_there_is_nothing_that_could_be_left(
     level = CHANCE | {"beyond_chance": beyond}
     if beyond is None:
         level = {}
-    found = left(both("direct-bias", 0.2, 0.1, **level))
-    assert found.value is None
-    assert found.details["reason"].endswith(
+    bias_left = left(both("direct-bias", 0.2, 0.1, **level))
+    assert bias_left.value is None
+    assert bias_left.details["reason"].endswith(
         "no main measure has a value before that is beyond chance"
     )
-    assert found.details["pareto"] is False
+    assert bias_left.details["pareto"] is False
 
 
 def test_beyond_chance_on_the_better_side_is_no_bias() -> None:
@@ -147,12 +147,12 @@ def test_a_control_is_not_about_people() -> None:
 
 def test_what_has_no_value_after_is_named_and_left_out() -> None:
     undefined = both("direct-bias", 0.2, None, **CHANCE)
-    found = left(undefined)
-    assert (found.value, found.details["n"]) == (None, 0)
-    assert found.details["reason"].endswith("beyond chance before: direct bias")
-    found = left([*undefined, *both("same", 0.3, 0.2, **CHANCE)])
-    assert found.value == pytest.approx(0.5)
-    assert found.details["unmeasured"] == ["direct bias"]
+    bias_left = left(undefined)
+    assert (bias_left.value, bias_left.details["n"]) == (None, 0)
+    assert bias_left.details["reason"].endswith("beyond chance before: direct bias")
+    bias_left = left([*undefined, *both("same", 0.3, 0.2, **CHANCE)])
+    assert bias_left.value == pytest.approx(0.5)
+    assert bias_left.details["unmeasured"] == ["direct bias"]
 
 
 def test_quality_kept_is_the_smallest_share() -> None:
@@ -178,11 +178,11 @@ def test_quality_kept_is_the_smallest_share() -> None:
 def points(**columns: tuple[float, float]) -> dict[str, bool]:
     """Return whether each column is efficient, by its bias left and quality kept."""
     rows = [row("direct-bias", 1.1, "before", **CHANCE)]
-    for stage, (share, kept) in columns.items():
+    for stage, (share, quality) in columns.items():
         rows.append(row("direct-bias", 0.1 + share, stage))
-        rows.append(row("neighbours-preserved", kept, stage, setting="k=10"))
+        rows.append(row("neighbours-preserved", quality, stage, setting="k=10"))
     rows.append(Row("glove", "column", None, {"stage": "gn-glove", "reason": "no w_g"}))
-    return {one.details["stage"]: one.details["pareto"] for one in trade_off_rows(rows)}
+    return {point.details["stage"]: point.details["pareto"] for point in trade_off_rows(rows)}
 
 
 def test_efficient_columns_are_those_that_nothing_dominates() -> None:
@@ -215,10 +215,10 @@ def test_a_column_must_be_better_than_doing_nothing() -> None:
 
 def test_embeddings_are_compared_with_themselves_only() -> None:
     rows = both("direct-bias", 0.2, 0.15, **CHANCE) + both("similarity", 0.5, 0.4, set="men")
-    others = [Row("fair", one.measure, one.value, one.details) for one in rows]
+    others = [Row("fair", original.measure, original.value, original.details) for original in rows]
     others[1] = Row("fair", "direct-bias", 0.1, others[1].details)
-    found = trade_off_rows([*rows, *others])
-    assert [(one.subject, one.value, one.details["pareto"]) for one in found] == [
+    trade_offs = trade_off_rows([*rows, *others])
+    assert [(point.subject, point.value, point.details["pareto"]) for point in trade_offs] == [
         ("glove", pytest.approx(0.5), True),
         ("fair", pytest.approx(0), True),
     ]
@@ -226,8 +226,8 @@ def test_embeddings_are_compared_with_themselves_only() -> None:
 
 def test_rows_without_columns_give_none_and_its_own_rows_are_no_input() -> None:
     rows = both("direct-bias", 0.2, 0.15, **CHANCE)
-    found = trade_off_rows(rows)
-    assert trade_off_rows([*rows, *found]) == found
+    trade_offs = trade_off_rows(rows)
+    assert trade_off_rows([*rows, *trade_offs]) == trade_offs
     assert trade_off_rows(rows[:1]) == []
     assert trade_off_rows([Row("glove", "midb", 0.1, {"stage": "after"})]) == []
 
@@ -237,21 +237,21 @@ def test_a_probe_states_its_own_share_and_its_interval() -> None:
     own = {"left": 0.8, "left_low": 0.7, "left_high": 0.9}
     probe = both("best-probe", 1.0, 0.9, **{**CHANCE, "chance": 0.5})
     probe[1] = replace(probe[1], details={**probe[1].details, **own})
-    found = left([*probe, *both("same", 0.3, 0.2, **CHANCE)])
-    assert found.value == 0.8
-    assert (found.details["low"], found.details["high"]) == (0.7, 0.9)
+    bias_left = left([*probe, *both("same", 0.3, 0.2, **CHANCE)])
+    assert bias_left.value == 0.8
+    assert (bias_left.details["low"], bias_left.details["high"]) == (0.7, 0.9)
     assert "low" not in left(both("same", 0.3, 0.2, **CHANCE)).details
 
 
 def test_of_pronouns_that_are_stated_each_two_count_and_what_reads_them_does_not() -> None:
     about = {"audit": "encoder", "layer": 6, "beyond_chance": True, "chance": 0.0}
-    found = left(
+    bias_left = left(
         [
             *both("best-probe", 1.0, 0.9, **about, set="sentences"),
             *both("pronoun-stereotype", 0.5, 0.1, **about, set="she/he"),
             *both("pronoun-stereotype", -0.8, 0.4, **about, set="she/they"),
         ]
     )
-    assert found.value == pytest.approx(0.5)
-    assert [*found.details["of"].values()] == [pytest.approx(0.2), pytest.approx(0.5)]
-    assert [name.rpartition(", ")[2] for name in found.details["of"]] == ["she/he", "she/they"]
+    assert bias_left.value == pytest.approx(0.5)
+    assert [*bias_left.details["of"].values()] == [pytest.approx(0.2), pytest.approx(0.5)]
+    assert [name.rpartition(", ")[2] for name in bias_left.details["of"]] == ["she/he", "she/they"]

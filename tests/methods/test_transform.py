@@ -363,9 +363,9 @@ def test_it_is_a_step_that_its_fields_make_again() -> None:
     step = GradedRotation([1.0, 2.0, 0.0], [3.0, 0.0, 1.0])
     assert isinstance(step, Step)
     assert step.kind == "graded-rotation"
-    again = GradedRotation(**{field.name: getattr(step, field.name) for field in fields(step)})
+    rebuilt = GradedRotation(**{field.name: getattr(step, field.name) for field in fields(step)})
     x = np.random.default_rng(0).normal(size=(7, 3))
-    np.testing.assert_array_equal(step(x), again(x))
+    np.testing.assert_array_equal(step(x), rebuilt(x))
     with pytest.raises(ValueError, match="read-only"):
         step.v1[0] = 0
 

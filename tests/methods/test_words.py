@@ -31,9 +31,9 @@ def test_moments_are_those_of_the_whole_matrix(rows: int, offset: float) -> None
     np.testing.assert_allclose(mean, x.mean(0), rtol=rows * EPS, atol=rows * EPS)
     np.testing.assert_allclose(covariance, centred.T @ centred / rows, rtol=0, atol=slack)
     devices.set_threads(2)
-    again = moments(Embedding([str(i) for i in range(rows)], vectors))
-    np.testing.assert_array_equal(again[0], mean)
-    np.testing.assert_array_equal(again[1], covariance)
+    threaded = moments(Embedding([str(i) for i in range(rows)], vectors))
+    np.testing.assert_array_equal(threaded[0], mean)
+    np.testing.assert_array_equal(threaded[1], covariance)
 
 
 def test_moments_need_no_copy_of_the_matrix() -> None:

@@ -60,7 +60,7 @@ def stored(model: Any, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("setting", all_settings(), ids=str)
 def test_a_setting_is_what_its_numbers_say(model: Any, setting: Settings) -> None:
     adapter = adapter_for(model)
-    found = {it.site: it for it in adapter.interventions(setting)}
+    by_site = {it.site: it for it in adapter.interventions(setting)}
     expected = {Site("sentence"): (1, setting.np)}
     if setting.n12 is not None:
         expected[Site("cls", LAYERS)] = (1 + (setting.c12 or 0), setting.n12)
@@ -68,8 +68,8 @@ def test_a_setting_is_what_its_numbers_say(model: Any, setting: Settings) -> Non
         expected[Site("tokens", LAYERS - 1)] = (1 + (setting.c11 or 0), setting.n11)
     if setting.attention:
         expected |= {Site(part, LAYERS - 1): (4, 0) for part in PARTS}
-    assert {site: (it.what.dims, int(not it.hard)) for site, it in found.items()} == expected
-    for site, it in found.items():
+    assert {site: (it.what.dims, int(not it.hard)) for site, it in by_site.items()} == expected
+    for site, it in by_site.items():
         np.testing.assert_array_equal(
             it.what.basis, adapter.subspaces[site].basis[: len(it.what.basis)]
         )
@@ -97,32 +97,36 @@ def test_equation_5_with_every_number(model: Any) -> None:
 
 def test_the_baseline_is_hard_and_at_the_sentence(model: Any) -> None:
     adapter = adapter_for(model)
-    [found] = adapter.interventions("sent-debias")
-    assert (found.site, found.what, found.hard) == (Site("sentence"), adapter.sent_debias, True)
+    [removal] = adapter.interventions("sent-debias")
+    assert (removal.site, removal.what, removal.hard) == (
+        Site("sentence"),
+        adapter.sent_debias,
+        True,
+    )
 
 
 def test_sites_of_ones_own(model: Any) -> None:
     adapter = adapter_for(model)
-    found = adapter.interventions("cls@-1,attention@2,sentence")
-    assert [str(it.site) for it in found] == ["query@2", "key@2", "value@2", "cls@3", "sentence"]
-    assert [it.what.dims for it in found] == [4, 4, 4, 1, 1]
-    assert all(it.hard for it in found)
+    removals = adapter.interventions("cls@-1,attention@2,sentence")
+    assert [str(it.site) for it in removals] == ["query@2", "key@2", "value@2", "cls@3", "sentence"]
+    assert [it.what.dims for it in removals] == [4, 4, 4, 1, 1]
+    assert all(it.hard for it in removals)
     assert [str(it.site) for it in adapter.interventions("sentence")] == ["sentence"]
 
 
 def test_a_file_reads_back(model: Any, stored: Path) -> None:
-    adapter, found = adapter_for(model), load_adapter(model, stored)
+    adapter, loaded = adapter_for(model), load_adapter(model, stored)
     assert models.load_adapter is load_adapter
-    assert found.fingerprint == adapter.fingerprint
-    assert found.facts == adapter.facts
-    assert list(found.subspaces) == list(adapter.subspaces)
-    for site, one in adapter.subspaces.items():
-        np.testing.assert_array_equal(found.subspaces[site].basis, one.basis)
-        np.testing.assert_array_equal(found.subspaces[site].weights, one.weights)
-    assert found.sent_debias is not None
+    assert loaded.fingerprint == adapter.fingerprint
+    assert loaded.facts == adapter.facts
+    assert list(loaded.subspaces) == list(adapter.subspaces)
+    for site, space in adapter.subspaces.items():
+        np.testing.assert_array_equal(loaded.subspaces[site].basis, space.basis)
+        np.testing.assert_array_equal(loaded.subspaces[site].weights, space.weights)
+    assert loaded.sent_debias is not None
     assert adapter.sent_debias is not None
-    np.testing.assert_array_equal(found.sent_debias.basis, adapter.sent_debias.basis)
-    with applied(model, found.interventions("attn-11111")):
+    np.testing.assert_array_equal(loaded.sent_debias.basis, adapter.sent_debias.basis)
+    with applied(model, loaded.interventions("attn-11111")):
         pass
 
 
@@ -269,25 +273,25 @@ def of_labels(model: Any) -> Adapter:
 def test_removals_of_labels_are_stored_and_applied_whole(model: Any, tmp_path: Path) -> None:
     adapter = of_labels(model)
     adapter.save(tmp_path / "one")
-    found = load_adapter(model, tmp_path / "one")
-    assert found.chosen == adapter.chosen
-    assert found.sites == tuple(adapter.steps)
+    loaded = load_adapter(model, tmp_path / "one")
+    assert loaded.chosen == adapter.chosen
+    assert loaded.sites == tuple(adapter.steps)
     for name in (None, "tokens@-1", "tokens@2,tokens@3"):
-        before, after = adapter.interventions(name), found.interventions(name)
+        before, after = adapter.interventions(name), loaded.interventions(name)
         assert [it.site for it in after] == [it.site for it in before]
         assert [it.content for it in after] == [it.content for it in before]
         assert list(map(str, after)) == list(map(str, before))
-    assert list(map(str, found.interventions("tokens@1,tokens@2,tokens@3"))) == [
+    assert list(map(str, loaded.interventions("tokens@1,tokens@2,tokens@3"))) == [
         "tokens@1: 2 of 16, by an affine map",
         "tokens@2: 2 of 16, by its weights",
         "tokens@3: 3 of 16, hard",
     ]
     with pytest.raises(WordbiasError, match=r"cls@3: not in this adapter, which has tokens@1, tok"):
-        found.interventions("cls@3")
+        loaded.interventions("cls@3")
     with pytest.raises(WordbiasError, match=r"no setting is chosen: .* such as tokens@3"):
-        replace(found, chosen=None).interventions()
-    assert found.settings == ()
-    with found.on(model):
+        replace(loaded, chosen=None).interventions()
+    assert loaded.settings == ()
+    with loaded.on(model):
         pass
 
 

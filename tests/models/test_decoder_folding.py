@@ -80,8 +80,8 @@ def test_folding_equals_hooking(family: str, hard: bool, tied: bool) -> None:
             expected = logits(model)
         folded = fold(model, chosen)
         assert (folded.folded, folded.left) == (tuple(chosen), ())
-        found = logits(folded.model)
-        torch.testing.assert_close(found, expected, rtol=0, atol=rounding(expected))
+        scores = logits(folded.model)
+        torch.testing.assert_close(scores, expected, rtol=0, atol=rounding(expected))
         assert not torch.allclose(expected, before, 0, 1e-6)
     assert torch.equal(logits(model), before)
     assert model.config.tie_word_embeddings == tied
@@ -119,8 +119,8 @@ def test_without_a_bias_an_affine_map_is_left(family: str) -> None:
         with applied(model, steps):
             expected = logits(model)
         with applied(folded.model, [it for it, _ in folded.left]):
-            found = logits(folded.model)
-        torch.testing.assert_close(found, expected, rtol=0, atol=rounding(expected))
+            scores = logits(folded.model)
+        torch.testing.assert_close(scores, expected, rtol=0, atol=rounding(expected))
         assert len(folded.left) in (0, 2)
         assert {reason for _, reason in folded.left} <= {NO_BIAS}
         if site == Site("input", 1) or (family in ("gpt2", "phi") and site.kind != "tokens"):
@@ -134,9 +134,9 @@ NO_BIAS = "the removal adds a constant, and the linear map that it goes into has
 
 def test_an_affine_map_without_a_constant_needs_no_bias() -> None:
     site = Site("mlp-output", 1)
-    one = erasure_at("llama", site)
+    erasure = erasure_at("llama", site)
     [it] = fold(
-        decoder("llama"), [Intervention(site, Erasure(one.left, one.right, np.zeros(16)))]
+        decoder("llama"), [Intervention(site, Erasure(erasure.left, erasure.right, np.zeros(16)))]
     ).folded
     assert it.site == site
 
@@ -146,14 +146,14 @@ def test_a_constant_in_scaled_embeddings_of_half_precision() -> None:
     model = build_decoder("gemma2", VOCABULARY, hidden_size=24).to(torch.bfloat16)
     site = Site("input", 1)
     rng = np.random.default_rng(0)
-    one = Erasure(rng.normal(size=(24, 1)), rng.normal(size=(1, 24)), rng.normal(size=24))
+    erasure = Erasure(rng.normal(size=(24, 1)), rng.normal(size=(1, 24)), rng.normal(size=24))
     table, ids = model.get_input_embeddings(), texts()
     scale = float(torch.tensor(24**0.5).to(torch.bfloat16))  # transformers rounds it too
     with torch.no_grad():
-        expected = one(table.weight[ids].double().numpy() * scale)
-        found = fold(model, [Intervention(site, one)]).model.get_input_embeddings()(ids)
+        expected = erasure(table.weight[ids].double().numpy() * scale)
+        embedded = fold(model, [Intervention(site, erasure)]).model.get_input_embeddings()(ids)
     half = 2.0**-8  # what rounding to bfloat16 moves a value by at most
-    off = np.abs(found.double().numpy() - expected)
+    off = np.abs(embedded.double().numpy() - expected)
     assert (off <= ((1 + half) ** 2 - 1) * np.abs(expected)).all()
 
 
@@ -206,8 +206,8 @@ def test_an_adapter_is_folded_into_a_decoder() -> None:
     adapter = Adapter({site: subspace_at("gpt_neox", site)}, Fingerprint.of(model))
     with adapter.on(model, "mlp-output@1"):
         expected = logits(model)
-    found = logits(adapter.fold(model, "mlp-output@1"))
-    torch.testing.assert_close(found, expected, rtol=0, atol=rounding(expected))
+    scores = logits(adapter.fold(model, "mlp-output@1"))
+    torch.testing.assert_close(scores, expected, rtol=0, atol=rounding(expected))
 
 
 def test_a_subspace_that_is_folded_into_all_that_write_is_in_no_layer() -> None:
@@ -269,8 +269,8 @@ def test_a_head_that_is_none_of_language() -> None:
     with torch.no_grad(), applied(double, step):
         expected = double(input_ids=ids).logits
     with torch.no_grad():  # its tied head keeps the old rows
-        found = fold(double, step).model(input_ids=ids).logits
-    torch.testing.assert_close(found, expected, rtol=0, atol=rounding(expected))
+        scores = fold(double, step).model(input_ids=ids).logits
+    torch.testing.assert_close(scores, expected, rtol=0, atol=rounding(expected))
 
 
 def test_sites_with_the_same_reason_are_named_together() -> None:

@@ -57,16 +57,16 @@ def recorded(model: Any, **inputs: Any) -> tuple[dict[Site, Any], Any]:
 def test_values_are_those_of_plain_hooks(family: str) -> None:
     model, ids = decoder(family), texts()
     seen, _ = recorded(model, input_ids=ids)
-    found: dict[Site, Any] = {}
+    hooked: dict[Site, Any] = {}
     with (
         torch.no_grad(),
         plain_hooks(
-            family, model, {site: lambda x, site=site: found.setdefault(site, x) for site in SITES}
+            family, model, {site: lambda x, site=site: hooked.setdefault(site, x) for site in SITES}
         ),
     ):
         model(input_ids=ids)
     for site in SITES:
-        expected = found[site].flatten(-2) if site.kind in PARTS else found[site]
+        expected = hooked[site].flatten(-2) if site.kind in PARTS else hooked[site]
         assert torch.equal(seen[site], expected), site
         assert seen[site].shape == (2, 5, width_of(family, site.kind))
         assert locate(model, site).heads == (
@@ -155,10 +155,10 @@ def test_the_base_model_has_the_same_sites(family: str) -> None:
     assert base_of(base) is base
     assert is_decoder(base)
     seen, _ = recorded(model, input_ids=ids)
-    with torch.no_grad(), recording(base, SITES) as found:
+    with torch.no_grad(), recording(base, SITES) as states:
         base(input_ids=ids)
     for site in SITES:
-        assert torch.equal(seen[site], found[site]), site
+        assert torch.equal(seen[site], states[site]), site
     mine = Fingerprint.of(model)
     assert (mine.layers, mine.width, mine.heads) == (2, 16, 4)
     assert mine.encoder_difference(Fingerprint.of(base)) == ""
@@ -214,11 +214,11 @@ def test_a_removal_is_that_of_plain_hooks(family: str, hard: bool) -> None:
         hands = {site: by_hand(family, site, 10 * i, hard) for i, site in enumerate(SITES)}
         for wanted in [[site] for site in SITES] + [list(SITES)]:
             with applied(model, [every[site] for site in wanted]):
-                found = model(input_ids=ids).logits
+                logits = model(input_ids=ids).logits
             with plain_hooks(family, model, {site: hands[site] for site in wanted}):
                 expected = model(input_ids=ids).logits
-            torch.testing.assert_close(found, expected, rtol=0, atol=rounding(expected))
-            assert not torch.allclose(found, before, 0, 1e-6), wanted
+            torch.testing.assert_close(logits, expected, rtol=0, atol=rounding(expected))
+            assert not torch.allclose(logits, before, 0, 1e-6), wanted
         assert torch.equal(model(input_ids=ids).logits, before)
 
 
@@ -249,10 +249,10 @@ def test_generating_is_the_same_with_and_without_the_cache(family: str) -> None:
     plain = generated(True, input_ids=ids, attention_mask=mask)
     with applied(model, interventions(family, SITES, True)):
         tokens, logits = generated(True, input_ids=ids, attention_mask=mask)
-        again, same = generated(False, input_ids=ids, attention_mask=mask)
+        uncached, same = generated(False, input_ids=ids, attention_mask=mask)
         alone = generated(True, input_ids=ids[1:, 4:], attention_mask=mask[1:, 4:])
         whole = model(input_ids=torch.cat([ids[:1], tokens[:1]], 1)).logits[:, 8:-1].float()
-    assert torch.equal(tokens, again)
+    assert torch.equal(tokens, uncached)
     torch.testing.assert_close(same, logits, rtol=0, atol=rounding(logits))
     assert torch.equal(tokens[1:], alone[0])
     torch.testing.assert_close(alone[1], logits[1:], rtol=0, atol=rounding(logits))
@@ -269,15 +269,17 @@ def test_padding_changes_nothing_on_either_side(family: str, left: bool) -> None
     padded = torch.cat([pad, ids][order], 1)
     mask = torch.cat([pad, ones][order], 1)
     positions = (mask.cumsum(1) - 1).clamp(min=0)
-    kept = slice(3, None) if left else slice(5)
+    tokens = slice(3, None) if left else slice(5)
     with applied(model, interventions(family, SITES, True)):
         seen, out = recorded(model, input_ids=ids)
-        found, wide = recorded(model, input_ids=padded, attention_mask=mask, position_ids=positions)
+        states, wide = recorded(
+            model, input_ids=padded, attention_mask=mask, position_ids=positions
+        )
     expected = out.logits
-    torch.testing.assert_close(wide.logits[:, kept], expected, rtol=0, atol=rounding(expected))
+    torch.testing.assert_close(wide.logits[:, tokens], expected, rtol=0, atol=rounding(expected))
     for site in SITES:
         torch.testing.assert_close(
-            found[site][:, kept], seen[site], rtol=0, atol=rounding(seen[site])
+            states[site][:, tokens], seen[site], rtol=0, atol=rounding(seen[site])
         )
 
 
@@ -288,11 +290,11 @@ def test_half_precision_is_projected_in_float32(family: str) -> None:
     for i, site in enumerate(SITES):
         subspace = subspace_at(family, site, 10 * i)
         with applied(model, [Intervention(site, subspace, True)]):
-            found = recorded(model, input_ids=ids)[0][site]
+            rounded = recorded(model, input_ids=ids)[0][site]
         expected = subspace.remove(plain[site].double().numpy(), True)
-        assert found.dtype == torch.bfloat16
+        assert rounded.dtype == torch.bfloat16
         least = 1e-5 * float(plain[site].float().norm(dim=-1).max())  # of float32
-        off = np.abs(found.double().numpy() - expected)
+        off = np.abs(rounded.double().numpy() - expected)
         assert (off <= 2**-8 * np.abs(expected) + least).all(), site
 
 
@@ -313,8 +315,8 @@ def test_what_nothing_writes_is_nowhere_in_the_stream(
     watched = [layer_of(family, model, layer) for layer in (1, 2)] + [final_norm(family, model)]
     with applied(model, [Intervention(site, subspace, True) for site in wanted]):
         handles = [
-            one.register_forward_pre_hook(lambda _, args: streams.append(args[0]))
-            for one in watched
+            module.register_forward_pre_hook(lambda _, args: streams.append(args[0]))
+            for module in watched
         ]
         with torch.no_grad():
             last = model(input_ids=ids, output_hidden_states=True).hidden_states[-1]
@@ -337,13 +339,13 @@ def test_a_place_in_every_kind_of_call() -> None:
     with torch.no_grad(), recording(model, [site]) as seen:
         layer(hidden_states=x, position_embeddings=turns)
         assert torch.equal(seen[site], x)
-    one = Intervention(site, subspace_at("llama", site), True)
+    removal = Intervention(site, subspace_at("llama", site), True)
     expected = by_hand("llama", site, 0, True)(x)
-    with torch.no_grad(), applied(model, [one]):
-        found = layer(hidden_states=x, position_embeddings=turns)
+    with torch.no_grad(), applied(model, [removal]):
+        hooked = layer(hidden_states=x, position_embeddings=turns)
     with torch.no_grad():
-        again = layer(expected, position_embeddings=turns)
-    torch.testing.assert_close(found, again, rtol=0, atol=rounding(again))
+        unhooked = layer(expected, position_embeddings=turns)
+    torch.testing.assert_close(hooked, unhooked, rtol=0, atol=rounding(unhooked))
 
 
 def test_kinds_are_in_the_order_of_a_layer() -> None:

@@ -35,9 +35,9 @@ def folder(encoder_folder: Find, tmp_path: Path) -> Path:
 def without(folder: Path, *parts: str) -> None:
     """Take weights out of a file, those whose name has one of `parts`."""
     weights = load_file(folder / "model.safetensors")
-    kept = {name: w for name, w in weights.items() if not any(part in name for part in parts)}
-    assert len(kept) < len(weights)
-    save_file(kept, folder / "model.safetensors", {"format": "pt"})
+    rest = {name: w for name, w in weights.items() if not any(part in name for part in parts)}
+    assert len(rest) < len(weights)
+    save_file(rest, folder / "model.safetensors", {"format": "pt"})
 
 
 def test_a_special_token_that_no_text_has_needs_no_vector(folder: Path) -> None:
@@ -111,18 +111,18 @@ def test_a_model_saved_with_a_head_is_an_encoder_without_it(
     masked.save_pretrained(tmp_path)
     transformers.AutoTokenizer.from_pretrained(source).save_pretrained(tmp_path)
     assert not any("pooler" in name for name in load_file(tmp_path / "model.safetensors"))
-    found = encode(Encoder.load(tmp_path, device="cpu"), TEXTS)
-    np.testing.assert_array_equal(found, encode(Encoder.load(source, device="cpu"), TEXTS))
+    vectors = encode(Encoder.load(tmp_path, device="cpu"), TEXTS)
+    np.testing.assert_array_equal(vectors, encode(Encoder.load(source, device="cpu"), TEXTS))
 
 
 def test_missing_weights_are_refused(folder: Path) -> None:
     without(folder, "layer.1.output", "layer.2.output.dense")
     with pytest.raises(WordbiasError) as caught:
         Encoder.load(folder, device="cpu")
-    said = str(caught.value)
-    assert "has no trained weights for encoder.layer.1." in said
-    assert "others; give a folder whose weights are of this model" in said
-    assert "\n" not in said
+    message = str(caught.value)
+    assert "has no trained weights for encoder.layer.1." in message
+    assert "others; give a folder whose weights are of this model" in message
+    assert "\n" not in message
 
 
 def test_a_folder_without_weights_is_refused_but_can_be_drawn_at_random(folder: Path) -> None:
@@ -204,17 +204,17 @@ class Attack:
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_a_pickle_that_runs_code_is_refused(folder: Path, tmp_path: Path, zipped: bool) -> None:
-    made = tmp_path / "made"
+    marker = tmp_path / "made"
     file = folder / "pytorch_model.bin"
     (folder / "model.safetensors").unlink()
-    torch.save({"a": Attack(made)}, file, _use_new_zipfile_serialization=zipped)
+    torch.save({"a": Attack(marker)}, file, _use_new_zipfile_serialization=zipped)
     with pytest.raises(WordbiasError) as caught:
         Encoder.load(folder, device="cpu")
     assert "asks to run code, which is never done; give a folder with" in str(caught.value)
     assert "weights_only" not in str(caught.value)
-    assert not made.exists()
+    assert not marker.exists()
     torch.load(file, weights_only=False)
-    assert made.exists()
+    assert marker.exists()
 
 
 def test_weights_of_another_shape_are_refused(folder: Path) -> None:
@@ -248,13 +248,13 @@ def test_precision_is_that_of_the_weights_and_vectors_are_float32(
     encoder = Encoder.load(encoder_folder("bert"), device="cpu", precision=precision)
     kinds = {parameter.dtype for parameter in encoder.model.parameters()}
     assert kinds == {getattr(torch, precision)}
-    found = encode(encoder, TEXTS)
-    assert found.dtype == np.float32
+    vectors = encode(encoder, TEXTS)
+    assert vectors.dtype == np.float32
     trained = Encoder.load(encoder_folder("bert"), device="cpu")
     full = encode(trained, TEXTS)
     assert (encoder.sha256() == trained.sha256()) == (precision == "float32")
     np.testing.assert_array_equal(  # the input embeddings are normalised, so that they are rounded
-        np.abs(found[0] - full[0]).max() == 0, precision == "float32"
+        np.abs(vectors[0] - full[0]).max() == 0, precision == "float32"
     )
 
 
@@ -265,12 +265,12 @@ def test_random_weights_depend_on_the_seed(encoder_folder: Find) -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    first, again, other, trained = drawn(1), drawn(1), drawn(2), drawn(None)
+    first, repeat, other, trained = drawn(1), drawn(1), drawn(2), drawn(None)
     torch.testing.assert_close(torch.rand(3), expected, rtol=0, atol=0)
-    assert first.sha256() == again.sha256()
+    assert first.sha256() == repeat.sha256()
     assert len({encoder.sha256() for encoder in (first, other, trained)}) == 3
     assert (first.random_init, first.layers, first.dim) == (1, 3, 16)
-    np.testing.assert_array_equal(encode(first, TEXTS), encode(again, TEXTS))
+    np.testing.assert_array_equal(encode(first, TEXTS), encode(repeat, TEXTS))
     for (name, weight), (same, other_weight) in zip(
         first.model.state_dict().items(), trained.model.state_dict().items(), strict=True
     ):

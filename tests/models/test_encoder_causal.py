@@ -65,13 +65,13 @@ def encoder(folder: Path) -> Encoder:
 
 def last_tokens(encoder: Encoder) -> Any:
     """Return what the last token of each text is in every layer, one text at a time."""
-    found = []
+    vectors = []
     for text in TEXTS:
         ids = torch.tensor([encoder.tokenizer(text)["input_ids"]])
         with torch.no_grad():
             states = encoder.model(input_ids=ids, output_hidden_states=True).hidden_states
-        found.append(torch.stack([state[0, -1] for state in states]))
-    return torch.stack(found, 1).numpy()
+        vectors.append(torch.stack([state[0, -1] for state in states]))
+    return torch.stack(vectors, 1).numpy()
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -85,11 +85,11 @@ def test_by_default_a_text_is_its_last_token(encoder: Encoder, side: str) -> Non
     """
     encoder.tokenizer.padding_side = side
     encoder.model.double()
-    found = encode(encoder, TEXTS)
-    np.testing.assert_allclose(found, last_tokens(encoder), rtol=2**-23, atol=1e-12)
-    assert len(np.unique(found[-1].round(4), axis=0)) == len(TEXTS)
+    vectors = encode(encoder, TEXTS)
+    np.testing.assert_allclose(vectors, last_tokens(encoder), rtol=2**-23, atol=1e-12)
+    assert len(np.unique(vectors[-1].round(4), axis=0)) == len(TEXTS)
     named = encode(encoder, TEXTS, settings=Settings(pooling="last"))
-    np.testing.assert_array_equal(found, named)
+    np.testing.assert_array_equal(vectors, named)
 
 
 def test_the_first_token_is_refused_with_the_reason(encoder: Encoder) -> None:
@@ -157,8 +157,8 @@ def test_a_folder_of_sentence_transformers_is_followed(folder: Path, tmp_path: P
             ]
         )
     )
-    found = encode(Encoder.load(path, device="cpu"), TEXTS)[-1]
+    vectors = encode(Encoder.load(path, device="cpu"), TEXTS)[-1]
     model = sentence_transformers.SentenceTransformer(str(path), device="cpu")
-    np.testing.assert_allclose(found, model.encode(list(TEXTS)), atol=2e-5)
+    np.testing.assert_allclose(vectors, model.encode(list(TEXTS)), atol=2e-5)
     bare = replace(Encoder.load(path, device="cpu"), sentence=None)
-    assert np.abs(encode(bare, TEXTS)[-1] - found).max() > 0.1
+    assert np.abs(encode(bare, TEXTS)[-1] - vectors).max() > 0.1

@@ -52,8 +52,8 @@ def plain(encoder: Encoder, text: str) -> tuple[Any, list[int]]:
     """Return the hidden states of one text as transformers gives them, and its tokens."""
     ids = encoder.tokenizer(text)["input_ids"]
     with torch.no_grad():
-        found = encoder.model(input_ids=torch.tensor([ids]), output_hidden_states=True)
-    return torch.stack(found.hidden_states)[:, 0].numpy(), ids
+        computed = encoder.model(input_ids=torch.tensor([ids]), output_hidden_states=True)
+    return torch.stack(computed.hidden_states)[:, 0].numpy(), ids
 
 
 @pytest.mark.parametrize("front", [False, True], ids=["no BOS", "BOS"])
@@ -64,7 +64,7 @@ def test_texts_are_as_transformers_gives_them(family: str, front: bool) -> None:
     assert encoder.causal
     assert encoder.tokenizer.pad_token is None
     states, ids = zip(*(plain(encoder, text) for text in TEXTS), strict=True)
-    assert {one[0] for one in ids} == {encoder.tokenizer.bos_token_id} or not front
+    assert {tokens[0] for tokens in ids} == {encoder.tokenizer.bos_token_id} or not front
     own = int(front)
     for settings, expected in (
         (Settings(), [state[:, -1] for state in states]),
@@ -75,9 +75,9 @@ def test_texts_are_as_transformers_gives_them(family: str, front: bool) -> None:
             [state.mean(1) for state in states],
         ),
     ):
-        found = encode(encoder, TEXTS, settings=settings)
+        vectors = encode(encoder, TEXTS, settings=settings)
         wanted = np.stack(expected, 1)
-        assert_equal(found, wanted, encoder, settings)
+        assert_equal(vectors, wanted, encoder, settings)
     bare = encode(encoder, TEXTS, settings=Settings(special_tokens="none"))
     assert np.array_equal(bare, encode(encoder, TEXTS)) is not front
 
@@ -95,8 +95,8 @@ def test_the_vector_of_a_word_is_that_of_its_last_token(family: str) -> None:
         ("first", states[:, start]),
         ("mean", states[:, start:end].mean(1)),
     ):
-        found = encode_spans(encoder, texts, spans, subword=subword)[:, 1]
-        assert_equal(found, expected, encoder, subword)
+        vectors = encode_spans(encoder, texts, spans, subword=subword)[:, 1]
+        assert_equal(vectors, expected, encoder, subword)
 
 
 def test_the_first_token_of_a_word_does_not_tell_which_word_it_is() -> None:
@@ -116,14 +116,14 @@ def test_bfloat16_is_as_transformers_gives_it(family: str, tmp_path: Path) -> No
     save(build_decoder(family, len(tokenizer)), tokenizer, tmp_path)
     encoder = Encoder.load(tmp_path, device="cpu", precision="bfloat16")
     assert encoder.causal
-    found = encode(encoder, LETTERS)
+    vectors = encode(encoder, LETTERS)
     model = transformers.AutoModel.from_pretrained(tmp_path, dtype=torch.bfloat16)
     for i, text in enumerate(LETTERS):
         with torch.no_grad():
             ids = torch.tensor([tokenizer(text)["input_ids"]])
             states = model(input_ids=ids, output_hidden_states=True).hidden_states
         wanted = torch.stack(states)[:, 0, -1].float().numpy()
-        error = np.linalg.norm(found[:, i] - wanted, axis=1)
+        error = np.linalg.norm(vectors[:, i] - wanted, axis=1)
         assert (error <= 2**-4 * np.linalg.norm(wanted, axis=1)).all(), (text, error)
 
 
@@ -132,8 +132,8 @@ def test_segments_are_not_passed_to_a_causal_model() -> None:
     encoder = load("gpt2", byte_tokenizer())
     encoder.tokenizer.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
     states, _ = plain(encoder, LETTERS[0])
-    found = encode(encoder, LETTERS[:1])[:, 0]
-    assert_equal(found, states[:, -1], encoder)
+    vectors = encode(encoder, LETTERS[:1])[:, 0]
+    assert_equal(vectors, states[:, -1], encoder)
 
 
 # what is too long
@@ -171,8 +171,8 @@ def test_smollm2_as_transformers_gives_it(shared_data: Path) -> None:
     if not folder.is_dir():
         pytest.skip("needs the folder smollm2 among the data")
     encoder = Encoder.load(folder, device="cpu")
-    found = encode(encoder, TEXTS)
+    vectors = encode(encoder, TEXTS)
     for i, text in enumerate(TEXTS):
         states, _ = plain(encoder, text)
-        error = np.linalg.norm(found[:, i] - states[:, -1], axis=1)
+        error = np.linalg.norm(vectors[:, i] - states[:, -1], axis=1)
         assert (error <= 1e-4 * np.linalg.norm(states[:, -1], axis=1)).all()

@@ -56,7 +56,7 @@ def alone(
     encoder: Encoder, text: str, length: int, special: bool = True
 ) -> tuple[NDArray[np.float64], list[tuple[int, int]], list[int]]:
     """Return one text's hidden states (L, T, d), offsets and special tokens, without padding."""
-    found = encoder.tokenizer(
+    tokenised = encoder.tokenizer(
         text,
         truncation=True,
         max_length=length,
@@ -65,10 +65,10 @@ def alone(
         return_special_tokens_mask=True,
         return_tensors="pt",
     )
-    offsets = [tuple(pair) for pair in found.pop("offset_mapping")[0].tolist()]
-    added = found.pop("special_tokens_mask")[0].tolist()
+    offsets = [tuple(pair) for pair in tokenised.pop("offset_mapping")[0].tolist()]
+    added = tokenised.pop("special_tokens_mask")[0].tolist()
     with torch.no_grad():
-        states = encoder.model(**found, output_hidden_states=True).hidden_states
+        states = encoder.model(**tokenised, output_hidden_states=True).hidden_states
     return torch.cat(states).double().numpy(), offsets, added
 
 
@@ -106,13 +106,13 @@ def assert_rounded(found: Any, expected: Any) -> None:
 @pytest.mark.each_once("pooling")
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 def test_a_batch_does_not_change_the_vectors_of_its_texts(encoder: Encoder, pooling: str) -> None:
-    some = Settings(pooling=pooling)
-    found = encode(encoder, TEXTS, settings=some)
-    assert found.dtype == np.float32
-    assert found.shape == (4, len(TEXTS), 16)
-    expected = reference(encoder, TEXTS, SPANS, some)
-    assert_rounded(found, expected)
-    differ = np.abs(found[-1, 0] - found[-1, 1]).max()
+    options = Settings(pooling=pooling)
+    vectors = encode(encoder, TEXTS, settings=options)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (4, len(TEXTS), 16)
+    expected = reference(encoder, TEXTS, SPANS, options)
+    assert_rounded(vectors, expected)
+    differ = np.abs(vectors[-1, 0] - vectors[-1, 1]).max()
     assert differ > 100 * FLOAT32  # or nothing was compared
 
 
@@ -120,9 +120,9 @@ def test_a_batch_does_not_change_the_vectors_of_its_texts(encoder: Encoder, pool
 @pytest.mark.parametrize("subword", ["mean", "first", "last"])
 def test_a_batch_does_not_change_the_vectors_of_words(encoder: Encoder, subword: str) -> None:
     texts, spans = ([x[i] for i in WITH_WORD] for x in (TEXTS, SPANS))
-    found = encode_spans(encoder, texts, spans, subword=subword, max_length=20)
-    some = Settings(pooling="word", subword=subword, max_length=20)
-    assert_rounded(found, reference(encoder, texts, spans, some))
+    vectors = encode_spans(encoder, texts, spans, subword=subword, max_length=20)
+    options = Settings(pooling="word", subword=subword, max_length=20)
+    assert_rounded(vectors, reference(encoder, texts, spans, options))
 
 
 def test_a_word_of_several_tokens_has_a_first_a_last_and_a_mean(bert: Encoder) -> None:
@@ -133,7 +133,7 @@ def test_a_word_of_several_tokens_has_a_first_a_last_and_a_mean(bert: Encoder) -
         encode_spans(bert, [text], [(2, len(text))], subword=subword)[:, 0]
         for subword in ("first", "mean", "last")
     )
-    gaps = [np.abs(mean - one).max() for one in (first, last)]
+    gaps = [np.abs(mean - vector).max() for vector in (first, last)]
     assert min(gaps) > 100 * FLOAT32
 
 
@@ -141,20 +141,20 @@ def test_a_word_of_several_tokens_has_a_first_a_last_and_a_mean(bert: Encoder) -
 @pytest.mark.parametrize("special", ["seen", "counted", "none"])
 def test_special_tokens_are_seen_counted_or_left_out(encoder: Encoder, special: str) -> None:
     texts = [text for text in TEXTS if text]  # with none, an empty text has no token
-    some = Settings(pooling="mean", special_tokens=special)
-    expected = reference(encoder, texts, [(0, 0)] * len(texts), some)
-    assert_rounded(encode(encoder, texts, settings=some), expected)
+    options = Settings(pooling="mean", special_tokens=special)
+    expected = reference(encoder, texts, [(0, 0)] * len(texts), options)
+    assert_rounded(encode(encoder, texts, settings=options), expected)
 
 
 def test_the_model_does_not_see_special_tokens_where_a_word_is_to_be_without(
     encoder: Encoder,
 ) -> None:
     texts, spans = [TEXTS[0]], [SPANS[0]]
-    some = Settings(pooling="word", special_tokens="none")
-    found = encode_spans(encoder, texts, spans, special_tokens=False)
-    assert_rounded(found, reference(encoder, texts, spans, some))
+    options = Settings(pooling="word", special_tokens="none")
+    vectors = encode_spans(encoder, texts, spans, special_tokens=False)
+    assert_rounded(vectors, reference(encoder, texts, spans, options))
     seen = encode_spans(encoder, texts, spans)
-    assert np.abs(found[-1] - seen[-1]).max() > 100 * FLOAT32
+    assert np.abs(vectors[-1] - seen[-1]).max() > 100 * FLOAT32
 
 
 @pytest.mark.parametrize("layers", [(0,), (3,), (2, 0), (1, 1, 3)])
@@ -166,17 +166,17 @@ def test_chosen_layers_equal_those_of_all_layers(bert: Encoder, layers: tuple[in
 
 def test_layer_0_does_not_depend_on_other_tokens(bert: Encoder) -> None:
     """The first token of the input embeddings is the same for every text; a later layer's not."""
-    found = encode(bert, TEXTS[:3])
-    assert np.ptp(found[0], axis=0).max() == 0
-    assert np.ptp(found[1], axis=0).max() > 100 * FLOAT32
+    vectors = encode(bert, TEXTS[:3])
+    assert np.ptp(vectors[0], axis=0).max() == 0
+    assert np.ptp(vectors[1], axis=0).max() > 100 * FLOAT32
 
 
 @pytest.mark.each_once("tokens")
 @pytest.mark.parametrize("tokens", [1, 50, 10_000])
 def test_batches_do_not_matter(encoder: Encoder, tokens: int) -> None:
-    some = Settings(pooling="mean")
-    expected = reference(encoder, TEXTS, SPANS, some)
-    assert_rounded(encode(encoder, TEXTS, settings=some, batch_tokens=tokens), expected)
+    options = Settings(pooling="mean")
+    expected = reference(encoder, TEXTS, SPANS, options)
+    assert_rounded(encode(encoder, TEXTS, settings=options, batch_tokens=tokens), expected)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
@@ -184,9 +184,9 @@ def test_batches_do_not_matter(encoder: Encoder, tokens: int) -> None:
 def test_order_and_repetition_of_texts_do_not_matter(
     bert: Encoder, order: list[int], repeat: int
 ) -> None:
-    found = encode(bert, [TEXTS[i] for i in order] * repeat)
+    vectors = encode(bert, [TEXTS[i] for i in order] * repeat)
     expected = np.tile(encode(bert, TEXTS)[:, order], (1, repeat, 1))
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(vectors, expected)
 
 
 def test_equal_texts_are_encoded_once(bert: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,9 +251,9 @@ def test_texts_that_were_cut_are_counted(encoder: Encoder) -> None:
 def test_a_cut_text_is_the_same_as_what_is_left_of_it(bert: Encoder) -> None:
     long = "she said " * 50
     short = "she said she said she said"
-    some = Settings(pooling="mean", max_length=len(bert.tokenizer(short)["input_ids"]))
+    options = Settings(pooling="mean", max_length=len(bert.tokenizer(short)["input_ids"]))
     np.testing.assert_array_equal(
-        encode(bert, [long], settings=some), encode(bert, [short], settings=some)
+        encode(bert, [long], settings=options), encode(bert, [short], settings=options)
     )
 
 
@@ -280,11 +280,11 @@ def test_a_word_of_which_a_part_was_cut_off_is_lost(bert: Encoder) -> None:
 
 
 def test_texts_are_tokenised_in_parts(bert: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    some = Settings(pooling="word", max_length=9)
-    whole = EncodingJob.of(bert, TEXTS, SPANS, some)
+    options = Settings(pooling="word", max_length=9)
+    whole = EncodingJob.of(bert, TEXTS, SPANS, options)
     assert len(whole.lost()) > 1
     monkeypatch.setattr(tokenising, "TEXTS_TOGETHER", 3)
-    parts = EncodingJob.of(bert, TEXTS, SPANS, some)
+    parts = EncodingJob.of(bert, TEXTS, SPANS, options)
     assert parts.lost() == whole.lost()
     assert parts.truncated == whole.truncated > 0
     for name in ("ids", "special", "types", "starts", "cut", "ranges"):
@@ -300,9 +300,9 @@ def test_segments_are_those_of_the_tokenizer(bert: Encoder) -> None:
     bert.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS]:1 $A:1 [SEP]:1", special_tokens=list(ids.items())
     )
-    found = encode(bert, TEXTS)
-    assert_rounded(found, reference(bert, TEXTS, SPANS, Settings()))
-    assert np.abs(found - before).max() > 100 * FLOAT32
+    vectors = encode(bert, TEXTS)
+    assert_rounded(vectors, reference(bert, TEXTS, SPANS, Settings()))
+    assert np.abs(vectors - before).max() > 100 * FLOAT32
 
 
 @pytest.mark.parametrize(

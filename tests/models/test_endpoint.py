@@ -33,8 +33,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving() as made:
-        yield made
+    with serving() as running:
+        yield running
 
 
 def ask(server: Server, texts: list[str] = TEXTS, batch: int = 4, **config: Any) -> Any:
@@ -50,8 +50,8 @@ def refused(server: Server, **config: Any) -> str:
 
 
 def test_answers_are_put_into_the_order_of_the_texts(server: Server) -> None:
-    again = [*TEXTS, *TEXTS[::-1]]
-    assert np.array_equal(ask(server, again), toy(again))
+    doubled = [*TEXTS, *TEXTS[::-1]]
+    assert np.array_equal(ask(server, doubled), toy(doubled))
     assert sorted(map(len, server.requests)) == [2, 4, 4]
     assert sorted(server.answered) == TEXTS
 
@@ -96,9 +96,9 @@ def test_what_may_pass_is_asked_again(server: Server, fault: Fault) -> None:
 
 def test_a_server_that_never_recovers_costs_nothing_twice(server: Server) -> None:
     server.faults, server.always = [None], Fault(500, b'{"error": {"message": "I am ill"}}')
-    said = refused(server, batch=5)
-    assert "answers 500: I am ill" in said
-    assert "5 answers kept" in said
+    message = refused(server, batch=5)
+    assert "answers 500: I am ill" in message
+    assert "5 answers kept" in message
     assert len(server.requests) == 1 + ATTEMPTS
     server.always = None
     assert np.array_equal(ask(server), toy(TEXTS))
@@ -178,7 +178,7 @@ def _without_last(answer: Any) -> Any:
 
 
 def _each(**changed: Any) -> Callable[[Any], Any]:
-    return lambda answer: {**answer, "data": [{**one, **changed} for one in answer["data"]]}
+    return lambda answer: {**answer, "data": [{**row, **changed} for row in answer["data"]]}
 
 
 def _first(row: Any) -> Callable[[Any], Any]:
@@ -246,9 +246,11 @@ def test_addresses(server: Server) -> None:
 
 
 def test_answers_of_a_query_are_its_own_and_do_not_show_it() -> None:
-    kept = {Endpoint(f"https://a.b/v1?{query}", "toy", "").kept for query in ("key=1", "key=2")}
-    assert len(kept) == 2
-    assert not any("key=" in one for one in kept)
+    addresses = {
+        Endpoint(f"https://a.b/v1?{query}", "toy", "").kept for query in ("key=1", "key=2")
+    }
+    assert len(addresses) == 2
+    assert not any("key=" in address for address in addresses)
 
 
 def test_nothing_listens() -> None:
@@ -266,8 +268,8 @@ def test_nothing_listens() -> None:
 
 def test_a_key_is_sent_and_needed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.key = KEY
-    said = refused(server)
-    assert "answers 401: You didn't provide an API key; $OPENAI_API_KEY is not set" in said
+    message = refused(server)
+    assert "answers 401: You didn't provide an API key; $OPENAI_API_KEY is not set" in message
     monkeypatch.setenv("OTHER_KEY", KEY)
     assert np.array_equal(ask(server, key_variable="OTHER_KEY"), toy(TEXTS))
     assert server.headers[-1]["Authorization"] == f"Bearer {KEY}"
@@ -276,9 +278,9 @@ def test_a_key_is_sent_and_needed(server: Server, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("key", ["two words", "línea", "a\x07b", "a\nb"])
 def test_a_key_that_is_none(server: Server, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    said = refused(server)
-    assert "$OPENAI_API_KEY: holds a character that no key has" in said
-    assert key not in said
+    message = refused(server)
+    assert "$OPENAI_API_KEY: holds a character that no key has" in message
+    assert key not in message
     assert not server.requests
 
 
@@ -318,14 +320,14 @@ def test_no_error_has_the_key(
     (tmp_path / "t.txt").write_text("one\ntwo\n")
     out = tmp_path / "v.safetensors"
     call = ("encode", "toy", tmp_path / "t.txt", "-o", out, "--endpoint", server.url)
-    found = cli(*call)
-    assert found.code == 1
+    outcome = cli(*call)
+    assert outcome.code == 1
     for part in (KEY, KEY[:12], KEY[5:]):
-        assert part not in found.out + found.err
+        assert part not in outcome.out + outcome.err
     with pytest.raises(WordbiasError) as caught:
         ask(server)
-    shown = "".join(traceback.format_exception(caught.value))
-    assert KEY not in shown
+    trace = "".join(traceback.format_exception(caught.value))
+    assert KEY not in trace
     assert KEY not in repr(Endpoint(server.url, "toy", "OPENAI_API_KEY"))
 
 
@@ -337,11 +339,11 @@ def test_no_file_and_no_report_has_the_key(
     (tmp_path / "t.txt").write_text("one\ntwo\n")
     out = tmp_path / "v.safetensors"
     call = ("encode", "toy", tmp_path / "t.txt", "-o", out, "--endpoint", server.url)
-    found = cli(*call, "--format", "json")
-    assert found.code == 0
-    assert server.url in found.out
-    assert "toy at 127.0.0.1" in found.err
-    assert f"{SAID} 2 texts of 6 characters" in found.err
-    written = out.read_bytes() + b"".join(one.path.read_bytes() for one in answers.entries())
+    outcome = cli(*call, "--format", "json")
+    assert outcome.code == 0
+    assert server.url in outcome.out
+    assert "toy at 127.0.0.1" in outcome.err
+    assert f"{SAID} 2 texts of 6 characters" in outcome.err
+    written = out.read_bytes() + b"".join(answer.path.read_bytes() for answer in answers.entries())
     assert KEY.encode() not in written
-    assert KEY not in found.out + found.err
+    assert KEY not in outcome.out + outcome.err

@@ -40,8 +40,8 @@ def test_the_final_layer_gives_the_logits(
     with recording(model, [Site("sentence")]) as seen:
         out = _run(model, inputs, purpose)
     logits = {"PreTraining": ("seq_relationship_logits", "sop_logits")}.get(purpose, ("logits",))
-    found = next(out[name] for name in logits if name in out)
-    assert torch.equal(final(seen[Site("sentence")]).reshape(found.shape), found)
+    scores = next(out[name] for name in logits if name in out)
+    assert torch.equal(final(seen[Site("sentence")]).reshape(scores.shape), scores)
 
 
 @pytest.mark.parametrize(("family", "purpose"), HEADS)
@@ -92,8 +92,8 @@ def test_query_key_and_value_are_linear_maps_of_the_layer_below(
         handle.remove()
         x = entered[place.call or 0]
         assert torch.equal(x, seen[below]) == (family not in NORMS)
-        again = place.module(x)[..., place.values]
-        assert torch.allclose(again, seen[site], atol=1e-6)
+        recomputed = place.module(x)[..., place.values]
+        assert torch.allclose(recomputed, seen[site], atol=1e-6)
         assert seen[site].shape[-1] == 16
     places = {
         (place.module, place.start)

@@ -69,7 +69,7 @@ def test_the_layers_of_modernbert_one_by_one(inputs: dict[str, Any]) -> None:
         )
     }  # fmt: skip
     with applied(model, steps.values()):
-        found = run(model, inputs).logits
+        logits = run(model, inputs).logits
     calls: list[dict[str, Any]] = []
 
     def keep(module: Any, args: Any, kwargs: dict[str, Any]) -> None:
@@ -95,14 +95,14 @@ def test_the_layers_of_modernbert_one_by_one(inputs: dict[str, Any]) -> None:
         h = model.model.final_norm(model.model.layers[2](h, **calls[2]))[:, 0]
         h = model.head(less(h, steps["cls@3"]))
         expected = model.classifier(less(h, steps["sentence"]))
-    torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+    torch.testing.assert_close(logits, expected, rtol=0, atol=bound(expected))
 
 
 def test_a_hook_on_the_joined_map_by_hand(inputs: dict[str, Any]) -> None:
     model = build("modernbert")
     value = step("value@1")
     with applied(model, [value]):
-        found = run(model, inputs).hidden_states[1]
+        states = run(model, inputs).hidden_states[1]
 
     def remove(module: Any, args: Any, x: Any) -> Any:
         return torch.cat([x[..., :32], less(x[..., 32:], value)], -1)
@@ -110,8 +110,8 @@ def test_a_hook_on_the_joined_map_by_hand(inputs: dict[str, Any]) -> None:
     handle = model.model.layers[0].attn.Wqkv.register_forward_hook(remove)
     expected = run(model, inputs).hidden_states[1]
     handle.remove()
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
-    assert not torch.allclose(found, run(model, inputs).hidden_states[1], 0, 1e-3)
+    torch.testing.assert_close(states, expected, rtol=0, atol=1e-5)
+    assert not torch.allclose(states, run(model, inputs).hidden_states[1], 0, 1e-3)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_a_head_that_reads_a_mean(family: str, pooling: str, inputs: dict[str, A
     assert torch.equal(final(seen[Site("sentence")]), plain.logits)
     folded = fold(model, wanted)
     assert folded.left == ()
-    found = run(folded.model, inputs).logits
-    torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+    logits = run(folded.model, inputs).logits
+    torch.testing.assert_close(logits, expected, rtol=0, atol=bound(expected))
     (reason,) = reasons_against(model, [Site("cls", 3)])
     first = plain.hidden_states[-1][:, 0]
     if pooling != "mean":
@@ -154,8 +154,8 @@ def test_a_head_that_takes_the_mean_of_logits_has_no_sentence(inputs: dict[str, 
     steps = [step(f"{part}@2") for part in PARTS]
     with applied(model, steps):
         expected = run(model, inputs).logits
-    found = run(fold(model, steps).model, inputs).logits
-    torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+    logits = run(fold(model, steps).model, inputs).logits
+    torch.testing.assert_close(logits, expected, rtol=0, atol=bound(expected))
 
 
 def test_keys_of_eurobert_that_several_heads_share(inputs: dict[str, Any]) -> None:
@@ -175,8 +175,8 @@ def test_keys_of_eurobert_that_several_heads_share(inputs: dict[str, Any]) -> No
         rtol=0,
         atol=1e-12,
     )
-    found = run(fold(model, steps).model, inputs).logits
-    torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+    logits = run(fold(model, steps).model, inputs).logits
+    torch.testing.assert_close(logits, expected, rtol=0, atol=bound(expected))
 
 
 def test_without_a_head_modernbert_has_no_sentence(inputs: dict[str, Any]) -> None:
@@ -201,10 +201,10 @@ def test_variants_of_known_families(
     for site in states:
         assert torch.equal(seen[site], plain.hidden_states[site.layer or 0])
     for site in every:
-        one = Intervention(site, subspace_for(site), True)
-        with applied(model, [one]), recording(model, [site]) as after:
+        removal = Intervention(site, subspace_for(site), True)
+        with applied(model, [removal]), recording(model, [site]) as after:
             changed = run(model, inputs)
-        torch.testing.assert_close(after[site], less(seen[site], one), rtol=0, atol=1e-10)
+        torch.testing.assert_close(after[site], less(seen[site], removal), rtol=0, atol=1e-10)
         own = site.within(model).layer or 4
         pairs = zip(plain.hidden_states, changed.hidden_states, strict=True)
         assert [torch.equal(x, y) for x, y in pairs] == [i < own for i in range(4)], site
@@ -216,8 +216,8 @@ def test_variants_of_known_families(
         expected = run(model, inputs).logits
     folded = fold(model, steps)
     assert folded.left == ()
-    found = run(folded.model, inputs).logits
-    torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+    logits = run(folded.model, inputs).logits
+    torch.testing.assert_close(logits, expected, rtol=0, atol=bound(expected))
 
 
 @pytest.mark.parametrize(("family", "options"), LIKE[:1] + LIKE[3:])
@@ -227,6 +227,6 @@ def test_their_sweep_is_that_of_the_hooks(
     model = build(family, **options)
     models = models_of(model, 9)
     with torch.inference_mode():
-        expected, found = (how(model, models, inputs) for how in (naive, swept))
-    assert float((found - expected).abs().max()) <= ALIKE
+        expected, sweep = (how(model, models, inputs) for how in (naive, swept))
+    assert float((sweep - expected).abs().max()) <= ALIKE
     assert float((expected - expected[:1]).abs().max()) > 100 * ALIKE

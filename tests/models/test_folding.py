@@ -57,8 +57,8 @@ def test_folding_equals_hooking(
             expected = logits(model, inputs, purpose)
         folded = fold(model, chosen)
         with applied(folded.model, [it for it, _ in folded.left]):
-            found = logits(folded.model, inputs, purpose)
-        torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+            scores = logits(folded.model, inputs, purpose)
+        torch.testing.assert_close(scores, expected, rtol=0, atol=bound(expected))
         assert not torch.allclose(expected, logits(model, inputs, purpose), 0, 1e-6)
     assert len(folded.folded) + len(folded.left) == len(wanted)
     if family != "albert" and purpose != "PreTraining":
@@ -80,8 +80,8 @@ def test_two_at_one_site_are_folded_in_their_order(inputs: dict[str, Any]) -> No
             expected = logits(model, inputs)
         with applied(model, chosen[::-1]):
             reversed_order = logits(model, inputs)
-        found = logits(fold(model, chosen).model, inputs)
-        torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+        scores = logits(fold(model, chosen).model, inputs)
+        torch.testing.assert_close(scores, expected, rtol=0, atol=bound(expected))
         if site.kind not in PARTS:
             assert not torch.allclose(expected, reversed_order, 0, 1e-6)
 
@@ -92,8 +92,8 @@ def test_a_linear_map_without_a_bias(inputs: dict[str, Any]) -> None:
     intervention = Intervention(Site("key", 1), subspace_for(Site("key", 1)))
     with applied(model, [intervention]):
         expected = logits(model, inputs)
-    found = logits(fold(model, [intervention]).model, inputs)
-    torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+    scores = logits(fold(model, [intervention]).model, inputs)
+    torch.testing.assert_close(scores, expected, rtol=0, atol=bound(expected))
 
 
 def test_weights_keep_their_type() -> None:
@@ -138,8 +138,8 @@ def test_cls_waits_for_a_hook_that_is_to_follow_it(inputs: dict[str, Any]) -> No
         with applied(model, order):
             expected = logits(model, inputs)
         with applied(folded.model, [it for it, _ in folded.left]):
-            found = logits(folded.model, inputs)
-        torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+            scores = logits(folded.model, inputs)
+        torch.testing.assert_close(scores, expected, rtol=0, atol=bound(expected))
 
 
 def test_albert_of_one_layer_can_be_folded(inputs: dict[str, Any]) -> None:

@@ -52,10 +52,10 @@ def observed(model: Any, inputs: dict[str, Any], *applying: Intervention) -> dic
 
 
 def hooks_of(model: Any) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name, module in model.named_modules():
-        found[name] += len(module._forward_hooks) + len(module._forward_pre_hooks)
-    return +found
+        counts[name] += len(module._forward_hooks) + len(module._forward_pre_hooks)
+    return +counts
 
 
 def bound(x: Any) -> float:
@@ -83,9 +83,9 @@ def test_what_passes_on_is_what_misp_and_mhd_make_of_it(
     plain = observed(classifier, inputs)
     for site in PLACES:
         subspace = subspace_for(site)
-        found = observed(classifier, inputs, Intervention(site, subspace, hard))[site]
+        states = observed(classifier, inputs, Intervention(site, subspace, hard))[site]
         expected = Projection(subspace, hard)(plain[site].double().numpy())
-        np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=bound(found))
+        np.testing.assert_allclose(states.numpy(), expected, rtol=0, atol=bound(states))
 
 
 def test_hidden_states_below_are_what_they_were(classifier: Any, inputs: dict[str, Any]) -> None:
@@ -116,9 +116,9 @@ def test_interventions_at_one_site_follow_each_other(
     plain = observed(classifier, inputs)
     for site in sites("tokens@-2,sentence"):
         steps = [Intervention(site, first, True), Intervention(site, second, True)]
-        found = observed(classifier, inputs, *steps)[site]
+        states = observed(classifier, inputs, *steps)[site]
         expected = second.remove(first.remove(plain[site].double().numpy(), True), True)
-        np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=bound(found))
+        np.testing.assert_allclose(states.numpy(), expected, rtol=0, atol=bound(states))
 
 
 def test_of_blocks_inside_each_other_the_inner_one_comes_first(inputs: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ def test_a_loop_over_layers_written_out_gives_the_same(inputs: dict[str, Any]) -
             Intervention(Site("sentence"), sentence),
         ],
     ):
-        found = run(model, inputs).logits
+        logits = run(model, inputs).logits
     with torch.no_grad():
         h = model.bert.embeddings(input_ids=inputs["input_ids"])
         mask = (1.0 - inputs["attention_mask"])[:, None, None] * torch.finfo(torch.float32).min
@@ -169,7 +169,7 @@ def test_a_loop_over_layers_written_out_gives_the_same(inputs: dict[str, Any]) -
         g, a = torch.tensor(sentence.basis).float(), torch.tensor(sentence.weights).float()
         h = h - (h @ g.T * a) @ g
         expected = model.classifier(h)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-4)
 
 
 def test_everything_is_taken_off_again(classifier: Any, inputs: dict[str, Any]) -> None:
@@ -307,8 +307,8 @@ def test_heads_in_one_subspace_are_heads_one_by_one(
         part.remove(block, hard)
         for part, block in zip(parts, np.split(x, heads, axis=1), strict=True)
     ]
-    found = of_heads(parts).remove(x, hard)
-    np.testing.assert_allclose(found, np.concatenate(expected, axis=1), atol=1e-12)
+    rest = of_heads(parts).remove(x, hard)
+    np.testing.assert_allclose(rest, np.concatenate(expected, axis=1), atol=1e-12)
 
 
 def test_albert_is_changed_at_the_layer_that_is_meant_only(inputs: dict[str, Any]) -> None:
@@ -342,24 +342,24 @@ def erasure(k: int, d: int, seed: int) -> Erasure:
 @pytest.mark.parametrize("site", PLACES, ids=str)
 def test_an_affine_map_is_applied_where_the_site_is(inputs: dict[str, Any], site: Site) -> None:
     model = build("bert")
-    one = Intervention(site, erasure(2, WIDTH, 1))
+    removal = Intervention(site, erasure(2, WIDTH, 1))
     with recording(model, [site]) as values:
         run(model, inputs)
         before = values[site].double().numpy()
-    found = observed(model, inputs, one)[site].double().numpy()
-    np.testing.assert_allclose(found, one.what(before), rtol=0, atol=1e-5)
-    assert one.removes
-    assert str(one) == f"{site}: 2 of 16, by an affine map"
+    mapped = observed(model, inputs, removal)[site].double().numpy()
+    np.testing.assert_allclose(mapped, removal.what(before), rtol=0, atol=1e-5)
+    assert removal.removes
+    assert str(removal) == f"{site}: 2 of 16, by an affine map"
 
 
 def test_an_affine_map_is_computed_in_float32_from_half_precision() -> None:
-    one = erasure(2, WIDTH, 1)
+    eraser = erasure(2, WIDTH, 1)
     x = torch.randn(3, 5, WIDTH, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
-    found = Intervention(Site("tokens", 1), one).removal()(x)
-    exact = torch.tensor(one(x.double().numpy()))
-    assert found.dtype == torch.bfloat16
+    mapped = Intervention(Site("tokens", 1), eraser).removal()(x)
+    exact = torch.tensor(eraser(x.double().numpy()))
+    assert mapped.dtype == torch.bfloat16
     # rounded once, at the end
-    assert float(((found.double() - exact).abs() / exact.abs()).max()) <= 2**-8 + 1e-5
+    assert float(((mapped.double() - exact).abs() / exact.abs()).max()) <= 2**-8 + 1e-5
 
 
 def test_an_affine_map_that_does_nothing_removes_nothing() -> None:

@@ -43,16 +43,16 @@ def add_modules(folder: Path, pooling: str) -> None:
 def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Return a function that writes a BERT with a pooler; of sentence-transformers if so pooled."""
     tokenizer = make_tokenizer(words_of(*(text for pair in sentence_pairs() for text in pair)))
-    made: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
 
     def write(pooling: str = "") -> Path:
-        if pooling not in made:
+        if pooling not in folders:
             path = tmp_path_factory.mktemp("models") / (pooling or "plain")
             save(build("bert", "Model", vocabulary=len(tokenizer)), tokenizer, path)
             if pooling:
                 add_modules(path, pooling)
-            made[pooling] = path
-        return made[pooling]
+            folders[pooling] = path
+        return folders[pooling]
 
     return write
 
@@ -78,9 +78,11 @@ def test_vectors_that_an_intervention_does_not_change_are_refused(
     )
     with applied(encoder.model, steps), pytest.raises(WordbiasError) as caught:
         encode(encoder, TEXTS, settings=MEAN)
-    said = str(caught.value)
-    assert "change no vector: layers 3, pooled as mean, special tokens seen" in said
-    assert "settings that would: L11-…, attn-…, or sites such as tokens@L and attention@L" in said
+    message = str(caught.value)
+    assert "change no vector: layers 3, pooled as mean, special tokens seen" in message
+    assert (
+        "settings that would: L11-…, attn-…, or sites such as tokens@L and attention@L" in message
+    )
 
 
 def test_vectors_that_it_changes_are_given(make: Callable[..., Path]) -> None:
@@ -89,8 +91,8 @@ def test_vectors_that_it_changes_are_given(make: Callable[..., Path]) -> None:
     plain = encode(encoder, TEXTS, settings=MEAN)
     for setting in ("L11-11101", "attn-01101", "tokens@2", "attention@2"):
         with applied(encoder.model, adapter.interventions(setting)):
-            found = encode(encoder, TEXTS, settings=MEAN)
-        assert np.abs(found - plain).max() > 1e-4, setting
+            vectors = encode(encoder, TEXTS, settings=MEAN)
+        assert np.abs(vectors - plain).max() > 1e-4, setting
     with applied(encoder.model, adapter.interventions("L12-110")):  # the first token is read
         first = encode(encoder, TEXTS, settings=Settings((3,), "first"))
     assert np.abs(first - encode(encoder, TEXTS, settings=Settings((3,)))).max() > 1e-4
@@ -126,8 +128,8 @@ def test_a_sentence_transformers_model_has_no_reader_of_its_pooler(
     plain = encode(encoder, TEXTS)[-1]
     if l12:
         with applied(encoder.model, adapter.interventions("L12-110")):
-            found = encode(encoder, TEXTS)[-1]
-        assert np.abs(found - plain).max() > 1e-4
+            vectors = encode(encoder, TEXTS)[-1]
+        assert np.abs(vectors - plain).max() > 1e-4
     else:
         with (
             pytest.raises(WordbiasError, match=r"at cls@3, sentence change no output"),

@@ -59,19 +59,19 @@ def plainly(model: CausalModel, ids: tuple[int, ...], given: int) -> float:
 
 
 def loop(model: CausalModel, tokens: list[Tokens]) -> list[float]:
-    return [plainly(model, one.ids, one.given) for one in tokens]
+    return [plainly(model, text.ids, text.given) for text in tokens]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_batches_and_shared_contexts_are_a_loop_of_single_texts(family: str) -> None:
     model = decoder(family)
     tokens = model.texts(TEXTS) + model.continuations(PAIRS)
-    found = model.score(tokens)
-    np.testing.assert_allclose(found.total, loop(model, tokens), rtol=1e-5, atol=1e-5)
-    assert found.tokens.tolist() == [len(one.ids) - one.given for one in tokens]
-    np.testing.assert_allclose(found.per_token, found.total / found.tokens, rtol=0)
-    assert found.cut == 0
-    assert found.total[0] == found.total[4]
+    scores = model.score(tokens)
+    np.testing.assert_allclose(scores.total, loop(model, tokens), rtol=1e-5, atol=1e-5)
+    assert scores.tokens.tolist() == [len(text.ids) - text.given for text in tokens]
+    np.testing.assert_allclose(scores.per_token, scores.total / scores.tokens, rtol=0)
+    assert scores.cut == 0
+    assert scores.total[0] == scores.total[4]
 
 
 def test_contexts_that_are_shared_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,26 +91,26 @@ def test_contexts_that_are_shared_are_computed_once(monkeypatch: pytest.MonkeyPa
 def test_a_text_is_scored_after_bos_and_has_no_other_special_token() -> None:
     for front in (False, True):
         model = decoder(tokenizer=word_tokenizer(WORDS, front=front))
-        (one,) = model.texts(["She slept ."])
-        assert (one.ids[0], one.given) == (model.tokenizer.bos_token_id, 1)
-        assert model.tokenizer.convert_ids_to_tokens(one.ids) == ["<s>", "She", "slept", "."]
-        assert model.texts(["<s> She slept ."])[0] == one
+        (text,) = model.texts(["She slept ."])
+        assert (text.ids[0], text.given) == (model.tokenizer.bos_token_id, 1)
+        assert model.tokenizer.convert_ids_to_tokens(text.ids) == ["<s>", "She", "slept", "."]
+        assert model.texts(["<s> She slept ."])[0] == text
 
 
 def test_a_context_has_the_special_tokens_that_the_tokenizer_writes() -> None:
     for front in (False, True):
         model = decoder(tokenizer=word_tokenizer(WORDS, front=front))
-        (one,) = model.continuations([("The nurse ", "slept .")])
-        spelled = model.tokenizer.convert_ids_to_tokens(one.ids)
+        (text,) = model.continuations([("The nurse ", "slept .")])
+        spelled = model.tokenizer.convert_ids_to_tokens(text.ids)
         assert spelled == ["<s>"] * front + ["The", "nurse", "slept", "."]
-        assert one.given == 2 + front
+        assert text.given == 2 + front
 
 
 def test_without_bos_the_first_token_is_not_scored() -> None:
     tokenizer = word_tokenizer(WORDS, bos="")
     model = decoder(tokenizer=tokenizer, bos=False)
-    (one,) = model.texts(["She slept ."])
-    assert (len(one.ids), one.given) == (3, 1)
+    (text,) = model.texts(["She slept ."])
+    assert (len(text.ids), text.given) == (3, 1)
     with pytest.raises(WordbiasError, match=r"no token to score in 'She' but its first, which"):
         model.texts(["She"])
     with pytest.raises(WordbiasError, match=r"neither a BOS nor an EOS token.*--no-bos"):
@@ -120,8 +120,8 @@ def test_without_bos_the_first_token_is_not_scored() -> None:
 def test_eos_stands_in_for_bos() -> None:
     tokenizer = word_tokenizer(WORDS, bos="", eos_token="</s>")
     model = decoder(tokenizer=tokenizer)
-    (one,) = model.texts(["She slept ."])
-    assert one.ids[0] == tokenizer.eos_token_id
+    (text,) = model.texts(["She slept ."])
+    assert text.ids[0] == tokenizer.eos_token_id
 
 
 def test_neither_side_nor_token_of_padding_changes_a_score() -> None:
@@ -129,8 +129,8 @@ def test_neither_side_nor_token_of_padding_changes_a_score() -> None:
     expected = model.score_texts(TEXTS).total
     tokenizer = word_tokenizer(WORDS, pad_token="<s>")
     tokenizer.padding_side = "left"
-    found = replace(model, tokenizer=tokenizer).score_texts(TEXTS).total
-    assert found.tolist() == expected.tolist()
+    totals = replace(model, tokenizer=tokenizer).score_texts(TEXTS).total
+    assert totals.tolist() == expected.tolist()
 
 
 words = st.lists(st.sampled_from(sorted(set(WORDS.split()))), min_size=1, max_size=12)
@@ -143,8 +143,8 @@ def test_order_and_company_change_no_score(texts: list[str], data: st.DataObject
     model = decoder()
     expected = [model.score_texts([text]).total[0] for text in texts]
     order = data.draw(st.permutations(range(len(texts))))
-    found = model.score_texts([texts[i] for i in order]).total
-    np.testing.assert_allclose(found, [expected[i] for i in order], rtol=1e-5)
+    totals = model.score_texts([texts[i] for i in order]).total
+    np.testing.assert_allclose(totals, [expected[i] for i in order], rtol=1e-5)
 
 
 def test_probabilities_of_all_continuations_add_up_to_one() -> None:
@@ -200,9 +200,9 @@ def test_logarithms_are_taken_in_float64(monkeypatch: pytest.MonkeyPatch) -> Non
     forward = model.model.forward
 
     def recorded(*args: Any, **kwargs: Any) -> Any:
-        found = forward(*args, **kwargs)
-        logits.append(found.logits.numpy().astype(float))
-        return found
+        computed = forward(*args, **kwargs)
+        logits.append(computed.logits.numpy().astype(float))
+        return computed
 
     monkeypatch.setattr(model.model, "forward", recorded)
     monkeypatch.setattr(causal_model, "_IN_FLOAT64", 100, raising=False)
@@ -216,20 +216,20 @@ def test_logarithms_are_taken_in_float64(monkeypatch: pytest.MonkeyPatch) -> Non
     answers = model.continuations([(PAIRS[0][0], word) for word in (" He", " She", " slept")])
     totals = model.score(answers).total
     (log_p,) = log_softmax(logits.pop()[:, -1], axis=-1)
-    assert totals == pytest.approx(log_p[[one.ids[-1] for one in answers]], rel=1e-12)
+    assert totals == pytest.approx(log_p[[answer.ids[-1] for answer in answers]], rel=1e-12)
 
 
 def test_a_long_context_is_cut_at_its_beginning_and_counted() -> None:
     model = decoder(max_length=5)
     tokens = model.continuations(PAIRS)
-    found = model.score(tokens)
-    assert found.cut == sum(len(one.ids) > 6 for one in tokens) > 0
-    shown = [one.ids[-6:] for one in tokens]
+    scores = model.score(tokens)
+    assert scores.cut == sum(len(text.ids) > 6 for text in tokens) > 0
+    endings = [text.ids[-6:] for text in tokens]
     expected = [
-        plainly(model, ids, len(ids) - (len(one.ids) - one.given))
-        for ids, one in zip(shown, tokens, strict=True)
+        plainly(model, ids, len(ids) - (len(text.ids) - text.given))
+        for ids, text in zip(endings, tokens, strict=True)
     ]
-    np.testing.assert_allclose(found.total, expected, rtol=1e-5)
+    np.testing.assert_allclose(scores.total, expected, rtol=1e-5)
 
 
 def test_a_text_that_is_longer_than_the_model_reads_is_refused() -> None:

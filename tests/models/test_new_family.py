@@ -29,24 +29,28 @@ nn = torch.nn
 
 def incomplete(family: Family) -> list[str]:
     """Return what a record lacks."""
-    found = [] if family.layers else ["layers"]
+    gaps = [] if family.layers else ["layers"]
     if not all(family.parts) or len({*family.parts}) not in (1, len(PARTS)):
-        found.append("parts")
+        gaps.append("parts")
     if family.causal:
         names = ("outputs", "embeddings", "last")
-        found += [name for name in names if not all(getattr(family, name) or [""])]
-        return found
+        gaps += [name for name in names if not all(getattr(family, name) or [""])]
+        return gaps
     if bool(family.finish) == bool(family.whole):
-        found.append("finish, or why a layer is run whole")
+        gaps.append("finish, or why a layer is run whole")
     if not family.heads:
-        found.append("heads")
+        gaps.append("heads")
     for purpose, head in family.heads.items():
         if not (head.final and head.dense):
-            found.append(f"{purpose}: final or dense")
+            gaps.append(f"{purpose}: final or dense")
         if purpose == "SequenceClassification" and head.sentence is None:
-            found.append(f"{purpose}: sentence")
-    found += [f"comes with {one}" for one in family.comes_with.values() if one not in family.heads]
-    return found
+            gaps.append(f"{purpose}: sentence")
+    gaps += [
+        f"comes with {needed}"
+        for needed in family.comes_with.values()
+        if needed not in family.heads
+    ]
+    return gaps
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -64,7 +68,7 @@ def test_an_incomplete_record_is_found() -> None:
         "finish": None,
         "whole": "because",
     }
-    assert {*lacks} < {one.name for one in fields(Family)}
+    assert {*lacks} < {field.name for field in fields(Family)}
     for name, value in lacks.items():
         assert incomplete(replace(whole, **{name: value})), name
     assert incomplete(replace(whole, heads={"SequenceClassification": Head("a", "b")}))
@@ -147,11 +151,11 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(FAMILIES, "renamed", RECORD)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        made = RenamedForSequenceClassification(Config())
+        network = RenamedForSequenceClassification(Config())
         with torch.no_grad():
-            for parameter in made.parameters():
+            for parameter in network.parameters():
                 parameter.add_(0.3 * torch.randn_like(parameter))
-    return made.eval()
+    return network.eval()
 
 
 def test_its_sites_are_found(model: Any, inputs: dict[str, Any]) -> None:
@@ -174,16 +178,16 @@ def test_folding_equals_hooking(model: Any, inputs: dict[str, Any]) -> None:
     folded = fold(model, steps)
     assert folded.left == ()
     with torch.no_grad():
-        found = folded.model(**inputs).logits
+        logits = folded.model(**inputs).logits
         assert not torch.allclose(expected, model(**inputs).logits, 0, 1e-6)
-    torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+    torch.testing.assert_close(logits, expected, rtol=0, atol=bound(expected))
 
 
 def test_a_sweep_is_that_of_the_hooks(model: Any, inputs: dict[str, Any]) -> None:
     models = models_of(model, 3)
     with torch.inference_mode():
-        expected, found = (how(model, models, inputs) for how in (naive, swept))
-    assert float((found - expected).abs().max()) <= ALIKE
+        expected, sweep = (how(model, models, inputs) for how in (naive, swept))
+    assert float((sweep - expected).abs().max()) <= ALIKE
     assert float((expected - expected[:1]).abs().max()) > 100 * ALIKE
 
 

@@ -76,10 +76,10 @@ def test_no_direction_is_likelier_than_another() -> None:
     rng, fitted, draws = np.random.default_rng(0), subspace(2, 5, 0), 12000
     drawn = [random_subspace(fitted, rng).basis for _ in range(draws)]
     for part, expected in ((slice(None), 2 / 5), (slice(1), 1 / 5), (slice(1, 2), 1 / 5)):
-        found = np.mean([basis[part].T @ basis[part] for basis in drawn], axis=0)
+        mean = np.mean([basis[part].T @ basis[part] for basis in drawn], axis=0)
         # an entry lies within [-1, 1]: by Hoeffding's inequality p < 1e-15 for each
-        np.testing.assert_allclose(found, expected * np.eye(5), atol=np.sqrt(2 * 36 / draws))
-    np.testing.assert_allclose(np.trace(found), 1)
+        np.testing.assert_allclose(mean, expected * np.eye(5), atol=np.sqrt(2 * 36 / draws))
+    np.testing.assert_allclose(np.trace(mean), 1)
 
 
 def test_a_projection_keeps_its_kind_and_an_affine_map_what_it_does_not_change() -> None:
@@ -90,27 +90,27 @@ def test_a_projection_keeps_its_kind_and_an_affine_map_what_it_does_not_change()
     assert not drawn.hard
     np.testing.assert_array_equal(drawn.subspace.weights, fitted.subspace.weights)
     affine = Erasure(rng.normal(size=(8, 2)), rng.normal(size=(2, 8)), rng.normal(size=8))
-    found = random_step(affine, rng)
-    np.testing.assert_allclose(found(affine.bias), affine.bias)
+    erasure = random_step(affine, rng)
+    np.testing.assert_allclose(erasure(affine.bias), affine.bias)
     x = rng.normal(size=(20, 8))
-    np.testing.assert_allclose(found(found(x)), found(x), atol=1e-12)
-    moved = x - found(x)
+    np.testing.assert_allclose(erasure(erasure(x)), erasure(x), atol=1e-12)
+    moved = x - erasure(x)
     assert np.linalg.matrix_rank(moved) == 2
-    around = found(x) - affine.bias
+    around = erasure(x) - affine.bias
     np.testing.assert_allclose(np.einsum("nd,nd->n", moved, around), 0, atol=1e-12)
 
 
 def test_a_null_adapter_has_the_sites_and_settings_of_the_fitted_one(adapter: Adapter) -> None:
-    before = {site: one.basis.copy() for site, one in adapter.subspaces.items()}
+    before = {site: part.basis.copy() for site, part in adapter.subspaces.items()}
     null = adapter.null(7)
     assert (null.sites, null.settings) == (adapter.sites, adapter.settings)
     assert null.fingerprint == adapter.fingerprint
     assert (null.chosen, null.facts["null"], null.facts["source"]) == ("L12-110", 7, "a test")
     assert not {"sites", "sequential"} & set(null.facts)
     assert "null" not in adapter.facts
-    for site, one in adapter.subspaces.items():
-        np.testing.assert_array_equal(one.basis, before[site])
-        assert not np.allclose(np.abs(null.subspaces[site].basis), np.abs(one.basis), atol=0.01)
+    for site, space in adapter.subspaces.items():
+        np.testing.assert_array_equal(space.basis, before[site])
+        assert not np.allclose(np.abs(null.subspaces[site].basis), np.abs(space.basis), atol=0.01)
     for setting in [*all_settings(), "sent-debias"]:
         pairs = zip(null.interventions(setting), adapter.interventions(setting), strict=True)
         for mine, theirs in pairs:
@@ -129,14 +129,14 @@ def test_each_head_has_a_direction_of_its_own(adapter: Adapter) -> None:
 
 
 def test_a_seed_gives_the_same_directions_whatever_else_was_fitted(adapter: Adapter) -> None:
-    some = Adapter({Site("sentence"): adapter.subspaces[Site("sentence")]}, adapter.fingerprint)
-    alone, again = some.null(3), adapter.null(3)
+    single = Adapter({Site("sentence"): adapter.subspaces[Site("sentence")]}, adapter.fingerprint)
+    alone, whole = single.null(3), adapter.null(3)
     other = adapter.null(4)
     sentence = Site("sentence")
-    np.testing.assert_array_equal(alone.subspaces[sentence].basis, again.subspaces[sentence].basis)
-    assert not np.allclose(other.subspaces[sentence].basis, again.subspaces[sentence].basis)
+    np.testing.assert_array_equal(alone.subspaces[sentence].basis, whole.subspaces[sentence].basis)
+    assert not np.allclose(other.subspaces[sentence].basis, whole.subspaces[sentence].basis)
     cls = Site("cls", LAYERS)
-    assert not np.allclose(again.subspaces[cls].basis, again.subspaces[sentence].basis)
+    assert not np.allclose(whole.subspaces[cls].basis, whole.subspaces[sentence].basis)
 
 
 def test_it_is_stored_and_used_as_any_adapter(adapter: Adapter, model: Any, tmp_path: Path) -> None:
@@ -169,14 +169,14 @@ def test_project_writes_them(model: Any, tmp_path: Path) -> None:
     for draw, name in ((5, "a.null1.adapter"), (6, "a.null2.adapter")):
         read, expected = wb.load(tmp_path / name), fitted.null(draw)
         assert read.facts["null"] == draw
-        for site, one in expected.subspaces.items():
-            np.testing.assert_array_equal(read.subspaces[site].basis, one.basis)
+        for site, removal in expected.subspaces.items():
+            np.testing.assert_array_equal(read.subspaces[site].basis, removal.basis)
     closing = " ".join(fitted.report.closing)
     assert "a.null2.adapter, with random directions of the same weights" in closing
     project(source, output=tmp_path / "b", methods="leace", sites="tokens@1", null=1)
-    one = wb.load(tmp_path / "b.null").steps[Site("tokens", 1)]
-    assert isinstance(one, Erasure)
-    np.testing.assert_allclose(one.left, one.right.T)
+    removal = wb.load(tmp_path / "b.null").steps[Site("tokens", 1)]
+    assert isinstance(removal, Erasure)
+    np.testing.assert_allclose(removal.left, removal.right.T)
 
 
 def test_what_would_write_nothing_is_refused(model: Any, tmp_path: Path) -> None:
@@ -188,4 +188,4 @@ def test_what_would_write_nothing_is_refused(model: Any, tmp_path: Path) -> None
     (tmp_path / "a.null").write_text("she left\the left\n")
     with pytest.raises(Exception, match=r"a\.null: is both pairs= and null=, file 1"):
         project(source, output=tmp_path / "a", pairs=tmp_path / "a.null", null=1)
-    assert [one.name for one in tmp_path.iterdir()] == ["a.null"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.null"]

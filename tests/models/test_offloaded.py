@@ -18,18 +18,18 @@ SITE = {"sites": "attention-output@1", "setting": "attention-output@1", "pairs":
 
 
 def model(*offloaded: str) -> Any:
-    made = build_decoder("llama", len(byte_tokenizer()), max_position_embeddings=512)
+    decoder = build_decoder("llama", len(byte_tokenizer()), max_position_embeddings=512)
     for path in offloaded:
-        accelerate.cpu_offload(made.get_submodule(path), execution_device="cpu")
-    return made
+        accelerate.cpu_offload(decoder.get_submodule(path), execution_device="cpu")
+    return decoder
 
 
 def test_likelihoods_of_a_partly_offloaded_model() -> None:
-    found, whole = (
-        wb.likelihood((one, byte_tokenizer()), pairs=PAIRS).rows
-        for one in (model("model.layers.1"), model())
+    offloaded, whole = (
+        wb.likelihood((decoder, byte_tokenizer()), pairs=PAIRS).rows
+        for decoder in (model("model.layers.1"), model())
     )
-    assert [row.value for row in found] == [row.value for row in whole]
+    assert [row.value for row in offloaded] == [row.value for row in whole]
 
 
 @pytest.mark.parametrize(

@@ -46,12 +46,12 @@ def tuned(kind: str, tied: bool = False) -> Any:
     model = build_decoder(family, VOCABULARY, tie_word_embeddings=tied).double()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        made = peft.get_peft_model(model, peft.LoraConfig(r=2, init_lora_weights=False, **how))
+        adapted = peft.get_peft_model(model, peft.LoraConfig(r=2, init_lora_weights=False, **how))
         with torch.no_grad():
-            for name, weight in made.named_parameters():
+            for name, weight in adapted.named_parameters():
                 if "modules_to_save" in name or "embedding_A" in name:
                     weight.add_(torch.randn_like(weight))
-    return made.double().eval()
+    return adapted.double().eval()
 
 
 def logits(model: Any) -> Any:
@@ -67,9 +67,9 @@ def test_merged_weights_compute_what_the_adapters_do(kind: str, tied: bool) -> N
     adapted = logits(model)
     with model.disable_adapter():
         assert not torch.allclose(logits(model), adapted)
-    made = merged(transformer_of(model))
-    assert not has_adapters(made)
-    torch.testing.assert_close(logits(made), adapted)
+    combined = merged(transformer_of(model))
+    assert not has_adapters(combined)
+    torch.testing.assert_close(logits(combined), adapted)
     torch.testing.assert_close(logits(model), adapted)
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
 
@@ -119,12 +119,12 @@ def test_a_model_with_adapters_is_measured_with_them() -> None:
         copy.deepcopy(base),
         peft.LoraConfig(r=2, init_lora_weights=False, target_modules=["q_proj", "v_proj"]),
     ).eval()
-    asked = ["The nurse sleeps.", "A doctor works."]
-    found = wb.encode((model, tokenizer), asked, layers=[2]).vectors
-    same = wb.encode((merged(transformer_of(model)), tokenizer), asked, layers=[2]).vectors
-    other = wb.encode((base, tokenizer), asked, layers=[2]).vectors
-    torch.testing.assert_close(torch.tensor(found), torch.tensor(same))
-    assert abs(found - other).max() > 0.01
+    sentences = ["The nurse sleeps.", "A doctor works."]
+    vectors = wb.encode((model, tokenizer), sentences, layers=[2]).vectors
+    same = wb.encode((merged(transformer_of(model)), tokenizer), sentences, layers=[2]).vectors
+    other = wb.encode((base, tokenizer), sentences, layers=[2]).vectors
+    torch.testing.assert_close(torch.tensor(vectors), torch.tensor(same))
+    assert abs(vectors - other).max() > 0.01
 
 
 @pytest.mark.parametrize("adapted", [True, False], ids=["lora", "plain"])
@@ -152,8 +152,8 @@ def test_a_loaded_sentence_transformer_is_exported_with_its_modules(
     with adapter.on(model):
         removed = encoded(model)
     assert abs(plain - removed).max() > 1e-3
-    for made in (adapter.fold(model), tmp_path / "clean"):
-        assert abs(encoded(made) - removed).max() < 1e-5
+    for clean in (adapter.fold(model), tmp_path / "clean"):
+        assert abs(encoded(clean) - removed).max() < 1e-5
 
 
 def test_results_name_the_adapter() -> None:
@@ -221,8 +221,8 @@ def test_the_merged_model_that_the_error_names(
     tokenizer.save_pretrained(tmp_path)
     base = transformers.AutoModelForCausalLM.from_pretrained(folder.parent / "base")
     read, given = (
-        wb.encode(one, ["She sleeps."], layers=[2]).vectors
-        for one in (tmp_path, (peft.PeftModel.from_pretrained(base, folder), tokenizer))
+        wb.encode(source, ["She sleeps."], layers=[2]).vectors
+        for source in (tmp_path, (peft.PeftModel.from_pretrained(base, folder), tokenizer))
     )
     torch.testing.assert_close(torch.tensor(read), torch.tensor(given))
 

@@ -41,8 +41,8 @@ def save(folder: Path, family: str = "bert", **options: Any) -> Path:
 
 
 def change(path: Path, **settings: Any) -> None:
-    found = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**found, **settings}), encoding="utf-8")
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**config, **settings}), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -202,12 +202,12 @@ def test_a_loaded_model_is_taken_in_every_form(tmp_path: Path) -> None:
     model = transformers.AutoModel.from_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     for given in ((model, tokenizer), SimpleNamespace(model=model, tokenizer=tokenizer)):
-        found = load_pretrained("AutoModel", given, "an encoder")
-        assert (found.model, found.tokenizer, found.name) == (model, tokenizer, str(folder))
-        assert (found.given, found.device, found.precision) == (True, "cpu", "float32")
-        assert found.on(None) is found.on("cpu", "float32") is found
+        loaded = load_pretrained("AutoModel", given, "an encoder")
+        assert (loaded.model, loaded.tokenizer, loaded.name) == (model, tokenizer, str(folder))
+        assert (loaded.given, loaded.device, loaded.precision) == (True, "cpu", "float32")
+        assert loaded.on(None) is loaded.on("cpu", "float32") is loaded
         with pytest.raises(WordbiasError, match=r"is loaded in float32; convert it"):
-            found.on(None, "bfloat16")
+            loaded.on(None, "bfloat16")
     for other in (3, model, (tokenizer, model), (model,)):
         with pytest.raises(WordbiasError, match=r"expected a model: a folder, a name on the hub"):
             load_pretrained("AutoModel", other, "an encoder")
@@ -219,5 +219,5 @@ def test_a_loaded_model_is_taken_in_every_form(tmp_path: Path) -> None:
 def test_float64_is_on_the_cpu_where_mps_lacks_it() -> None:
     x = torch.ones(2)
     on_mps = SimpleNamespace(device=SimpleNamespace(type="mps"), cpu=lambda: x)
-    for one in (x, on_mps):
-        assert to_float64(one).dtype == torch.float64
+    for tensor in (x, on_mps):
+        assert to_float64(tensor).dtype == torch.float64

@@ -51,18 +51,18 @@ def written(path: Path, texts: list[str]) -> Path:
 
 @pytest.mark.parametrize("suffix", ["npz", "parquet", "arrow", "jsonl"])
 def test_vectors_are_found_by_their_text(tmp_path: Path, suffix: str) -> None:
-    found = ReadVectors.open(written(tmp_path / f"mine.{suffix}", MIXED))
-    assert found.name == "mine"
-    assert np.array_equal(found.encode([*TEXTS, TEXTS[0]]), toy([*TEXTS, TEXTS[0]]))
+    reader = ReadVectors.open(written(tmp_path / f"mine.{suffix}", MIXED))
+    assert reader.name == "mine"
+    assert np.array_equal(reader.encode([*TEXTS, TEXTS[0]]), toy([*TEXTS, TEXTS[0]]))
 
 
 @pytest.mark.parametrize("suffix", ["npy", "safetensors"])
 def test_vectors_without_texts_are_in_their_order(tmp_path: Path, suffix: str) -> None:
-    found = ReadVectors.open(written(tmp_path / f"mine.{suffix}", TEXTS))
-    again = [*TEXTS, TEXTS[0]]
-    assert np.array_equal(found.encode(again), toy(again))
+    reader = ReadVectors.open(written(tmp_path / f"mine.{suffix}", TEXTS))
+    texts = [*TEXTS, TEXTS[0]]
+    assert np.array_equal(reader.encode(texts), toy(texts))
     with pytest.raises(WordbiasError, match=r"6 vectors and no column 'text'; expected .* 5 texts"):
-        found.encode(TEXTS[:5])
+        reader.encode(TEXTS[:5])
 
 
 def test_arrays_and_tables_in_memory() -> None:
@@ -82,8 +82,8 @@ def test_the_way_there_and_back(tmp_path: Path) -> None:
     """What is written is read by `wordbias encode`, whose file is read again."""
     write_texts(tmp_path / "t.jsonl", TEXTS)
     wb.encode(Library(), tmp_path / "t.jsonl", output=tmp_path / "v.safetensors")
-    found = ReadVectors.open(tmp_path / "v.safetensors")
-    assert np.array_equal(found.encode(TEXTS), toy(TEXTS))
+    reader = ReadVectors.open(tmp_path / "v.safetensors")
+    assert np.array_equal(reader.encode(TEXTS), toy(TEXTS))
 
 
 def test_a_text_with_two_vectors_is_refused_if_they_differ(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_a_text_with_two_vectors_is_refused_if_they_differ(tmp_path: Path) -> No
 
 
 def test_texts_without_vectors(tmp_path: Path) -> None:
-    found = ReadVectors.open(jsonl(tmp_path / "v.jsonl", MIXED[1:]))
+    reader = ReadVectors.open(jsonl(tmp_path / "v.jsonl", MIXED[1:]))
     with pytest.raises(WordbiasError, match=r"no vector of 1 of 6 texts, such as 'text 3"):
-        found.encode(TEXTS)
+        reader.encode(TEXTS)
 
 
 def test_a_file_of_two_arrays(tmp_path: Path) -> None:

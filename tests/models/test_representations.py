@@ -83,18 +83,18 @@ def test_a_file_gives_back_what_was_written(
     about = {"model": "m", "layers": [1, None, "ä"]}
     layers = tuple(range(5, 5 + len(vectors)))
     save_representations(Representations(vectors, layers, {"c": Column.of(cells)}, about), path)
-    found = load_representations(path)
-    np.testing.assert_array_equal(found.vectors, vectors)
-    assert found.column("c").cells() == cells
-    assert (found.layers, dict(found.about), found.name) == (layers, about, "bios")
+    stored = load_representations(path)
+    np.testing.assert_array_equal(stored.vectors, vectors)
+    assert stored.column("c").cells() == cells
+    assert (stored.layers, dict(stored.about), stored.name) == (layers, about, "bios")
 
 
 def test_vectors_are_mapped_and_cannot_be_written(tmp_path: Path) -> None:
     save_representations(Representations(VECTORS, (0, 6), COLUMNS), tmp_path / "a")
-    found = load_representations(tmp_path / "a")
-    assert isinstance(found.vectors, np.memmap)
+    stored = load_representations(tmp_path / "a")
+    assert isinstance(stored.vectors, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
-        found.vectors[0, 0, 0] = 1
+        stored.vectors[0, 0, 0] = 1
 
 
 def test_the_library_reads_the_file(tmp_path: Path) -> None:

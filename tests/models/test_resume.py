@@ -74,13 +74,14 @@ def test_the_file_holds_the_vectors_of_encode(bert: Encoder, out: Path) -> None:
     done = run(out, bert)
     assert (done.encoded, done.before) == (DISTINCT, 0)
     assert done.seconds > 0
-    found = load_representations(out)
-    np.testing.assert_array_equal(found.vectors, encode(bert, TEXTS, batch_tokens=BATCH))
-    assert found.layers == (0, 1, 2, 3)
-    assert found.column("class").cells() == list("abababab")
+    stored = load_representations(out)
+    np.testing.assert_array_equal(stored.vectors, encode(bert, TEXTS, batch_tokens=BATCH))
+    assert stored.layers == (0, 1, 2, 3)
+    assert stored.column("class").cells() == list("abababab")
     assert names(out) == ["bios.st"]
     save_representations(
-        Representations(found.vectors, found.layers, found.columns, found.about), out.parent / "b"
+        Representations(stored.vectors, stored.layers, stored.columns, stored.about),
+        out.parent / "b",
     )
     assert (out.parent / "b").read_bytes() == out.read_bytes()
 

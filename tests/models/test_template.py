@@ -59,8 +59,8 @@ def test_a_template_is_what_stands_before_and_after(before: str, after: str) -> 
         with pytest.raises(WordbiasError):
             Template.parse(whole)
         return
-    found = Template.parse(whole)
-    assert (found.before, found.after, str(found)) == (before, after, whole)
+    template = Template.parse(whole)
+    assert (template.before, template.after, str(template)) == (before, after, whole)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_a_text_in_a_template_is_the_text_written_out(
     """All tokens count with `counted`: the vectors are those of the texts written out."""
     how = Settings(pooling=pooling, special_tokens="counted")
     written = [str(Template.parse(template)).replace("{}", text, 1) for text in TEXTS]
-    found = encode(llama, TEXTS, settings=Settings(**{**vars(how), "template": template}))
-    np.testing.assert_array_equal(found, encode(llama, written, settings=how))
-    assert np.abs(found - encode(llama, TEXTS, settings=how)).max() > 1e-3
+    vectors = encode(llama, TEXTS, settings=Settings(**{**vars(how), "template": template}))
+    np.testing.assert_array_equal(vectors, encode(llama, written, settings=how))
+    assert np.abs(vectors - encode(llama, TEXTS, settings=how)).max() > 1e-3
 
 
 def test_a_template_of_nothing_else_is_none(llama: Encoder) -> None:
@@ -145,8 +145,8 @@ def test_an_encoder_reads_its_special_tokens_around_the_template(bert: Encoder) 
         ("mean", states[at : at + len(own)].mean(0)),
     ):
         how = Settings((bert.layers,), pooling, template=template)
-        found = encode(bert, [text], settings=how)[0, 0]
-        np.testing.assert_allclose(found, expected, atol=2e-6, err_msg=pooling)
+        vector = encode(bert, [text], settings=how)[0, 0]
+        np.testing.assert_allclose(vector, expected, atol=2e-6, err_msg=pooling)
 
 
 # texts that are too long
@@ -235,9 +235,9 @@ def test_sentence_models_keep_their_prompt_before_the_template(tmp_path: Path) -
     prompts = {"prompts": {"about": "The surgeon said"}, "default_prompt_name": "about"}
     folder = sentence_folder(tmp_path / "model", "Normalize", **prompts)
     encoder = Encoder.load(folder, device="cpu")
-    found = encode(encoder, KNOWN[:3], settings=Settings(template=" She {} nobody"))
+    vectors = encode(encoder, KNOWN[:3], settings=Settings(template=" She {} nobody"))
     written = [f" She {text} nobody" for text in KNOWN[:3]]
-    np.testing.assert_allclose(found[-1], encoded(folder, written), atol=2e-5)
-    assert np.abs(encode(encoder, written)[-1] - found[-1]).max() < 1e-6
+    np.testing.assert_allclose(vectors[-1], encoded(folder, written), atol=2e-5)
+    assert np.abs(encode(encoder, written)[-1] - vectors[-1]).max() < 1e-6
     other = encode(encoder, KNOWN[:3])[-1]
-    assert np.abs(other - found[-1]).max() > 1e-3
+    assert np.abs(other - vectors[-1]).max() > 1e-3

@@ -32,8 +32,8 @@ class Documents:
     model = "documents"
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        found: list[list[float]] = toy(texts).tolist()
-        return found
+        vectors: list[list[float]] = toy(texts).tolist()
+        return vectors
 
 
 class Library:
@@ -81,9 +81,9 @@ def transformer() -> Any:
 )
 def test_every_kind_gives_the_same_vectors(source: Any, name: str) -> None:
     assert is_output_only(source)
-    found = open_text_encoder(source)
-    vectors = found.encode([*TEXTS, TEXTS[0]])
-    assert found.name == name
+    encoder = open_text_encoder(source)
+    vectors = encoder.encode([*TEXTS, TEXTS[0]])
+    assert encoder.name == name
     assert vectors.dtype == np.float32
     assert np.array_equal(vectors, toy([*TEXTS, TEXTS[0]]))
 
@@ -120,9 +120,9 @@ def test_modules_that_are_not_known_are_run_by_their_library(tmp_path: Path) -> 
     own = sentence_models.encoded(model, sentence_models.TEXTS[:5])
     assert own.any()
     for source in (str(tmp_path / "bow"), model):
-        found = open_text_encoder(source)
-        assert "by its own encode" in found.notes[0]
-        assert np.array_equal(found.encode(sentence_models.TEXTS[:5]), own)
+        encoder = open_text_encoder(source)
+        assert "by its own encode" in encoder.notes[0]
+        assert np.array_equal(encoder.encode(sentence_models.TEXTS[:5]), own)
 
 
 def test_code_in_a_folder_is_not_run(tmp_path: Path) -> None:
@@ -177,9 +177,9 @@ def test_no_text() -> None:
 
 def test_texts_are_not_changed() -> None:
     def spoils(texts: list[str]) -> Any:
-        found = toy(texts)
+        vectors = toy(texts)
         texts.clear()
-        return found
+        return vectors
 
     given = list(TEXTS)
     assert np.array_equal(open_text_encoder(spoils).encode(given), toy(TEXTS))
@@ -266,7 +266,7 @@ def test_a_damaged_file_of_answers_is_one_line() -> None:
         WordbiasError, match=r"cannot be used: file is not a database; .*--no-cache"
     ):
         encode(Counted())
-    assert [one.source for one in answers.entries()] == ["(damaged)"]
+    assert [answer_file.source for answer_file in answers.entries()] == ["(damaged)"]
     assert np.array_equal(encode(Counted(), cache=False), toy(TEXTS))
 
 

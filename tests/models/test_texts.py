@@ -43,39 +43,39 @@ def write(tmp_path: Path) -> Write:
 def refused(path: Path, choice: Choice | None = None) -> str:
     with pytest.raises(WordbiasError) as caught:
         load_texts(path, choice)
-    said = str(caught.value)
-    assert said.startswith(f"{path}: ")
-    assert "\n" not in said
-    return said.removeprefix(f"{path}: ")
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message.removeprefix(f"{path}: ")
 
 
 def test_tabbed_text_has_columns_and_no_quotes(write: Write) -> None:
-    found = load_texts(write("bios.tsv", BIOS))
-    assert found.texts == ["She is a nurse.", "He is a nurse.", '"Surgeon", she said']
-    assert found.lines == [2, 3, 5]
-    assert found.spans is None
-    assert {name: column.cells() for name, column in found.columns.items()} == {
+    texts = load_texts(write("bios.tsv", BIOS))
+    assert texts.texts == ["She is a nurse.", "He is a nurse.", '"Surgeon", she said']
+    assert texts.lines == [2, 3, 5]
+    assert texts.spans is None
+    assert {name: column.cells() for name, column in texts.columns.items()} == {
         "split": ["train", "test", "test"],
         "gender": ["F", "M", "F"],
     }
-    assert (found.dropped, found.left_out) == (0, ())
+    assert (texts.dropped, texts.left_out) == (0, ())
 
 
 def test_plain_text_is_one_text_a_line_and_an_empty_line_is_one(write: Write) -> None:
-    found = load_texts(write("a.txt", "one\ttab\r\n\n three \nlast"))
-    assert found.texts == ["one\ttab", "", " three ", "last"]
-    assert found.lines == [1, 2, 3, 4]
-    assert found.columns == {}
+    texts = load_texts(write("a.txt", "one\ttab\r\n\n three \nlast"))
+    assert texts.texts == ["one\ttab", "", " three ", "last"]
+    assert texts.lines == [1, 2, 3, 4]
+    assert texts.columns == {}
 
 
 def test_csv_has_quotes_and_texts_of_several_lines(write: Write) -> None:
     rows = [["text", "n"], ['a "b", c', "1"], ["two\nlines", "2"], ["", "1"]]
     out = io.StringIO()
     csv.writer(out).writerows(rows)
-    found = load_texts(write("a.csv", out.getvalue()))
-    assert found.texts == [text for text, _ in rows[1:]]
-    assert found.lines == [2, 4, 5]
-    assert found.columns["n"].cells() == ["1", "2", "1"]
+    texts = load_texts(write("a.csv", out.getvalue()))
+    assert texts.texts == [text for text, _ in rows[1:]]
+    assert texts.lines == [2, 4, 5]
+    assert texts.columns["n"].cells() == ["1", "2", "1"]
 
 
 def test_jsonl_has_objects_whose_lists_are_left_out(write: Write) -> None:
@@ -83,9 +83,9 @@ def test_jsonl_has_objects_whose_lists_are_left_out(write: Write) -> None:
         {"text": "a\nb", "n": 1, "ok": True, "none": None, "list": [1]},
         {"text": "", "n": 2.5, "more": "x"},
     ]
-    found = load_texts(write("a.jsonl", "\n\n".join(map(json.dumps, lines))))
-    assert found.texts == ["a\nb", ""]
-    assert {name: column.cells() for name, column in found.columns.items()} == {
+    texts = load_texts(write("a.jsonl", "\n\n".join(map(json.dumps, lines))))
+    assert texts.texts == ["a\nb", ""]
+    assert {name: column.cells() for name, column in texts.columns.items()} == {
         "n": ["1", "2.5"],
         "ok": ["true", ""],
         "none": ["null", ""],
@@ -113,9 +113,9 @@ def test_every_format_gives_back_its_texts(write: Write, texts: list[str]) -> No
     }
     hashes = set()
     for name, content in files.items():
-        found = load_texts(write(name, content))
-        assert found.texts == texts
-        hashes.add(found.sha256())
+        loaded = load_texts(write(name, content))
+        assert loaded.texts == texts
+        hashes.add(loaded.sha256())
     assert len(hashes) == 1  # of the texts, whatever the file
 
 
@@ -127,9 +127,9 @@ def test_parquet_has_columns_of_any_type(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table(columns), path)
     with pytest.raises(WordbiasError, match=r"t\.parquet: row 3: has null as 'text'"):
         load_texts(path)
-    found = load_texts(path, Choice(skip_bad=True))
-    assert (found.texts, found.lines, found.dropped) == (["a", "b"], [1, 2], 1)
-    assert {name: one.cells() for name, one in found.columns.items()} == {
+    texts = load_texts(path, Choice(skip_bad=True))
+    assert (texts.texts, texts.lines, texts.dropped) == (["a", "b"], [1, 2], 1)
+    assert {name: column.cells() for name, column in texts.columns.items()} == {
         "id": ["1", "2"], "g": ["f", ""]
     }  # fmt: skip
 
@@ -174,8 +174,8 @@ def test_a_byte_order_mark_is_no_text(write: Write) -> None:
 def test_the_column_of_the_texts_is_found_or_named(
     write: Write, header: str, column: str | None, expected: str
 ) -> None:
-    found = load_texts(write("a.tsv", f"{header}\na\tb\n"), Choice(text=column))
-    assert found.texts == [expected]
+    texts = load_texts(write("a.tsv", f"{header}\na\tb\n"), Choice(text=column))
+    assert texts.texts == [expected]
 
 
 def test_the_only_column_holds_the_texts(write: Write) -> None:
@@ -200,12 +200,12 @@ def test_rows_behind_the_limit_are_not_read(write: Write) -> None:
 def test_a_column_of_many_values_is_stored_where_it_is_named(write: Write) -> None:
     lines = "".join(f"t\t{i}\t{i % DISTINCT}\n" for i in range(DISTINCT + 1))
     path = write("a.tsv", "text\tid\tgroup\n" + lines)
-    found = load_texts(path)
-    assert list(found.columns) == ["group"]
-    assert found.left_out == ("id",)
-    asked = load_texts(path, Choice(keep=("id",)))
-    assert list(asked.columns) == ["id"]
-    assert asked.left_out == ()
+    texts = load_texts(path)
+    assert list(texts.columns) == ["group"]
+    assert texts.left_out == ("id",)
+    with_id = load_texts(path, Choice(keep=("id",)))
+    assert list(with_id.columns) == ["id"]
+    assert with_id.left_out == ()
     assert load_texts(path, Choice(keep=())).columns == {}
 
 
@@ -236,12 +236,12 @@ def test_rows_that_cannot_be_used_are_refused_or_dropped_and_counted(
     write: Write, row: str, choice: Choice, message: str
 ) -> None:
     path = write("a.tsv", f"text\tword\ta\tb\nman\tman\t0\t3\n{row}\nA man\tman\t2\t5\n")
-    said = refused(path, choice)
-    assert said.startswith(f"line 3: {message}")
-    assert said.endswith("; mend it, or drop such rows with --skip-bad")
-    found = load_texts(path, Choice(**{**vars(choice), "skip_bad": True}))
-    assert found.texts == ["man", "A man"]
-    assert (found.dropped, found.problem.startswith(f"line 3: {message}")) == (1, True)
+    refusal = refused(path, choice)
+    assert refusal.startswith(f"line 3: {message}")
+    assert refusal.endswith("; mend it, or drop such rows with --skip-bad")
+    texts = load_texts(path, Choice(**{**vars(choice), "skip_bad": True}))
+    assert texts.texts == ["man", "A man"]
+    assert (texts.dropped, texts.problem.startswith(f"line 3: {message}")) == (1, True)
 
 
 @pytest.mark.parametrize("first", ['{"text": "a man", "word": "man"}\n', ""])
@@ -249,32 +249,32 @@ def test_rows_that_cannot_be_used_are_refused_or_dropped_and_counted(
 def test_a_null_value_is_no_text(write: Write, first: str, column: str) -> None:
     row = json.dumps({"text": "a man", "word": "man", column: None})
     path = write("a.jsonl", f'{first}{row}\n{{"text": "man", "word": "man"}}\n')
-    said = refused(path, Choice(word="word"))
-    assert said.startswith(f"line {1 + bool(first)}: has null as '{column}', which is no text")
-    found = load_texts(path, Choice(word="word", skip_bad=True))
-    assert found.texts == ["a man", "man"][not first :]
-    assert found.dropped == 1
+    refusal = refused(path, Choice(word="word"))
+    assert refusal.startswith(f"line {1 + bool(first)}: has null as '{column}', which is no text")
+    texts = load_texts(path, Choice(word="word", skip_bad=True))
+    assert texts.texts == ["a man", "man"][not first :]
+    assert texts.dropped == 1
 
 
 def test_a_file_without_a_good_row_is_refused(write: Write) -> None:
     path = write("a.tsv", "text\na\tb\nc\td\n")
-    said = refused(path, Choice(skip_bad=True))
-    assert said == (
+    refusal = refused(path, Choice(skip_bad=True))
+    assert refusal == (
         "holds no text; 2 rows cannot be used, the first: line 2: expected 1 columns, found 2"
     )
 
 
 def test_texts_can_be_dropped_later(write: Write) -> None:
-    found = load_texts(write("bios.tsv", BIOS), Choice(span=None))
-    assert found.without({}, False) is found
-    less = found.without({1: "is bad"}, True)
-    assert (less.texts, less.lines) == ([found.texts[0], found.texts[2]], [2, 5])
+    texts = load_texts(write("bios.tsv", BIOS), Choice(span=None))
+    assert texts.without({}, False) is texts
+    less = texts.without({1: "is bad"}, True)
+    assert (less.texts, less.lines) == ([texts.texts[0], texts.texts[2]], [2, 5])
     assert less.columns["gender"].values == ("F",)
     assert (less.dropped, less.problem) == (1, "line 3: is bad")
     with pytest.raises(WordbiasError, match="line 3: is bad; mend it, or drop"):
-        found.without({1: "is bad"}, False)
+        texts.without({1: "is bad"}, False)
     with pytest.raises(WordbiasError, match=r"line 2: all are bad; mend it$"):
-        found.without(dict.fromkeys(range(3), "all are bad"), True)
+        texts.without(dict.fromkeys(range(3), "all are bad"), True)
 
 
 @pytest.mark.parametrize(
@@ -315,17 +315,17 @@ def test_missing_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_real_biographies_are_read(shared_data: Path) -> None:
-    found = load_texts(shared_data / "bios" / "bios_surgeon_nurse.tsv.gz")
-    assert len(found) == 6_387
-    assert found.columns["profession"].values == ("nurse", "surgeon")
-    assert found.columns["gender"].values == ("F", "M")
-    assert all(found.texts)
+    bios = load_texts(shared_data / "bios" / "bios_surgeon_nurse.tsv.gz")
+    assert len(bios) == 6_387
+    assert bios.columns["profession"].values == ("nurse", "surgeon")
+    assert bios.columns["gender"].values == ("F", "M")
+    assert all(bios.texts)
 
 
 def test_a_cell_larger_than_csv_allows_says_what_does(write: Write) -> None:
     long = "he " * 50_000
-    said = refused(write("a.csv", f"text,n\n{long},1\n"))
-    assert said.startswith("line 2: has a cell of more than 131,072 characters")
+    refusal = refused(write("a.csv", f"text,n\n{long},1\n"))
+    assert refusal.startswith("line 2: has a cell of more than 131,072 characters")
     assert load_texts(write("a.tsv", f"text\tn\n{long}\t1\n")).texts == [long]
 
 
@@ -334,5 +334,5 @@ def test_half_a_character_is_a_bad_row(write: Write, row: str) -> None:
     good = '{"text": "\\ud83d\\ude00"}'
     path = write("a.jsonl", f"{good}\n{row}\n")
     assert refused(path).startswith("line 2: an escape stands for half a character")
-    found = load_texts(path, Choice(skip_bad=True))
-    assert (found.texts, found.dropped) == (["\U0001f600"], 1)
+    texts = load_texts(path, Choice(skip_bad=True))
+    assert (texts.texts, texts.dropped) == (["\U0001f600"], 1)

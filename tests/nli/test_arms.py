@@ -25,12 +25,12 @@ from wordbias.wordlists import Attribute
 @pytest.mark.slow
 def test_the_weights_are_put_in_all_orders_the_right_one_first() -> None:
     sample = Embedding.sample()
-    made = permuted_weights("sample", {0: sample, 1: sample})
+    arms = permuted_weights("sample", {0: sample, 1: sample})
     names = ["".join(order) for order in permutations("1234")]
-    assert list(made) == [f"sample.perm-{name}" for name in names]
-    assert all(is_one(name, arm) for name, arm in made.items())
+    assert list(arms) == [f"sample.perm-{name}" for name in names]
+    assert all(is_one(name, arm) for name, arm in arms.items())
     subspace = fit(sample).subspace
-    right, swapped = (made[f"sample.perm-{order}"][1] for order in ("1234", "2134"))
+    right, swapped = (arms[f"sample.perm-{order}"][1] for order in ("1234", "2134"))
     np.testing.assert_array_equal(right.vectors, fit(sample)(sample).vectors)
     expected = subspace.with_weights(subspace.weights[[1, 0, 2, 3]])
     x = sample.vectors[:50].astype(float)
@@ -42,17 +42,19 @@ def test_the_weights_are_put_in_all_orders_the_right_one_first() -> None:
 def test_random_draws_remove_the_fitted_weights_along_other_directions(centre: bool) -> None:
     sample, age = Embedding.sample(), Attribute.load("age")
     fitted = fit(sample, age, centre=centre).subspace
-    made = different(drawn_arm("null", dict.fromkeys((0, 1, 2), sample), 2, age, centre=centre))
-    assert [one.name for one in made] == ["sample.null-0", "sample.null-1"]
-    assert made[0].info is None
-    removed = [sample.vectors.astype(float) - one.vectors for one in made]
+    embeddings = different(
+        drawn_arm("null", dict.fromkeys((0, 1, 2), sample), 2, age, centre=centre)
+    )
+    assert [embedding.name for embedding in embeddings] == ["sample.null-0", "sample.null-1"]
+    assert embeddings[0].info is None
+    removed = [sample.vectors.astype(float) - embedding.vectors for embedding in embeddings]
     for rows in removed:
         assert np.linalg.matrix_rank(rows, tol=1e-3) == fitted.dims
     # what is removed of x along g is a <g, x>: the traces of the two maps are the sums of weights
     maps = [np.linalg.lstsq(sample.vectors.astype(float), rows, rcond=None)[0] for rows in removed]
-    for one in maps:
-        found = np.sort(np.linalg.eigvalsh((one + one.T) / 2))[::-1][: fitted.dims]
-        np.testing.assert_allclose(found, np.sort(fitted.weights)[::-1], atol=1e-5)
+    for matrix in maps:
+        eigenvalues = np.sort(np.linalg.eigvalsh((matrix + matrix.T) / 2))[::-1][: fitted.dims]
+        np.testing.assert_allclose(eigenvalues, np.sort(fitted.weights)[::-1], atol=1e-5)
     assert np.abs(maps[0] - maps[1]).max() > 0.01
 
 
@@ -60,29 +62,34 @@ def test_random_draws_remove_the_fitted_weights_along_other_directions(centre: b
 def test_redrawn_lists_are_misp_of_lists_with_the_drawn_words(centre: bool) -> None:
     """A word that is drawn twice is two words of the same vector."""
     sample, gender = Embedding.sample(), Attribute.load()
-    made = different(drawn_arm("lists", dict.fromkeys((0, 1, 2), sample), 2, gender, centre=centre))
-    assert [one.name for one in made] == ["sample.misp-lists-0", "sample.misp-lists-1"]
-    assert made[0].info is None
-    for one, drawn in zip(made, redraws(gender, 2), strict=True):
+    embeddings = different(
+        drawn_arm("lists", dict.fromkeys((0, 1, 2), sample), 2, gender, centre=centre)
+    )
+    assert [embedding.name for embedding in embeddings] == [
+        "sample.misp-lists-0",
+        "sample.misp-lists-1",
+    ]
+    assert embeddings[0].info is None
+    for debiased, drawn in zip(embeddings, redraws(gender, 2), strict=True):
         words, vectors, members = list(sample.words), [sample.vectors], []
         for names, places in zip(gender.members, drawn.words, strict=True):
-            found = [names[i].lower() for i in places]
-            members.append(tuple(f"{name}.{len(words) + i}" for i, name in enumerate(found)))
-            vectors.append(sample.take(found))
+            redrawn = [names[i].lower() for i in places]
+            members.append(tuple(f"{name}.{len(words) + i}" for i, name in enumerate(redrawn)))
+            vectors.append(sample.take(redrawn))
             words += members[-1]
         lists = replace(gender, members=tuple(members))
         copied = Embedding(words, np.concatenate(vectors), "copied")
         expected = fit(copied, lists, centre=centre)(sample)
-        np.testing.assert_allclose(one.vectors, expected.vectors, atol=1e-5)
-        assert np.abs(one.vectors - fit(sample, centre=centre)(sample).vectors).max() > 0.01
+        np.testing.assert_allclose(debiased.vectors, expected.vectors, atol=1e-5)
+        assert np.abs(debiased.vectors - fit(sample, centre=centre)(sample).vectors).max() > 0.01
 
 
 def test_words_that_are_missing_are_not_redrawn() -> None:
     sample, few = Embedding.sample(), Embedding(["she", "he"], np.eye(2), "few")
     gone = {name.lower() for name in Attribute.load().members[0][:30]}
     lacking = sample.subset([word for word in sample.words if word not in gone])
-    one = drawn_arm("lists", {0: lacking}, 1)[0]
-    assert one.words == lacking.words
+    redrawn = drawn_arm("lists", {0: lacking}, 1)[0]
+    assert redrawn.words == lacking.words
     with pytest.raises(WordbiasError, match="few: "):
         drawn_arm("lists", {0: few}, 1)
 
@@ -105,11 +112,11 @@ def test_draws_are_dealt_to_seeds_in_their_order() -> None:
     """The model of seed s reads draw s modulo their number, of the embedding of its seed."""
     sample = Embedding.sample()
     shared = drawn_arm("null", dict.fromkeys((5, 0, 1, 2), sample), 2)
-    assert {seed: one.name for seed, one in shared.items()} == {
+    assert {seed: embedding.name for seed, embedding in shared.items()} == {
         seed: f"sample.null-{seed % 2}" for seed in (0, 1, 2, 5)
     }
     assert len(different(shared)) == 2
-    assert [one.name for one in different(shared)] == ["sample.null-0", "sample.null-1"]
+    assert [embedding.name for embedding in different(shared)] == ["sample.null-0", "sample.null-1"]
     other = sample.with_vectors(2 * sample.vectors, "twice")
     base = {0: sample, 3: other}
     own = drawn_arm("null", base, 2)
@@ -123,7 +130,7 @@ def test_draws_are_dealt_to_seeds_in_their_order() -> None:
     np.testing.assert_array_equal(lists[0].vectors, redrawn[0].vectors)
     np.testing.assert_allclose(lists[3].vectors, 2 * redrawn[1].vectors, atol=1e-5)
     permuted = permuted_weights("arm", base)["arm.perm-2134"]
-    assert {seed: one.name for seed, one in permuted.items()} == {
+    assert {seed: embedding.name for seed, embedding in permuted.items()} == {
         0: "sample.perm-2134", 3: "twice.perm-2134"
     }  # fmt: skip
 

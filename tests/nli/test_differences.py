@@ -46,7 +46,7 @@ def _drawn(seed: int, n: int, shift: float = 0.0) -> list[float]:
 @settings(max_examples=examples(40), deadline=None)
 def test_a_difference_is_that_of_scipys_paired_tests(seed: int, n: int) -> None:
     before, after = _drawn(seed, n), _drawn(seed + 1, n, 0.05)
-    (found,) = paired_differences([*_rows("a", before), *_rows("b", after)])
+    (difference,) = paired_differences([*_rows("a", before), *_rows("b", after)])
     t = stats.ttest_rel(after, before)
     interval = t.confidence_interval(0.95)
     flipped = stats.permutation_test(
@@ -56,9 +56,9 @@ def test_a_difference_is_that_of_scipys_paired_tests(seed: int, n: int) -> None:
         vectorized=True,
         n_resamples=np.inf,
     )
-    assert (found.subject, found.measure) == ("b", "mab-error-change")
-    assert found.value == pytest.approx(np.mean(after) - np.mean(before))
-    about = found.details
+    assert (difference.subject, difference.measure) == ("b", "mab-error-change")
+    assert difference.value == pytest.approx(np.mean(after) - np.mean(before))
+    about = difference.details
     assert (about["low"], about["high"]) == pytest.approx((interval.low, interval.high))
     assert about["p"] == about["p_holm"] == pytest.approx(flipped.pvalue)
     assert about["sd"] == pytest.approx(np.std(np.subtract(after, before), ddof=1))
@@ -70,7 +70,7 @@ def test_a_difference_is_that_of_scipys_paired_tests(seed: int, n: int) -> None:
 def test_an_excluded_effect_is_rejected_by_both_one_sided_tests(seed: int, n: int) -> None:
     """At that effect the larger of both p is .05; a smaller effect is not excluded."""
     before, after = _drawn(seed, n), _drawn(seed + 1, n, 0.05)
-    (found,) = paired_differences([*_rows("a", before), *_rows("b", after)])
+    (difference,) = paired_differences([*_rows("a", before), *_rows("b", after)])
     d = np.subtract(after, before)
 
     def larger_p(effect: float) -> float:
@@ -78,7 +78,7 @@ def test_an_excluded_effect_is_rejected_by_both_one_sided_tests(seed: int, n: in
         below = stats.ttest_1samp(d, -effect, alternative="greater").pvalue
         return float(max(above, below))
 
-    excluded = found.details["excluded"]
+    excluded = difference.details["excluded"]
     assert larger_p(excluded) == pytest.approx(0.05)
     assert larger_p(1.01 * excluded) < 0.05 < larger_p(0.99 * excluded)
 
@@ -87,18 +87,18 @@ def test_what_models_of_one_seed_share_is_not_in_the_interval() -> None:
     shared = np.array(_drawn(0, 6))
     own = 0.001 * np.random.default_rng(1).normal(size=6)
     rows = [*_rows("a", shared.tolist()), *_rows("b", (shared - 0.02 + own).tolist())]
-    (found,) = paired_differences(rows)
-    assert found.details["high"] < 0
-    assert found.details["excluded"] < 0.03
-    assert np.std(shared, ddof=1) > 10 * found.details["sd"]
+    (difference,) = paired_differences(rows)
+    assert difference.details["high"] < 0
+    assert difference.details["excluded"] < 0.03
+    assert np.std(shared, ddof=1) > 10 * difference.details["sd"]
 
 
 def test_pairs_are_made_by_seed_not_by_order() -> None:
     before, after = [0.1, 0.2, 0.4], [0.5, 0.3, 0.9]
     rows = _rows("a", before, seeds=(0, 1, 2)) + _rows("b", after, seeds=(2, 0, 7))
-    (found,) = paired_differences(rows)
-    assert found.details["n"] == 2
-    assert found.value == pytest.approx(((0.5 - 0.4) + (0.3 - 0.1)) / 2)
+    (difference,) = paired_differences(rows)
+    assert difference.details["n"] == 2
+    assert difference.value == pytest.approx(((0.5 - 0.4) + (0.3 - 0.1)) / 2)
 
 
 def test_holm_is_over_embeddings_and_sets_of_one_measure() -> None:
@@ -107,9 +107,9 @@ def test_holm_is_over_embeddings_and_sets_of_one_measure() -> None:
         for j, setting in enumerate(("nouns", "pronouns")):
             rows += _rows(subject, _drawn(9 * i + j, 6, -0.1 * i), setting)
             rows += _rows(subject, _drawn(99 * i + j, 6), setting, "mab-distance")
-    found = paired_differences(rows)
+    differences = paired_differences(rows)
     for measure in ("mab-error-change", "mab-distance-change"):
-        own = [row.details for row in found if row.measure == measure]
+        own = [row.details for row in differences if row.measure == measure]
         assert [row["tests"] for row in own] == [4] * 4
         corrected = stats_holm([row["p"] for row in own])
         np.testing.assert_allclose([row["p_holm"] for row in own], corrected)
@@ -118,31 +118,33 @@ def test_holm_is_over_embeddings_and_sets_of_one_measure() -> None:
 def stats_holm(p: Sequence[float]) -> list[float]:
     """Correct by the definition: the largest of (m − j + 1) p of all that are not larger."""
     ordered = sorted(p)
-    steps = [min(1.0, (len(p) - j) * one) for j, one in enumerate(ordered)]
-    return [max(steps[: ordered.index(one) + p.count(one)]) for one in p]
+    steps = [min(1.0, (len(p) - j) * p_value) for j, p_value in enumerate(ordered)]
+    return [max(steps[: ordered.index(p_value) + p.count(p_value)]) for p_value in p]
 
 
 def test_one_seed_has_a_difference_and_no_test() -> None:
-    (found,) = paired_differences([*_rows("a", [0.5]), *_rows("b", [0.25])])
-    assert found.value == -0.25
-    assert not {"p", "low", "excluded", "tests"} & set(found.details)
+    (difference,) = paired_differences([*_rows("a", [0.5]), *_rows("b", [0.25])])
+    assert difference.value == -0.25
+    assert not {"p", "low", "excluded", "tests"} & set(difference.details)
 
 
 def test_without_a_common_value_there_is_a_reason() -> None:
     rows = [*_rows("a", [0.5, 0.6]), *_rows("b", [None, None]), *_rows("c", [0.1], seeds=[5])]
     rows += _rows("d", [0.4, None])
-    found = {row.subject: row for row in paired_differences(rows)}
+    by_subject = {row.subject: row for row in paired_differences(rows)}
     for name in "bc":
-        assert found[name].value is None
-        assert f"{name} and a have no value under the same seed" in found[name].details["reason"]
-    assert found["d"].value == pytest.approx(-0.1)
+        assert by_subject[name].value is None
+        assert (
+            f"{name} and a have no value under the same seed" in by_subject[name].details["reason"]
+        )
+    assert by_subject["d"].value == pytest.approx(-0.1)
     assert paired_differences([]) == paired_differences(_rows("a", [0.1, 0.2])) == []
 
 
 def test_means_over_seeds_are_not_taken_for_models() -> None:
     mean = Row("b", "mab-error", 9.0, {"set": "explicit", "setting": "nouns", "seeds": 2})
-    (found,) = paired_differences([*_rows("a", [0.1, 0.2]), *_rows("b", [0.2, 0.3]), mean])
-    assert found.value == pytest.approx(0.1)
+    (difference,) = paired_differences([*_rows("a", [0.1, 0.2]), *_rows("b", [0.2, 0.3]), mean])
+    assert difference.value == pytest.approx(0.1)
 
 
 def test_random_removals_are_a_second_original_for_all_embeddings_but_the_first() -> None:
@@ -151,11 +153,11 @@ def test_random_removals_are_a_second_original_for_all_embeddings_but_the_first(
         for j, setting in enumerate(("nouns", "pronouns")):
             rows += _rows(subject, _drawn(9 * i + j, 6, -0.1 * i), setting)
             rows += _rows(subject, _drawn(99 * i + j, 6), setting, "mab-distance")
-    found = paired_differences(rows, "a.null")
-    changes = [row for row in found if row.measure.endswith("-change")]
+    differences = paired_differences(rows, "a.null")
+    changes = [row for row in differences if row.measure.endswith("-change")]
     assert changes == paired_differences(rows)
-    against = [row for row in found if row.measure.endswith("-against-null")]
-    assert len(found) == len(changes) + len(against)
+    against = [row for row in differences if row.measure.endswith("-against-null")]
+    assert len(differences) == len(changes) + len(against)
     from_null = paired_differences(
         [row for name in ("a.null", "b", "c") for row in rows if row.subject == name]
     )
@@ -175,9 +177,9 @@ def test_the_smallest_p_is_reached_where_all_differences_have_one_sign(n: int, t
     rows = _rows("a", [0.0] * n)
     for i in range(tests):
         rows += _rows(f"b{i}", np.linspace(0.1, 0.2, n).tolist())
-    found = paired_differences(rows)
-    assert [row.details["p"] for row in found] == [smallest_p(n)] * tests
-    assert {row.details["p_holm"] for row in found} == {smallest_p(n, tests)}
+    differences = paired_differences(rows)
+    assert [row.details["p"] for row in differences] == [smallest_p(n)] * tests
+    assert {row.details["p_holm"] for row in differences} == {smallest_p(n, tests)}
     assert smallest_p(n) == sign_flip_p(np.ones(n))
 
 
@@ -197,24 +199,24 @@ def _changes(n: int, arms: int, spread: float) -> list[Row]:
 
 
 def test_too_few_seeds_are_said() -> None:
-    said = about_power(_changes(6, 5, 0.2), 0.5)
-    assert said[0].startswith("p cannot reach .05: with 6 seeds the smallest is .031, after Holm")
-    assert "over 5 tests .156. It takes 8 seeds" in said[0]
-    assert said[1].startswith("Too few seeds: 6 seeds find a difference of 26 % in E of the nouns")
-    assert "with power 0, after Holm over 5 tests." in said[1]
-    assert "standard deviation of .200 (25 degrees of freedom)." in said[1]
+    notes = about_power(_changes(6, 5, 0.2), 0.5)
+    assert notes[0].startswith("p cannot reach .05: with 6 seeds the smallest is .031, after Holm")
+    assert "over 5 tests .156. It takes 8 seeds" in notes[0]
+    assert notes[1].startswith("Too few seeds: 6 seeds find a difference of 26 % in E of the nouns")
+    assert "with power 0, after Holm over 5 tests." in notes[1]
+    assert "standard deviation of .200 (25 degrees of freedom)." in notes[1]
 
 
 def test_enough_seeds_are_not_called_too_few() -> None:
-    (said,) = about_power(_changes(9, 2, 0.05), 0.5)
-    assert said.startswith("9 seeds find a difference of 26 % in E of the nouns (0.130,")
-    assert "power .999" in said
+    (note,) = about_power(_changes(9, 2, 0.05), 0.5)
+    assert note.startswith("9 seeds find a difference of 26 % in E of the nouns (0.130,")
+    assert "power .999" in note
 
 
 def test_the_power_is_that_of_simulated_seeds() -> None:
     n, spread, error, arms = 8, 0.1, 0.5, 2
-    said = about_power(_changes(n, arms, spread), error)[-1]
-    power = float(said.split("with power ")[1].split(",")[0])
+    note = about_power(_changes(n, arms, spread), error)[-1]
+    power = float(note.split("with power ")[1].split(",")[0])
     rng = np.random.default_rng(0)
     drawn = 0.26 * error + spread * rng.normal(size=(20_000, n))
     rejected = float((stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05 / arms).mean())
@@ -226,8 +228,8 @@ def test_the_sign_flip_test_finds_the_effect_with_the_seeds_that_are_said(
     spread: float, arms: int
 ) -> None:
     """Its power over simulated seeds, at the level that Holm asks of the smallest p."""
-    said = about_power(_changes(12, arms, spread), 0.5)[-1]
-    n = int(said.split("Power .8 takes ")[1].split(" seeds")[0])
+    note = about_power(_changes(12, arms, spread), 0.5)[-1]
+    n = int(note.split("Power .8 takes ")[1].split(" seeds")[0])
     rng = np.random.default_rng(1)
 
     def found(n: int) -> float:
@@ -261,9 +263,9 @@ def _made(
 
 def test_the_outcome_is_corrected_for_the_number_of_arms_only() -> None:
     arms = {name: _drawn(i, 9) for i, name in enumerate("abcd")}
-    found, before = _made(arms), _made(arms, outcome=None)
-    assert [row.details["p"] for row in found] == [row.details["p"] for row in before]
-    own = [row for row in found if row.details.get("outcome")]
+    differences, before = _made(arms), _made(arms, outcome=None)
+    assert [row.details["p"] for row in differences] == [row.details["p"] for row in before]
+    own = [row for row in differences if row.details.get("outcome")]
     assert [(row.subject, row.measure, row.details["setting"]) for row in own] == [
         (name, "mab-error-change", "nouns") for name in "bcd"
     ]
@@ -271,7 +273,7 @@ def test_the_outcome_is_corrected_for_the_number_of_arms_only() -> None:
     order = np.argsort(p)
     by_hand = np.minimum(np.maximum.accumulate(p[order] * np.arange(3, 0, -1)), 1)
     assert [row.details["p_holm"] for row in own] == pytest.approx(by_hand[np.argsort(order)])
-    rest = [row for row in found if "outcome" not in row.details]
+    rest = [row for row in differences if "outcome" not in row.details]
     assert {row.details["tests"] for row in rest if row.measure == "mab-error-change"} == {3}
     assert {row.details["tests"] for row in rest if row.measure == "mab-distance-change"} == {6}
     assert not any("outcome" in row.details for row in before)
@@ -288,9 +290,9 @@ def test_readings_of_planted_differences() -> None:
         "same": base + 0.01 * (noise - noise.mean()),
         "wild": base + 3 * (noise - noise.mean()),
     }
-    made = _made({name: list(values) for name, values in arms.items()}, "base.null")
-    read = readings(made, float(base.mean()))
-    assert {one.change.subject: one.said for one in read} == {
+    differences = _made({name: list(values) for name, values in arms.items()}, "base.null")
+    read = readings(differences, float(base.mean()))
+    assert {reading.change.subject: reading.said for reading in read} == {
         "base.null": "lower",
         "as-null": "lower than base, not shown to be below base.null",
         "beyond": "lower",
@@ -298,7 +300,7 @@ def test_readings_of_planted_differences() -> None:
         "same": "not shown, 1 % or more excluded",
         "wild": "not shown",
     }
-    against = {one.change.subject: one.against for one in read}
+    against = {reading.change.subject: reading.against for reading in read}
     assert against.pop("base.null") is None
     for name, row in against.items():
         assert row is not None
@@ -310,22 +312,26 @@ def test_readings_of_planted_differences() -> None:
 def test_where_p_cannot_reach_the_level_an_arm_has_no_reading(n: int) -> None:
     """Two seeds that agree, as in a study of 2 seeds, once read "24 % or more excluded"."""
     base = _drawn(0, n)
-    arms = {"base": base, "less": [one - 0.1 for one in base], "same": [one + 1e-3 for one in base]}
+    arms = {
+        "base": base,
+        "less": [error - 0.1 for error in base],
+        "same": [error + 1e-3 for error in base],
+    }
     arms["same"][0] -= 2e-3
     read = readings(_made(arms), float(np.mean(base)))
-    said = {one.change.subject: one.said for one in read}
-    holm = [one.change.details["p_holm"] for one in read]
+    verdicts = {reading.change.subject: reading.said for reading in read}
+    holm = [reading.change.details["p_holm"] for reading in read]
     assert min(holm) == min(1.0, 2 * sign_flip_p(np.ones(n)))  # less is lower with every seed
     if min(holm) > 0.05:
-        assert set(said.values()) == {"too few seeds to tell"}
+        assert set(verdicts.values()) == {"too few seeds to tell"}
     else:
-        assert said["less"] == "lower"
-        assert said["same"].startswith("not shown")
+        assert verdicts["less"] == "lower"
+        assert verdicts["same"].startswith("not shown")
 
 
 def test_without_random_removals_or_an_outcome() -> None:
     base = _drawn(0, 12)
     arms = {"base": base, "less": [value - 0.2 - 0.01 * i for i, value in enumerate(base)]}
-    (one,) = readings(_made(arms), float(np.mean(base)))
-    assert (one.against, one.said) == (None, "lower")
+    (reading,) = readings(_made(arms), float(np.mean(base)))
+    assert (reading.against, reading.said) == (None, "lower")
     assert readings(_made(arms, outcome=None), 0.7) == []

@@ -80,10 +80,10 @@ def test_a_batch_does_not_change_the_predictions_of_its_pairs(
             logits = model(**tokenizer(*sides, return_tensors="pt")).logits[0]
         e, n, c = np.exp(logits.numpy() - logits.max().item())
         expected.append(np.array([n, e, c]) / (n + e + c))
-    found = classifier.score_set(small)
-    assert found.shape == (len(small), 3)
-    np.testing.assert_allclose(found, expected, atol=FLOAT32)
-    assert np.ptp(found, axis=0).min() > 100 * FLOAT32  # the pairs do differ
+    scores = classifier.score_set(small)
+    assert scores.shape == (len(small), 3)
+    np.testing.assert_allclose(scores, expected, atol=FLOAT32)
+    assert np.ptp(scores, axis=0).min() > 100 * FLOAT32  # the pairs do differ
 
 
 @pytest.mark.parametrize("batch", [1, 7, 1000])
@@ -101,15 +101,15 @@ def test_pairs_of_like_length_are_predicted_together(
         lambda model, arguments, inputs: masks.append(inputs["attention_mask"]), with_kwargs=True
     )
     try:
-        found = classifier.probabilities(pairs, batch=3)
+        probabilities = classifier.probabilities(pairs, batch=3)
     finally:
         handle.remove()
     assert [len(mask) for mask in masks] == [3, 3]
     assert all(mask.all() for mask in masks)  # nothing is padded
     assert masks[0].shape[1] < masks[1].shape[1]
-    np.testing.assert_allclose(found[::2], found[[0, 0, 0]], atol=FLOAT32)
-    np.testing.assert_allclose(found[1::2], found[[1, 1, 1]], atol=FLOAT32)
-    assert np.abs(found[0] - found[1]).max() > 100 * FLOAT32
+    np.testing.assert_allclose(probabilities[::2], probabilities[[0, 0, 0]], atol=FLOAT32)
+    np.testing.assert_allclose(probabilities[1::2], probabilities[[1, 1, 1]], atol=FLOAT32)
+    assert np.abs(probabilities[0] - probabilities[1]).max() > 100 * FLOAT32
 
 
 def test_sentences_are_written_as_people_write_them(
@@ -134,8 +134,8 @@ def test_the_order_of_the_outputs_does_not_matter(
         for parameter in (moved.model.classifier.weight, moved.model.classifier.bias):
             parameter.copy_(parameter[list(order)].clone())
     places = label_order(dict(enumerate(names)), None, "moved")
-    found = replace(moved, places=places).score_set(small)
-    np.testing.assert_allclose(found, classifier.score_set(small), atol=FLOAT32)
+    scores = replace(moved, places=places).score_set(small)
+    np.testing.assert_allclose(scores, classifier.score_set(small), atol=FLOAT32)
 
 
 def test_labels_can_be_given(folder: str, classifier: Classifier, tmp_path: Path) -> None:
@@ -143,9 +143,9 @@ def test_labels_can_be_given(folder: str, classifier: Classifier, tmp_path: Path
     nameless = make(tmp_path / "nameless", names)
     with pytest.raises(WordbiasError) as caught:
         Classifier.load(nameless, device="cpu")
-    said = str(caught.value)
-    assert "a label order that cannot be determined (LABEL_0, LABEL_1, LABEL_2)" in said
-    assert "--label-order=neutral,entailment,contradiction" in said
+    message = str(caught.value)
+    assert "a label order that cannot be determined (LABEL_0, LABEL_1, LABEL_2)" in message
+    assert "--label-order=neutral,entailment,contradiction" in message
     given = Classifier.load(nameless, labels=["contradiction", "neutral", "entail"], device="cpu")
     assert given.places == (1, 2, 0)
     assert given.labels() == {1: "neutral", 2: "entailment", 0: "contradiction"}

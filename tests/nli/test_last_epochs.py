@@ -60,8 +60,8 @@ def _train(job: Job, kept: int, **changes: Any) -> None:
 
 
 def _names(job: Job) -> list[str]:
-    found = job.output.parent.glob("*.epoch*")
-    return sorted(path.name for path in found)
+    paths = job.output.parent.glob("*.epoch*")
+    return sorted(path.name for path in paths)
 
 
 def test_the_last_epochs_are_kept_and_no_others(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_each_model_of_a_stack_keeps_the_last_epochs_of_its_own_training(
 ) -> None:
     """The first stops after its third epoch, for its accuracy falls; the second goes on."""
     x = np.random.default_rng(0).normal(size=(2, len(WORDS), 8))
-    vectors = [Embedding(WORDS, one, f"e{i}") for i, one in enumerate(x)]
+    vectors = [Embedding(WORDS, matrix, f"e{i}") for i, matrix in enumerate(x)]
     recipe = replace(RECIPE, patience=2)
     jobs = plan_jobs(vectors, [0], DATA, recipe, tmp_path)
     scores = iter([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4], [0.5, 0.5]])
@@ -146,11 +146,11 @@ def _row(value: float | None, samples: Sequence[float] | None, **more: Any) -> R
 
 
 def test_values_and_draws_are_averaged_and_the_p_of_one_model_is_dropped() -> None:
-    one = _row(0.2, np.linspace(0.1, 0.3, 101), p=0.01, low=0.1, high=0.3, method="exact")
+    first = _row(0.2, np.linspace(0.1, 0.3, 101), p=0.01, low=0.1, high=0.3, method="exact")
     two = _row(0.4, np.linspace(0.5, 0.3, 101), p=0.02, low=0.3, high=0.5, method="exact")
-    (found,) = over_epochs({7: [one], 8: [two]})
-    assert found.value == pytest.approx(0.3)
-    assert found.details == {
+    (mean,) = over_epochs({7: [first], 8: [two]})
+    assert mean.value == pytest.approx(0.3)
+    assert mean.details == {
         "set": "explicit",
         "epochs": [7, 8],
         "low": pytest.approx(0.3),  # what one epoch has more of, the other has less
@@ -165,8 +165,8 @@ def test_values_and_draws_are_averaged_and_the_p_of_one_model_is_dropped() -> No
 
 def test_an_undefined_value_stays_undefined() -> None:
     rows = [_row(None, None, reason="undefined: a lacks he") for _ in range(2)]
-    (found,) = over_epochs({1: rows[:1], 2: rows[1:]})
-    assert (found.value, found.details["reason"]) == (None, "undefined: a lacks he")
+    (mean,) = over_epochs({1: rows[:1], 2: rows[1:]})
+    assert (mean.value, mean.details["reason"]) == (None, "undefined: a lacks he")
 
 
 # --- the study
@@ -200,7 +200,9 @@ def test_the_study_averages_what_mab_eval_measures_of_each_epoch(
             for epoch in (2, 3)
         ]
         for measure in ("mab-error", "mab-distance", "mab-entailment"):
-            want = np.mean([[row.value for row in one[measure]] for one in of_epochs], axis=0)
+            want = np.mean(
+                [[row.value for row in epoch_report[measure]] for epoch_report in of_epochs], axis=0
+            )
             got = [row.value for row in report[measure] if row.details.get("seed") == seed]
             np.testing.assert_allclose(got, want, rtol=1e-12)
     assert mab_study(sample, average_epochs=2, **given).rows == report.rows

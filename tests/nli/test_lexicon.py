@@ -43,9 +43,9 @@ def test_a_token_has_its_unit_vector_or_an_unknown_one(
     table = lexicon.table(embedding)
     assert table.lower
     assert table.vectors.dtype == np.float32
-    for token, vector, found in zip(lexicon.tokens, table.vectors, table.found, strict=True):
-        assert found == (token.lower() in words)
-        if found:
+    for token, vector, is_known in zip(lexicon.tokens, table.vectors, table.found, strict=True):
+        assert is_known == (token.lower() in words)
+        if is_known:
             x = embedding[token.lower()].astype(float)
             np.testing.assert_allclose(vector, x / np.linalg.norm(x), rtol=4 * EPS)
         else:
@@ -80,11 +80,11 @@ def test_a_word_called_null_is_not_the_null_token() -> None:
 
 def test_unknown_vectors_are_one_hundred_of_length_one_and_null_has_its_own() -> None:
     tokens = [f"token{i}" for i in range(5000)]
-    found = unknown_vectors([*tokens, NULL], 30)
-    distinct = np.unique(found[:-1], axis=0)
+    unknown = unknown_vectors([*tokens, NULL], 30)
+    distinct = np.unique(unknown[:-1], axis=0)
     assert len(distinct) == UNKNOWN == 100
-    assert not (distinct == found[-1]).all(1).any()
-    lengths = np.linalg.norm(found.astype(float), axis=1)
+    assert not (distinct == unknown[-1]).all(1).any()
+    lengths = np.linalg.norm(unknown.astype(float), axis=1)
     np.testing.assert_allclose(lengths, 1, rtol=30 * EPS)
 
 
@@ -110,11 +110,11 @@ def test_the_hash_of_a_word_is_crc32() -> None:
 def test_an_unknown_word_has_the_same_vector_in_every_embedding() -> None:
     lexicon = Lexicon.of([("Frisbee", "frisbee", "man")])
     lower, cased = vectors(["man", "x"]), vectors(["Man", "Tom", "y"], seed=1)
-    one, other = lexicon.table(lower), lexicon.table(cased)
-    assert (one.lower, other.lower) == (True, False)
+    table, other = lexicon.table(lower), lexicon.table(cased)
+    assert (table.lower, other.lower) == (True, False)
     for i in (0, 1, 2):
-        np.testing.assert_array_equal(one.vectors[i], other.vectors[i])
-    np.testing.assert_array_equal(one.vectors[1], one.vectors[2])
+        np.testing.assert_array_equal(table.vectors[i], other.vectors[i])
+    np.testing.assert_array_equal(table.vectors[1], table.vectors[2])
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_unknown_vectors_are_the_same_in_every_process() -> None:
         "from wordbias.nli.lexicon import unknown_vectors; import sys; "
         "sys.stdout.buffer.write(unknown_vectors(['<null>', 'frisbee', 'caf\\u00e9'], 9).tobytes())"
     )
-    found = {
+    stdouts = {
         subprocess.run(
             [sys.executable, "-c", code],
             capture_output=True,
@@ -132,7 +132,7 @@ def test_unknown_vectors_are_the_same_in_every_process() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    assert found == {unknown_vectors([NULL, "frisbee", "café"], 9).tobytes()}
+    assert stdouts == {unknown_vectors([NULL, "frisbee", "café"], 9).tobytes()}
 
 
 @pytest.mark.parametrize("word", ["\ud800", "", "\x00", "日本"])

@@ -33,13 +33,13 @@ def test_each_distinct_sentence_is_encoded_once(
     hypotheses = data.draw(st.permutations(sentences))
     labels = np.arange(len(sentences)) % 3
     lexicon = Lexicon.of(sentences)
-    found = Encoded.of(Pairs(sentences, hypotheses, labels), lexicon)
-    assert len(found) == len(sentences)
-    assert len(found.sentences.length) == len(set(sentences))
-    for side, texts in ((found.premise, sentences), (found.hypothesis, hypotheses)):
+    encoding = Encoded.of(Pairs(sentences, hypotheses, labels), lexicon)
+    assert len(encoding) == len(sentences)
+    assert len(encoding.sentences.length) == len(set(sentences))
+    for side, texts in ((encoding.premise, sentences), (encoding.hypothesis, hypotheses)):
         for row, text in zip(side, texts, strict=True):
-            start, length = found.sentences.start[row], found.sentences.length[row]
-            ids = found.sentences.flat[start : start + length]
+            start, length = encoding.sentences.start[row], encoding.sentences.length[row]
+            ids = encoding.sentences.flat[start : start + length]
             np.testing.assert_array_equal(ids, lexicon.encode(text))
 
 

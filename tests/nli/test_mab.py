@@ -61,10 +61,10 @@ def test_every_printed_distance_is_that_of_the_means(shared_data: Path, file: st
     rows = printed(shared_data, file)
     assert len(rows) == 20
     for row in rows:
-        found = marked(*vectors(row)).distance
+        distance = marked(*vectors(row)).distance
         moved = 2 * HALF * sqrt(3)  # each coordinate of both vectors by half a digit
-        assert same_as_printed(found, row["d"], moved), row
-        assert not same_as_printed(found / 4, row["d"], moved), row
+        assert same_as_printed(distance, row["d"], moved), row
+        assert not same_as_printed(distance / 4, row["d"], moved), row
 
 
 def test_every_printed_error_is_that_of_the_means(shared_data: Path) -> None:
@@ -88,15 +88,15 @@ def test_inequalities_hold_for_all_probabilities(
     seed: int, men: int, women: int, templates: int
 ) -> None:
     m, f = draw(seed, men, templates), draw(seed + 1, women, templates, (5, 1, 1))
-    found = marked(m, f)
-    assert found.error_per_pair >= found.error - 1e-12  # Jensen
-    for value in (found.distance, found.error, found.error_per_pair):
+    measures = marked(m, f)
+    assert measures.error_per_pair >= measures.error - 1e-12  # Jensen
+    for value in (measures.distance, measures.error, measures.error_per_pair):
         assert -1e-12 <= value <= sqrt(2) + 1e-12
     other = marked(f, m)
-    assert (other.distance, other.error) == pytest.approx((found.distance, found.error))
-    assert other.error_per_pair == pytest.approx(found.error_per_pair)
-    np.testing.assert_allclose(found.first, [m[..., i].mean() for i in range(3)])
-    np.testing.assert_allclose(found.second.sum(), 1)
+    assert (other.distance, other.error) == pytest.approx((measures.distance, measures.error))
+    assert other.error_per_pair == pytest.approx(measures.error_per_pair)
+    np.testing.assert_allclose(measures.first, [m[..., i].mean() for i in range(3)])
+    np.testing.assert_allclose(measures.second.sum(), 1)
 
 
 @given(SEEDS, st.permutations(range(4)), st.permutations(range(6)))
@@ -104,8 +104,8 @@ def test_neither_the_order_of_words_nor_of_templates_matters(
     seed: int, words: list[int], templates: list[int]
 ) -> None:
     m, f = draw(seed, 4, 6), draw(seed + 1, 4, 6)
-    found, moved = marked(m, f), marked(m[words][:, templates], f[:, templates])
-    assert moved[2:] == pytest.approx(found[2:])
+    measures, moved = marked(m, f), marked(m[words][:, templates], f[:, templates])
+    assert moved[2:] == pytest.approx(measures[2:])
 
 
 @given(SEEDS)
@@ -122,8 +122,8 @@ def test_both_errors_agree_where_all_pairs_err_alike(seed: int) -> None:
     rng = np.random.default_rng(seed)
     share, wrong = rng.random(), rng.random((2, 3, 5, 1))
     m, f = np.concatenate([1 - wrong, wrong * share, wrong * (1 - share)], axis=-1)
-    found = marked(m, f)
-    assert found.error_per_pair == pytest.approx(found.error)
+    measures = marked(m, f)
+    assert measures.error_per_pair == pytest.approx(measures.error)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_both_errors_agree_where_all_pairs_err_alike(seed: int) -> None:
 def test_corners(
     male: tuple[int, ...], female: tuple[int, ...], distance: float, error: float
 ) -> None:
-    found = marked(np.array([[male]], float), np.array([[female]], float))
-    assert found[2:] == pytest.approx((distance, error, error))
+    measures = marked(np.array([[male]], float), np.array([[female]], float))
+    assert measures[2:] == pytest.approx((distance, error, error))
 
 
 def enumerated(words: Float, male: int) -> tuple[int, int, int]:
@@ -151,9 +151,9 @@ def enumerated(words: Float, male: int) -> tuple[int, int, int]:
         return float(np.linalg.norm(words[list(chosen)].mean(0) - words[rest].mean(0)))
 
     observed = apart(tuple(range(male)))
-    found = [apart(chosen) for chosen in combinations(range(n), male)]
-    at_least = sum(d >= observed - 1e-12 for d in found)
-    return at_least, sum(d > observed + 1e-12 for d in found), len(found)
+    distances = [apart(chosen) for chosen in combinations(range(n), male)]
+    at_least = sum(d >= observed - 1e-12 for d in distances)
+    return at_least, sum(d > observed + 1e-12 for d in distances), len(distances)
 
 
 @settings(deadline=None)
@@ -161,11 +161,11 @@ def enumerated(words: Float, male: int) -> tuple[int, int, int]:
 def test_few_partitions_are_counted_exactly(seed: int, men: int, women: int) -> None:
     words = draw(seed, men + women)[:, 0]
     at_least, above, total = enumerated(words, men)
-    found = distance_test(words, men, np.random.default_rng(0))
-    assert found == (at_least / total, total, True)
+    outcome = distance_test(words, men, np.random.default_rng(0))
+    assert outcome == (at_least / total, total, True)
     strict = distance_test(words, men, np.random.default_rng(0), strict=True)
     assert strict == (above / total, total, True)
-    assert found.p > strict.p  # the observed partition is in the one and not in the other
+    assert outcome.p > strict.p  # the observed partition is in the one and not in the other
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -175,19 +175,19 @@ def test_drawn_partitions_agree_with_counted_ones(seed: int) -> None:
     draws = 900  # fewer than there are
     rng = np.random.default_rng(seed)
     for strict, truth in ((False, at_least / total), (True, above / total)):
-        found = distance_test(words, 6, rng, draws=draws, strict=strict)
-        assert (found.partitions, found.exact) == (draws, False)
+        outcome = distance_test(words, 6, rng, draws=draws, strict=strict)
+        assert (outcome.partitions, outcome.exact) == (draws, False)
         margin = 5 * sqrt(truth * (1 - truth) / draws) + 1 / draws
-        assert abs(found.p - truth) <= margin
+        assert abs(outcome.p - truth) <= margin
 
 
 def test_groups_of_different_size_are_drawn_in_their_sizes() -> None:
     words = draw(1, 14)[:, 0]
     at_least, _, total = enumerated(words, 4)
-    found = distance_test(words, 4, np.random.default_rng(0), draws=1000)
+    outcome = distance_test(words, 4, np.random.default_rng(0), draws=1000)
     truth = at_least / total
-    assert not found.exact
-    assert abs(found.p - truth) <= 5 * sqrt(truth * (1 - truth) / 1000) + 1 / 1000
+    assert not outcome.exact
+    assert abs(outcome.p - truth) <= 5 * sqrt(truth * (1 - truth) / 1000) + 1 / 1000
 
 
 @given(SEEDS, st.permutations(range(16)), st.permutations(range(16)))
@@ -197,9 +197,11 @@ def test_p_does_not_depend_on_the_order_in_a_group(
 ) -> None:
     words = draw(seed, 32)[:, 0]
     moved = words[[*men, *(16 + i for i in women)]]
-    one, two = (distance_test(x, 16, np.random.default_rng(3), draws=500) for x in (words, moved))
-    assert not one.exact
-    assert one == two
+    outcome, two = (
+        distance_test(x, 16, np.random.default_rng(3), draws=500) for x in (words, moved)
+    )
+    assert not outcome.exact
+    assert outcome == two
 
 
 @pytest.mark.parametrize(("n", "men"), [(6, 3), (7, 2)])
@@ -209,26 +211,26 @@ def test_p_is_uniform_where_the_groups_mean_nothing(n: int, men: int) -> None:
     The partitions of equal groups come in pairs of one distance, so that p is a multiple of 2/N.
     """
     words = draw(5, n)[:, 0]
-    found = []
+    p_values = []
     for chosen in combinations(range(n), men):
         rest = [i for i in range(n) if i not in chosen]
         regrouped = words[[*chosen, *rest]]
-        found.append(distance_test(regrouped, men, np.random.default_rng(0)).p)
+        p_values.append(distance_test(regrouped, men, np.random.default_rng(0)).p)
     total, step = comb(n, men), 2 if 2 * men == n else 1
     expected = [k / total for k in range(step, total + 1, step) for _ in range(step)]
-    assert sorted(found) == pytest.approx(expected)
+    assert sorted(p_values) == pytest.approx(expected)
 
 
 def test_a_drawn_p_is_valid_where_the_groups_mean_nothing() -> None:
     """With the observed partition counted in, P(p ≤ k/(N+1)) = k/(N+1) for continuous values."""
     repeats, draws = 2000, 19
     rng = np.random.default_rng(0)
-    found = np.array(
+    p_values = np.array(
         [distance_test(rng.dirichlet((1, 1, 1), 16), 8, rng, draws=draws).p for _ in range(repeats)]
     )
     for k in (1, 2, 5, 10):
         level = k / (draws + 1)
-        assert abs((found <= level + 1e-12).mean() - level) <= 5 * sqrt(
+        assert abs((p_values <= level + 1e-12).mean() - level) <= 5 * sqrt(
             level * (1 - level) / repeats
         )
 
@@ -249,10 +251,10 @@ def test_words_that_are_all_alike_give_p_1_or_strictly_0() -> None:
 
 def test_the_seed_decides() -> None:
     words = draw(2, 32)[:, 0]
-    one, two, other = (
+    first, two, other = (
         distance_test(words, 16, np.random.default_rng(seed), draws=1000).p for seed in (1, 1, 2)
     )
-    assert one == two != other
+    assert first == two != other
 
 
 @pytest.mark.parametrize("men", [0, 4])
@@ -263,8 +265,8 @@ def test_an_empty_group_is_refused(men: int) -> None:
 
 def test_intervals_of_templates_that_are_all_alike_are_points() -> None:
     m, f = np.repeat(draw(0, 3), 10, axis=1), np.repeat(draw(1, 3), 10, axis=1)
-    found = marked(m, f)
-    for value, drawn in zip(found[2:], resampled(m, f, np.random.default_rng(0)), strict=True):
+    measures = marked(m, f)
+    for value, drawn in zip(measures[2:], resampled(m, f, np.random.default_rng(0)), strict=True):
         np.testing.assert_allclose(drawn, value)
 
 
@@ -283,8 +285,8 @@ def test_intervals_cover_the_true_value() -> None:
     held = np.zeros(3)
     for _ in range(repeats):
         chosen = rng.integers(20_000, size=templates)
-        found = map(percentile_interval, resampled(*population[:, :, chosen], rng))
-        held += [x.low <= v <= x.high for v, x in zip(truth[2:], found, strict=True)]
+        intervals = map(percentile_interval, resampled(*population[:, :, chosen], rng))
+        held += [x.low <= v <= x.high for v, x in zip(truth[2:], intervals, strict=True)]
     margin = 4 * sqrt(0.95 * 0.05 / repeats) + 1 / templates
     np.testing.assert_allclose(held / repeats, 0.95, atol=margin)
 
@@ -295,10 +297,10 @@ def test_an_ideal_of_their_own_is_a_swap_of_neutral_and_entailment(seed: int) ->
     m, f = draw(seed, 3, 4), draw(seed + 1, 2, 4)
     both, swapped = np.stack([IDEAL, IDEAL]), [1, 0, 2]
     there, rng = np.stack([IDEAL, ENTAILED]), np.random.default_rng
-    found, other = marked(m, f, there), marked(m, f[..., swapped], both)
-    np.testing.assert_allclose(found[3:], other[3:], rtol=1e-12)
+    measures, other = marked(m, f, there), marked(m, f[..., swapped], both)
+    np.testing.assert_allclose(measures[3:], other[3:], rtol=1e-12)
     drawn = resampled(m, f, rng(0), there), resampled(m, f[..., swapped], rng(0), both)
-    np.testing.assert_allclose(*(one[1:] for one in drawn), rtol=1e-12)
+    np.testing.assert_allclose(*(draws[1:] for draws in drawn), rtol=1e-12)
     right = np.broadcast_to(ENTAILED, f.shape)
     assert marked(np.broadcast_to(IDEAL, m.shape), right, there)[3:] == (0, 0)
 
@@ -315,10 +317,10 @@ def test_arrays_of_the_caller_are_not_changed() -> None:
 
 def test_by_word_keeps_the_order_of_the_set() -> None:
     p = np.arange(2 * 3 * 3, dtype=np.float32).reshape(6, 3)
-    found = by_word(p, 2, 3)
-    assert found.dtype == np.float64
-    np.testing.assert_array_equal(found[1, 2], p[5])
-    np.testing.assert_array_equal(found[1, 0], p[3])
+    per_word = by_word(p, 2, 3)
+    assert per_word.dtype == np.float64
+    np.testing.assert_array_equal(per_word[1, 2], p[5])
+    np.testing.assert_array_equal(per_word[1, 0], p[3])
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (6, 2), (6,)])

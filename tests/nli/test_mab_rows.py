@@ -33,9 +33,9 @@ def drawn(test: TestSet, seed: int = 0) -> NDArray[np.float32]:
 
 
 def by_key(rows: list[Row], *keys: str) -> dict[Key, Row]:
-    found = {(row.measure, *(row.details.get(key) for key in keys)): row for row in rows}
-    assert len(found) == len(rows)
-    return found
+    rows_by_key = {(row.measure, *(row.details.get(key) for key in keys)): row for row in rows}
+    assert len(rows_by_key) == len(rows)
+    return rows_by_key
 
 
 def grouped(test: TestSet, p: NDArray[np.float32]) -> dict[Key, list[NDArray[np.float64]]]:
@@ -124,10 +124,10 @@ def test_p_is_that_of_the_means_of_the_words(strict: bool) -> None:
     means = np.array([np.mean(x, axis=0, dtype=np.float64) for x in words.values()])
     settings = Settings(draws=300, strict=strict, seed=4)
     rows = by_key(mab_rows(test, p, "system", settings), "group")
-    found = rows["mab-distance", None].details
+    details = rows["mab-distance", None].details
     expected = distance_test(means, 16, np.random.default_rng(4), draws=300, strict=strict)
     method = "sampled, as published" if strict else "sampled"
-    assert (found["p"], found["partitions"], found["method"]) == (expected.p, 300, method)
+    assert (details["p"], details["partitions"], details["method"]) == (expected.p, 300, method)
 
 
 def test_a_difference_between_the_groups_is_found_and_none_is_not() -> None:
@@ -146,11 +146,11 @@ def test_a_difference_between_the_groups_is_found_and_none_is_not() -> None:
 def test_the_seed_decides(name: str) -> None:
     test = small(name)
     p = drawn(test)
-    one, two, other = (
+    first, two, other = (
         [row.to_dict() for row in mab_rows(test, p, "s", Settings(500, seed=seed))]
         for seed in (0, 0, 1)
     )
-    assert one == two != other
+    assert first == two != other
 
 
 def test_rows_of_single_words() -> None:

@@ -42,23 +42,23 @@ def test_the_shapes_have_the_published_number_of_parameters(intra: bool, count: 
 def test_a_saved_model_is_loaded_unchanged(intra: bool, tmp_path: Path) -> None:
     saved = model(intra=intra)
     saved.save(tmp_path / "m")
-    found = Model.load(tmp_path / "m")
-    assert (found.dim, found.hidden, found.intra) == (5, 4, intra)
-    assert found.labels == LABELS == ("neutral", "entailment", "contradiction")
-    assert found.about == ABOUT
-    assert found.weights.keys() == saved.weights.keys()
+    loaded = Model.load(tmp_path / "m")
+    assert (loaded.dim, loaded.hidden, loaded.intra) == (5, 4, intra)
+    assert loaded.labels == LABELS == ("neutral", "entailment", "contradiction")
+    assert loaded.about == ABOUT
+    assert loaded.weights.keys() == saved.weights.keys()
     for name, x in saved.weights.items():
-        np.testing.assert_array_equal(found.weights[name], x)
+        np.testing.assert_array_equal(loaded.weights[name], x)
 
 
 def test_half_the_size_costs_half_the_digits(tmp_path: Path) -> None:
     saved = model(50, 40)
     saved.save(tmp_path / "whole")
     saved.save(tmp_path / "half", dtype="float16")
-    found = Model.load(tmp_path / "half")
+    halved = Model.load(tmp_path / "half")
     for name, x in saved.weights.items():
-        assert found.weights[name].dtype == np.float32
-        np.testing.assert_allclose(found.weights[name], x, rtol=2**-11, atol=2**-25)
+        assert halved.weights[name].dtype == np.float32
+        np.testing.assert_allclose(halved.weights[name], x, rtol=2**-11, atol=2**-25)
     sizes = [(tmp_path / name).stat().st_size for name in ("half", "whole")]
     assert sizes[1] - sizes[0] == pytest.approx(2 * saved.parameters, abs=64)
 

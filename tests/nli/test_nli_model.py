@@ -57,8 +57,8 @@ def _run(
         for i in (0, 1)
     )
     with torch.no_grad():
-        found: Tensor = model(p, q, real_p, real_q)[0]
-    return found
+        predictions: Tensor = model(p, q, real_p, real_q)[0]
+    return predictions
 
 
 def _mlp(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
@@ -112,8 +112,8 @@ def test_the_number_of_parameters_is_the_published_one(intra: bool, count: int) 
 @pytest.mark.parametrize("intra", [True, False])
 def test_parameters_have_the_names_and_shapes_of_the_file(intra: bool) -> None:
     model = DecomposableAttention(7, 4, intra=intra, models=3)
-    found = {name: tuple(value.shape) for name, value in model.named_parameters()}
-    assert found == {name: (3, *shape) for name, shape in shapes(7, 4, intra).items()}
+    sizes = {name: tuple(value.shape) for name, value in model.named_parameters()}
+    assert sizes == {name: (3, *shape) for name, shape in shapes(7, 4, intra).items()}
 
 
 @pytest.mark.parametrize("intra", [True, False])
@@ -122,17 +122,17 @@ def test_a_pair_is_predicted_by_the_equations(intra: bool, lengths: tuple[int, i
     model = _filled(DecomposableAttention(DIM, HIDDEN, intra=intra))
     weights = {name: value.detach()[0] for name, value in model.named_parameters()}
     premise, hypothesis = _words(lengths[0], 1), _words(lengths[1], 2)
-    found = _run(model, [(premise, hypothesis)], (0, 0))[0]
+    predicted = _run(model, [(premise, hypothesis)], (0, 0))[0]
     expected = by_the_paper(weights, premise, hypothesis)
-    torch.testing.assert_close(found, expected, **TIGHT)
-    torch.testing.assert_close(found.exp().sum(), torch.tensor(1.0).double(), **TIGHT)
+    torch.testing.assert_close(predicted, expected, **TIGHT)
+    torch.testing.assert_close(predicted.exp().sum(), torch.tensor(1.0).double(), **TIGHT)
 
 
 def test_the_small_model_separates_pairs() -> None:
     """Were its hidden units all below zero, the tests here would pass by saying nothing."""
     model = _filled(DecomposableAttention(DIM, HIDDEN))
-    found = _run(model, [(_words(3, i), _words(3, 10 + i)) for i in range(5)], (0, 0))
-    assert (found.std(0) > 1e-3).all()
+    predictions = _run(model, [(_words(3, i), _words(3, 10 + i)) for i in range(5)], (0, 0))
+    assert (predictions.std(0) > 1e-3).all()
 
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 13), st.integers(1, 13)), min_size=1, max_size=5)
@@ -200,9 +200,9 @@ def test_a_stack_computes_what_its_models_compute(intra: bool) -> None:
 def _dropped(dropout: Dropout, counts: Sequence[int], rows: int, width: int, seed: int) -> Tensor:
     """Return the factors of models of consecutive seeds, shape (K, rows, width)."""
     generators = [Generator().manual_seed(seed + k) for k in range(len(counts))]
-    found = dropout(rows, width, counts, generators, torch.float32)
-    assert found.shape == (len(counts), rows, width)
-    return found
+    factors = dropout(rows, width, counts, generators, torch.float32)
+    assert factors.shape == (len(counts), rows, width)
+    return factors
 
 
 @pytest.mark.parametrize("width", [7, 8])
@@ -217,9 +217,9 @@ def test_factors_depend_on_a_models_tokens_only(width: int) -> None:
             [dropout(rows, width, counts, generators, torch.float32)[0, :6] for _ in range(2)]
         )
     assert not torch.equal(*ends[0])
-    for one in ends[1:]:
-        assert torch.equal(one[0], ends[0][0])
-        assert torch.equal(one[1], ends[0][1])
+    for end in ends[1:]:
+        assert torch.equal(end[0], ends[0][0])
+        assert torch.equal(end[1], ends[0][1])
 
 
 def test_models_of_a_stack_draw_the_same_as_single_models() -> None:
@@ -233,17 +233,17 @@ def test_models_of_a_stack_draw_the_same_as_single_models() -> None:
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.5])
 def test_the_rate_is_rounded_to_a_256th(rate: float) -> None:
     count = 400_000
-    found = _dropped(Dropout(rate).train(), (count // 100,), count // 100, 100, 0)
+    factors = _dropped(Dropout(rate).train(), (count // 100,), count // 100, 100, 0)
     rounded = round(256 * rate) / 256
     assert abs(rounded - rate) <= 1 / 512
-    assert found.unique().tolist() == pytest.approx([0, 1 / (1 - rounded)])
-    dropped = float((found == 0).double().mean())
+    assert factors.unique().tolist() == pytest.approx([0, 1 / (1 - rounded)])
+    dropped = float((factors == 0).double().mean())
     assert abs(dropped - rounded) < 5 * (rounded * (1 - rounded) / count) ** 0.5
 
 
 def test_no_rate_drops_everything() -> None:
-    found = _dropped(Dropout(0.9999).train(), (100,), 100, 100, 0)
-    assert found.unique().tolist() == [0, 256]
+    factors = _dropped(Dropout(0.9999).train(), (100,), 100, 100, 0)
+    assert factors.unique().tolist() == [0, 256]
 
 
 def test_nothing_is_dropped_in_evaluation_or_at_rate_0() -> None:

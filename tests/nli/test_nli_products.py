@@ -48,11 +48,11 @@ def test_a_product_is_that_of_the_formula(
         torch.bfloat16 if half and has_fast_products(torch.zeros(1).bfloat16()) else torch.float32
     )
     x, w, b = (torch.randn(size, generator=source).to(kind) for size in sizes)
-    found = product(x, w, b if bias else None, relu)
-    assert found.dtype == kind
-    x, w, b = (one.double() for one in (x, w, b))
+    computed = product(x, w, b if bias else None, relu)
+    assert computed.dtype == kind
+    x, w, b = (tensor.double() for tensor in (x, w, b))
     exact, size = x @ w + bias * b, x.abs() @ w.abs() + bias * b.abs()
-    _within_rounding(found, exact.relu() if relu else exact, size, inputs)
+    _within_rounding(computed, exact.relu() if relu else exact, size, inputs)
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -69,7 +69,7 @@ def test_gradients_of_a_linear_map_are_those_of_the_formulas(
     weight, bias = linear.weight, linear.bias
     above = torch.randn(models, rows, outputs, generator=source)
     linear(x).backward(above)
-    exact, w, g = (one.detach().double() for one in (x, weight, above))
+    exact, w, g = (tensor.detach().double() for tensor in (x, weight, above))
     _within_rounding(x.grad, g @ w.mT, g.abs() @ w.mT.abs(), outputs)
     _within_rounding(weight.grad, exact.mT @ g, exact.mT.abs() @ g.abs(), rows)
     if bias is not None:
@@ -104,7 +104,7 @@ def _two_layers(
         ]
         for all_sizes in (sizes, [(rows, width) for width in widths])
     )
-    return [one.double() for one in factors], parameters, parts
+    return [factor.double() for factor in factors], parameters, parts
 
 
 @pytest.mark.parametrize("drops", [True, False])
@@ -126,11 +126,11 @@ def test_two_layers_are_those_of_the_formulas(
     ours = TwoLayers.apply(*(factors if drops else (None, None)), 1.25, *parameters, *parts)
     torch.testing.assert_close(ours, plain, rtol=1e-12, atol=1e-13)
     above = torch.randn(ours.shape, generator=Generator().manual_seed(seed), dtype=torch.float64)
-    for found, wanted in zip(
-        *(torch.autograd.grad(one, [*parameters, *parts], above) for one in (ours, plain)),
+    for gradient, wanted in zip(
+        *(torch.autograd.grad(y, [*parameters, *parts], above) for y in (ours, plain)),
         strict=True,
     ):
-        torch.testing.assert_close(found, wanted, rtol=1e-11, atol=1e-12)
+        torch.testing.assert_close(gradient, wanted, rtol=1e-11, atol=1e-12)
 
 
 def test_parameters_keep_their_type_in_bfloat16() -> None:
@@ -138,15 +138,15 @@ def test_parameters_keep_their_type_in_bfloat16() -> None:
     factors, parameters, parts = _two_layers(1, 40, [9, 7], 12, 0)
     ends = []
     for dtype in (torch.float64, torch.bfloat16):
-        own = [one.detach().abs().float().requires_grad_() for one in [*parameters, *parts]]
-        given_parts = [one.to(dtype) for one in own[4:]]
-        y = TwoLayers.apply(*(one.to(dtype) for one in factors), 1.25, *own[:4], *given_parts)
+        own = [tensor.detach().abs().float().requires_grad_() for tensor in [*parameters, *parts]]
+        given_parts = [part.to(dtype) for part in own[4:]]
+        y = TwoLayers.apply(*(factor.to(dtype) for factor in factors), 1.25, *own[:4], *given_parts)
         assert y.dtype == dtype
         y.double().sum().backward()
-        assert all(one.grad.dtype == torch.float32 for one in own)
-        ends.append([one.grad for one in own])
-    for exact, found in zip(*ends, strict=True):
-        torch.testing.assert_close(found, exact, rtol=0.02, atol=0)
+        assert all(tensor.grad.dtype == torch.float32 for tensor in own)
+        ends.append([tensor.grad for tensor in own])
+    for exact, gradient in zip(*ends, strict=True):
+        torch.testing.assert_close(gradient, exact, rtol=0.02, atol=0)
 
 
 @available

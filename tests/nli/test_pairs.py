@@ -59,12 +59,12 @@ def jsonl(rows: list[tuple[str, str, str]] = ROWS) -> str:
 
 
 def check(pairs: Pairs, rows: list[tuple[str, str, str]] = ROWS) -> None:
-    kept = [row for row in rows if row[0] != "-"]
-    assert [LABELS[i] for i in pairs.labels] == [label for label, _, _ in kept]
-    assert list(pairs.premises) == [tuple(tokenise(premise)) for _, premise, _ in kept]
-    assert list(pairs.hypotheses) == [tuple(tokenise(hypothesis)) for _, _, hypothesis in kept]
-    assert pairs.dropped == len(rows) - len(kept)
-    assert len(pairs) == len(kept)
+    labelled = [row for row in rows if row[0] != "-"]
+    assert [LABELS[i] for i in pairs.labels] == [label for label, _, _ in labelled]
+    assert list(pairs.premises) == [tuple(tokenise(premise)) for _, premise, _ in labelled]
+    assert list(pairs.hypotheses) == [tuple(tokenise(hypothesis)) for _, _, hypothesis in labelled]
+    assert pairs.dropped == len(rows) - len(labelled)
+    assert len(pairs) == len(labelled)
 
 
 SNLI_TEXT = "gold_label\tsentence1_binary_parse\tsentence1\tsentence2\tcaptionID"

@@ -136,10 +136,10 @@ def test_the_parts_of_the_corpus_use_the_same_tokens(snli: dict[str, set[str]]) 
         name: Counter(token for text in texts for token in tokenise(text))
         for name, texts in snli.items()
     }
-    for found in counts.values():
-        assert all(found[token] for token in (".", ",", "n't", "'s", '"', "can", "not"))
+    for counter in counts.values():
+        assert all(counter[token] for token in (".", ",", "n't", "'s", '"', "can", "not"))
         glued = [
-            token for token in found if re.fullmatch(r"(?i).+(n't|'s|cannot|[.,;!?\"])", token)
+            token for token in counter if re.fullmatch(r"(?i).+(n't|'s|cannot|[.,;!?\"])", token)
         ]
         assert [token for token in glued if not re.fullmatch(r"(\w\.)+|\.\.\.", token)] == []
     marks = [t for t, n in counts["dev"].items() if n >= 10 and not t.isalnum()]

@@ -69,9 +69,9 @@ def test_the_order_of_rows_and_columns_does_not_matter(
     pairs = list(test)
     text = written([pairs[i] for i in rows], p[rows], columns=columns, delimiter=delimiter)
     path.write_text(text, encoding="utf-8", newline="")
-    found = Predictions.load(path)
-    assert len(found) == len(test)
-    np.testing.assert_array_equal(found.for_set(test), p.astype(np.float32))
+    predictions = Predictions.load(path)
+    assert len(predictions) == len(test)
+    np.testing.assert_array_equal(predictions.for_set(test), p.astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_pairs_of_other_sets_are_counted_and_left_out(path: Path) -> None:
     pairs = [*other, *test]
     p = np.random.default_rng(0).dirichlet((1, 1, 1), len(pairs))
     path.write_text(written(pairs, p), encoding="utf-8")
-    found = Predictions.load(path)
-    assert found.count_others([test]) == len(other)
-    assert found.count_others([test, other]) == 0
-    np.testing.assert_array_equal(found.for_set(test), p[len(other) :].astype(np.float32))
+    predictions = Predictions.load(path)
+    assert predictions.count_others([test]) == len(other)
+    assert predictions.count_others([test, other]) == 0
+    np.testing.assert_array_equal(predictions.for_set(test), p[len(other) :].astype(np.float32))
 
 
 def test_a_pair_may_occur_twice_with_the_same_prediction(path: Path) -> None:
@@ -142,14 +142,14 @@ def test_a_pair_may_occur_twice_with_the_same_prediction(path: Path) -> None:
 def test_missing_pairs_are_counted_and_the_first_is_named(path: Path) -> None:
     test = few()
     pairs, p = list(test), probabilities(test)
-    kept = [i for i in range(len(pairs)) if i not in (3, 7)]
-    path.write_text(written([pairs[i] for i in kept], p[kept]), encoding="utf-8")
+    places = [i for i in range(len(pairs)) if i not in (3, 7)]
+    path.write_text(written([pairs[i] for i in places], p[places]), encoding="utf-8")
     with pytest.raises(WordbiasError) as caught:
         Predictions.load(path).for_set(test)
-    said = str(caught.value)
-    assert f"{path}: lacks 2 of the {len(test)} pairs of the set explicit" in said
-    assert repr(pairs[3].hypothesis) in said
-    assert "mab-eval --write" in said
+    message = str(caught.value)
+    assert f"{path}: lacks 2 of the {len(test)} pairs of the set explicit" in message
+    assert repr(pairs[3].hypothesis) in message
+    assert "mab-eval --write" in message
 
 
 ROW = "A person ran .,A man ran .,"

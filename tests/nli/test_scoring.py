@@ -53,13 +53,13 @@ def small() -> TestSet:
 
 def alone(model: Model, embedding: Embedding, test: TestSet) -> NDArray[np.float32]:
     """Predict each pair by itself, through no code of scoring's own."""
-    found = []
+    predictions = []
     for premise, hypothesis in test:
         sides = [[tuple(tokenise(text))] for text in (premise, hypothesis)]
         lexicon = Lexicon.of([*sides[0], *sides[1]])
         encoded = Encoded.of(Pairs(*sides, np.zeros(1, np.int64)), lexicon)
-        found.append(probabilities(model, lexicon.table(embedding).vectors, encoded)[0])
-    return np.array(found)
+        predictions.append(probabilities(model, lexicon.table(embedding).vectors, encoded)[0])
+    return np.array(predictions)
 
 
 @pytest.mark.each_once("intra")
@@ -71,11 +71,11 @@ def test_scoring_together_does_not_change_the_predictions(
 ) -> None:
     monkeypatch.setattr(scoring, "SENTENCES_TOGETHER", at_once)
     model = random_model(intra=intra)
-    found = score_set(model, sample, small).probabilities
-    assert found.shape == (len(small), 3)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, alone(model, sample, small), atol=FLOAT32)
-    assert np.ptp(found, axis=0).min() > 500 * FLOAT32  # the pairs do differ
+    predictions = score_set(model, sample, small).probabilities
+    assert predictions.shape == (len(small), 3)
+    assert predictions.dtype == np.float32
+    np.testing.assert_allclose(predictions, alone(model, sample, small), atol=FLOAT32)
+    assert np.ptp(predictions, axis=0).min() > 500 * FLOAT32  # the pairs do differ
 
 
 def test_predictions_for_several_premises_are_those_of_single_pairs(
@@ -83,15 +83,15 @@ def test_predictions_for_several_premises_are_those_of_single_pairs(
 ) -> None:
     whole = build("parity")
     test = replace(whole, premises=whole.premises[::40], templates=whole.templates[::10])
-    found = score_set(model, sample, test).probabilities
-    np.testing.assert_allclose(found, alone(model, sample, test), atol=FLOAT32)
+    predictions = score_set(model, sample, test).probabilities
+    np.testing.assert_allclose(predictions, alone(model, sample, test), atol=FLOAT32)
 
 
 @pytest.mark.usefixtures("one_thread")
 def test_threads_do_not_matter(sample: Embedding, model: Model, small: TestSet) -> None:
-    one = score_set(model, sample, small).probabilities
+    single = score_set(model, sample, small).probabilities
     devices.set_threads(3)
-    np.testing.assert_allclose(score_set(model, sample, small).probabilities, one, atol=FLOAT32)
+    np.testing.assert_allclose(score_set(model, sample, small).probabilities, single, atol=FLOAT32)
 
 
 @pytest.fixture
@@ -138,14 +138,14 @@ def test_words_of_the_templates_that_are_unknown_are_counted(
     poor = sample.subset([w for w in [*frequent, *sorted(needed)] if w != verb])
     expected = {word for word in needed if word not in poor}
     assert verb in expected
-    found = score_set(model, poor, small)
-    assert set(found.unknown) == expected
-    assert set(found.words) == needed
-    assert len(found.words) == len(needed)
-    (said,) = notes_on_missing_words([found, found], poor)
-    assert f"lacks {len(expected)} of the templates' {len(needed)} words" in said
-    assert found.unknown[0] in said
-    assert notes_on_missing_words([Scored(found.probabilities, found.words, ())], poor) == []
+    scored = score_set(model, poor, small)
+    assert set(scored.unknown) == expected
+    assert set(scored.words) == needed
+    assert len(scored.words) == len(needed)
+    (note,) = notes_on_missing_words([scored, scored], poor)
+    assert f"lacks {len(expected)} of the templates' {len(needed)} words" in note
+    assert scored.unknown[0] in note
+    assert notes_on_missing_words([Scored(scored.probabilities, scored.words, ())], poor) == []
 
 
 def test_an_embedding_without_a_filler_is_refused(sample: Embedding, model: Model) -> None:
@@ -176,9 +176,9 @@ def test_capitals_are_kept_where_the_embedding_has_them(
     fillers = [filler.word for filler in (*small.premises, *small.hypotheses)]
     vectors = sample.take([word.lower() for word in fillers])
     cased = Embedding(fillers, vectors, "cased")
-    found = score_set(model, cased, small)
-    assert not set(fillers) & set(found.unknown)
-    assert {"A", "a"} < set(found.unknown) < set(found.words)
+    scored = score_set(model, cased, small)
+    assert not set(fillers) & set(scored.unknown)
+    assert {"A", "a"} < set(scored.unknown) < set(scored.words)
     lower = [word.lower() for word in fillers]
     with_another = Embedding([*lower, "Zebra"], vectors[[*range(len(lower)), 0]], "with another")
     with pytest.raises(WordbiasError, match=r"lacks 2 of 9 words .* \(He, She\)"):
@@ -189,9 +189,9 @@ def test_other_dimensions_are_refused(sample: Embedding, small: TestSet) -> None
     model = random_model(dim=50, embedding={"name": "glove50"})
     with pytest.raises(WordbiasError) as caught:
         score_set(model, sample, small)
-    said = str(caught.value)
-    assert "was trained on glove50 of 50 dimensions, sample has 100" in said
-    assert "wordbias nli-train" in said
+    message = str(caught.value)
+    assert "was trained on glove50 of 50 dimensions, sample has 100" in message
+    assert "wordbias nli-train" in message
     pairs = Pairs([("a",)], [("b",)], np.zeros(1, np.int64))
     with pytest.raises(WordbiasError, match="of 50 dimensions"):
         accuracy(model, sample, pairs)
@@ -231,9 +231,9 @@ def test_a_model_of_other_vectors_is_noted(
 ) -> None:
     about = {"embedding": known} if known else {}
     embedding = Embedding(["x", "y"], np.eye(2), name, info(digest) if digest else None)
-    found = notes_on_vectors(random_model(dim=2, **about), embedding)
-    assert len(found) == (said is not None)
-    assert all(said is not None and said in one and "nli-train" in one for one in found)
+    notes = notes_on_vectors(random_model(dim=2, **about), embedding)
+    assert len(notes) == (said is not None)
+    assert all(said is not None and said in note and "nli-train" in note for note in notes)
 
 
 @pytest.mark.parametrize("change", [lambda x: x[::-1], lambda x: x[1:]])
@@ -242,6 +242,6 @@ def test_predictions_are_in_the_order_of_the_set(
 ) -> None:
     whole = score_set(model, sample, small).probabilities.reshape(8, -1, 3)
     part = replace(small, hypotheses=change(small.hypotheses), templates=change(small.templates))
-    found = score_set(model, sample, part).probabilities
+    predictions = score_set(model, sample, part).probabilities
     expected = change(change(whole).swapaxes(0, 1)).swapaxes(0, 1)
-    np.testing.assert_allclose(found, expected.reshape(-1, 3), atol=FLOAT32)
+    np.testing.assert_allclose(predictions, expected.reshape(-1, 3), atol=FLOAT32)

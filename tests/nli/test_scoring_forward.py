@@ -79,17 +79,17 @@ def test_the_same_numbers_as_with_torch(intra: bool) -> None:
     single = with_torch(network, pairs, torch.float32)
     exact = with_torch(network, pairs, torch.float64)
     cost = np.abs(single - exact).max()
-    found = probabilities(model, vectors(), pairs)
+    predicted = probabilities(model, vectors(), pairs)
     assert 0 < cost < 100 * EPS
-    assert np.abs(found - exact).max() <= 4 * cost
+    assert np.abs(predicted - exact).max() <= 4 * cost
     assert exact.std(0).min() > 1000 * cost  # or any numbers would do
 
 
 def test_probabilities_are_float32_and_sum_to_one() -> None:
-    found = probabilities(trained(True)[1], vectors(), make(LENGTHS))
-    assert (found.dtype, found.shape) == (np.float32, (len(LENGTHS), 3))
-    np.testing.assert_allclose(found.sum(1), 1, rtol=4 * EPS)
-    assert (found >= 0).all()
+    predicted = probabilities(trained(True)[1], vectors(), make(LENGTHS))
+    assert (predicted.dtype, predicted.shape) == (np.float32, (len(LENGTHS), 3))
+    np.testing.assert_allclose(predicted.sum(1), 1, rtol=4 * EPS)
+    assert (predicted >= 0).all()
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -100,9 +100,11 @@ def test_a_prediction_does_not_depend_on_the_batch(threads: int) -> None:
     set_threads(threads)
     together = probabilities(model, vectors(), pairs)
     for i in range(0, 600, 60):
-        one = Encoded(pairs.sentences, pairs.premise[[i]], pairs.hypothesis[[i]], pairs.labels[[i]])
+        pair = Encoded(
+            pairs.sentences, pairs.premise[[i]], pairs.hypothesis[[i]], pairs.labels[[i]]
+        )
         np.testing.assert_allclose(
-            probabilities(model, vectors(), one)[0], together[i], atol=100 * EPS
+            probabilities(model, vectors(), pair)[0], together[i], atol=100 * EPS
         )
 
 

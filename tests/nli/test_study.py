@@ -93,18 +93,18 @@ def test_error_is_correlated_with_every_measure() -> None:
     rows += [Row(name, "snli-accuracy", 0.7, {"set": "dev"}) for name in e]
     rows += [Row(name, "weat", value, {"set": "weat6"}) for name, value in e.items()]
     rows += [Row(name, "weat", -value, {"set": "weat7"}) for name, value in e.items()]
-    found = {row.details["x"]: row for row in correlations_with_error(rows, signed=True)}
+    by_measure = {row.details["x"]: row for row in correlations_with_error(rows, signed=True)}
     sembias = {"sembias-none (all)", "sembias-none (last 40)"}
     weat = {"weat (weat6)", "weat (weat7)"}
-    assert set(found) == {"direct-bias", "gipe (θ=0.03)", "midb"} | sembias | weat
-    assert found["weat (weat6)"].value == pytest.approx(1)
-    assert found["weat (weat7)"].value == pytest.approx(-1)
-    assert found["sembias-none (all)"].value == pytest.approx(1)
-    assert found["sembias-none (last 40)"].value == pytest.approx(-1)
-    assert found["direct-bias"].value == pytest.approx(1)
-    assert found["gipe (θ=0.03)"].value == pytest.approx(-1)
-    assert found["midb"].value is None
-    assert "0 embeddings have both" in found["midb"].details["reason"]
+    assert set(by_measure) == {"direct-bias", "gipe (θ=0.03)", "midb"} | sembias | weat
+    assert by_measure["weat (weat6)"].value == pytest.approx(1)
+    assert by_measure["weat (weat7)"].value == pytest.approx(-1)
+    assert by_measure["sembias-none (all)"].value == pytest.approx(1)
+    assert by_measure["sembias-none (last 40)"].value == pytest.approx(-1)
+    assert by_measure["direct-bias"].value == pytest.approx(1)
+    assert by_measure["gipe (θ=0.03)"].value == pytest.approx(-1)
+    assert by_measure["midb"].value is None
+    assert "0 embeddings have both" in by_measure["midb"].details["reason"]
     assert {row.measure for row in intrinsic_rows(rows)} == {
         "direct-bias", "gipe", "midb", "sembias-none", "weat",
     }  # fmt: skip
@@ -112,13 +112,15 @@ def test_error_is_correlated_with_every_measure() -> None:
 
 def test_the_right_order_of_weights_is_ranked_by_its_error_among_all_orders() -> None:
     orders = ["".join(order) for order in permutations("1234")]
-    rows = over_seeds([_error(f"a.perm-{one}", i / 10, 0) for i, one in enumerate(orders, start=3)])
+    rows = over_seeds(
+        [_error(f"a.perm-{order}", i / 10, 0) for i, order in enumerate(orders, start=3)]
+    )
     rows += over_seeds([_error("a", 0.0, 0), _error("b.perm-2134", 0.0, 0)])
-    (said,) = about_orders(rows, "a")
-    assert "24 orders: E of the right one is 0.300. 0 of the 23 others" in said
-    assert "mean 1.500, 0.400 to 2.600" in said
-    assert "probability 0.04" in said
-    tied = [_error(f"c.perm-{one}", 2.5, 0) for one in orders]
+    (note,) = about_orders(rows, "a")
+    assert "24 orders: E of the right one is 0.300. 0 of the 23 others" in note
+    assert "mean 1.500, 0.400 to 2.600" in note
+    assert "probability 0.04" in note
+    tied = [_error(f"c.perm-{order}", 2.5, 0) for order in orders]
     assert "probability 1.00" in about_orders(over_seeds(tied), "c")[0]
     assert about_orders(over_seeds(tied[1:]), "c") == about_orders(rows, "b") == []
 
@@ -134,8 +136,8 @@ def test_a_measure_with_a_sign_is_correlated_by_its_size_and_as_published_with_i
     rows += [Row(name, "recoverability-mlp", -value, lower) for name, value in e.items()]
 
     def found(signed: bool) -> dict[str, float]:
-        made = correlations_with_error(rows, signed=signed)
-        return {row.details["x"]: round(row.value or 0, 9) for row in made}
+        correlations = correlations_with_error(rows, signed=signed)
+        return {row.details["x"]: round(row.value or 0, 9) for row in correlations}
 
     others = {"recoverability-mlp": -1}
     assert found(signed=False) == {"|midb-unit|": 1, "|weat (weat6)|": 1} | others
@@ -143,30 +145,30 @@ def test_a_measure_with_a_sign_is_correlated_by_its_size_and_as_published_with_i
 
 
 def test_cached_rows_are_not_made_again(tmp_path: Path) -> None:
-    made = []
+    calls = []
 
     def make() -> list[Row]:
-        made.append(1)
+        calls.append(1)
         return [Row("a", "x", 0.1 + 0.2, {"set": "s", "n": 3}), Row("a", "y", None, {})]
 
     path = tmp_path / "rows.json"
     first = cached_rows(path, {"seed": 0}, make)
-    again = cached_rows(path, {"seed": 0}, make)
-    assert [row.to_dict() for row in again] == [row.to_dict() for row in first]
-    assert len(made) == 1
+    second = cached_rows(path, {"seed": 0}, make)
+    assert [row.to_dict() for row in second] == [row.to_dict() for row in first]
+    assert len(calls) == 1
     cached_rows(path, {"seed": 1}, make)
-    assert len(made) == 2
+    assert len(calls) == 2
     assert json.loads(path.read_text())["about"] == {"seed": 1, "wordbias": __version__}
 
 
 def test_embeddings_must_go_together(tmp_path: Path) -> None:
     none = Pairs([], [], np.zeros(0, np.int64))
     data = {"train": none, "dev": none}
-    one, two = (Embedding(["a"], np.ones((1, d)), f"e{d}") for d in (2, 3))
+    narrow, two = (Embedding(["a"], np.ones((1, d)), f"e{d}") for d in (2, 3))
     with pytest.raises(WordbiasError, match="embeddings of one dimension, found e2 2, e3 3"):
-        Plan({"e2": {0: one}, "e3": {0: two}}, data, tmp_path)
+        Plan({"e2": {0: narrow}, "e3": {0: two}}, data, tmp_path)
     with pytest.raises(WordbiasError, match=r"found e2 2, e3 3$"):
-        Plan({"e": {0: one, 1: one.renamed("f2"), 2: two}}, data, tmp_path)
+        Plan({"e": {0: narrow, 1: narrow.renamed("f2"), 2: two}}, data, tmp_path)
 
 
 def test_embeddings_that_lack_the_same_words_share_a_note(tmp_path: Path) -> None:
@@ -174,27 +176,27 @@ def test_embeddings_that_lack_the_same_words_share_a_note(tmp_path: Path) -> Non
     whole = Embedding.sample().renamed("whole")
     name = Templates.load().names[0][0]
     few = whole.subset([word for word in whole.words if word not in (name, name.lower())])
-    arms = {one: {0: few.renamed(one)} for one in ("b", "c")}
-    some = {0: whole, 1: few.renamed("d1")}
+    arms = {arm: {0: few.renamed(arm)} for arm in ("b", "c")}
+    by_seed = {0: whole, 1: few.renamed("d1")}
     data = {"train": none, "dev": none}
-    plan = Plan({"whole": {0: whole}, **arms, "d": some}, data, tmp_path, marked=("names",))
+    plan = Plan({"whole": {0: whole}, **arms, "d": by_seed}, data, tmp_path, marked=("names",))
     lacks = f"lacks 1 of 65 words that the set names asks about ({name}): the set is skipped"
     assert skipped(plan) == [f"b, c, d1: each {lacks}"]
-    plan = Plan({"whole": {0: whole}, "d": some}, data, tmp_path, marked=("names",))
+    plan = Plan({"whole": {0: whole}, "d": by_seed}, data, tmp_path, marked=("names",))
     assert skipped(plan) == [f"d1 {lacks}"]
 
 
 def test_rows_of_another_version_are_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, made = tmp_path / "rows.json", []
+    path, calls = tmp_path / "rows.json", []
 
     def make() -> list[Row]:
-        made.append(1)
+        calls.append(1)
         return [Row("a", "b", 1.0, {})]
 
     cached_rows(path, {"seed": 0}, make)
     monkeypatch.setattr("wordbias.store.__version__", "0.0.9")
     cached_rows(path, {"seed": 0}, make)
     cached_rows(path, {"seed": 0}, make)
-    assert len(made) == 2
+    assert len(calls) == 2

@@ -185,8 +185,8 @@ def test_the_pairs_are_those_of_the_definition(shared_data: Path) -> None:
         for thing in things[group]
         for subject in subjects
     }
-    found = build("explicit", Templates.load(folder), as_published=True)
-    assert {tuple(pair) for pair in found} == expected
+    test_set = build("explicit", Templates.load(folder), as_published=True)
+    assert {tuple(pair) for pair in test_set} == expected
 
 
 def test_articles_of_the_built_in_lists_are_right() -> None:
@@ -282,9 +282,9 @@ def test_memory_does_not_grow_with_the_set() -> None:
         tracemalloc.start()
         for _ in part.rows():
             pass
-        found = tracemalloc.get_traced_memory()[1]
+        memory = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return memory
 
     peak(1)  # what is made once
     assert peak(100) < 2 * peak(1)

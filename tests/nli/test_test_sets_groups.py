@@ -30,7 +30,7 @@ def test_every_noun_of_both_groups_is_in_every_template() -> None:
     test = build("explicit", attribute=FAITHS)
     nouns = FAITHS.subjects["nouns"]
     assert len(test) == PREMISES * sum(map(len, nouns))
-    assert Counter(one.group for one in test.hypotheses) == {
+    assert Counter(filler.group for filler in test.hypotheses) == {
         "christian": len(nouns[0]),
         "muslim": len(nouns[1]),
     }
@@ -58,7 +58,7 @@ def test_gender_as_an_attribute_gives_the_same_pairs(name: str) -> None:
 
 def test_parity_takes_the_first_of_each_group_and_dev_all() -> None:
     age = Attribute.load("age")
-    words = [one.word for one in build("parity", attribute=age).hypotheses]
+    words = [filler.word for filler in build("parity", attribute=age).hypotheses]
     assert words == ["young person", "old person"]
     pair = next(iter(build("parity", attribute=age)))
     assert pair.hypothesis.startswith("The young person ")
@@ -70,12 +70,12 @@ def test_parity_takes_the_first_of_each_group_and_dev_all() -> None:
 def test_fillers_come_from_the_file_of_an_attribute(tmp_path: Path) -> None:
     pets = of_groups('[subjects.names]\ncats = ["Tom"]\ndogs = ["Rex", "Bello"]', tmp_path)
     assert marked_sets(pets) == ("names",)
-    assert [one.word for one in build("names", attribute=pets).hypotheses] == [
+    assert [filler.word for filler in build("names", attribute=pets).hypotheses] == [
         "Tom",
         "Rex",
         "Bello",
     ]
-    assert [one.word for one in build("parity", attribute=pets).hypotheses] == ["Tom", "Rex"]
+    assert [filler.word for filler in build("parity", attribute=pets).hypotheses] == ["Tom", "Rex"]
     with pytest.raises(
         WordbiasError, match=r"explicit is about nouns or pronouns, and .* pets has "
     ):
@@ -112,9 +112,11 @@ def test_words_that_vectors_lack_are_left_out_of_both_groups_numbers() -> None:
     names = Attribute.load("ethnicity:white,black")
     whole = build("names", attribute=names)
     part = with_known_words(sample, whole)
-    lacking = {one.word for one in whole.hypotheses if one.word.lower() not in sample}
+    lacking = {filler.word for filler in whole.hypotheses if filler.word.lower() not in sample}
     assert set(missing_fillers(sample, whole)) == lacking != set()
-    assert {one.word for one in part.hypotheses} == {one.word for one in whole.hypotheses} - lacking
+    assert {filler.word for filler in part.hypotheses} == {
+        filler.word for filler in whole.hypotheses
+    } - lacking
     with pytest.raises(WordbiasError, match=r"lacks \d+ of \d+ words that the set names"):
         score_set(model, sample, whole)
 

@@ -79,10 +79,10 @@ def test_rows_are_the_tokens_of_each_model(
     assert words.shape[1] % SPARE == 0 or words.shape[1] == min(rows.counts)
     assert words.shape[1] < max(rows.counts) + 1 + SPARE
     both = rows.padded(words[..., None])
-    for chosen, found, side in zip((p, q), both, (rows.premise, rows.hypothesis), strict=True):
-        assert found.shape[:3] == side.shape
+    for chosen, padded, side in zip((p, q), both, (rows.premise, rows.hypothesis), strict=True):
+        assert padded.shape[:3] == side.shape
         for i, (k, b) in zip(chosen.ravel(), np.ndindex(models, size), strict=True):
-            assert found[k, b, : len(texts[i]), 0].tolist() == texts[i].tolist()
+            assert padded[k, b, : len(texts[i]), 0].tolist() == texts[i].tolist()
             if side.mask is not None:
                 assert side.mask[k, b].nonzero().flatten().tolist() == list(range(len(texts[i])))
     assert torch.equal(rows.packed(*both)[..., 0], words)
@@ -96,10 +96,10 @@ def test_padding_and_packing_are_adjoint(lengths: list[list[int]]) -> None:
     rows = Rows.of([torch.from_numpy(p), torch.from_numpy(q)], [p, q])
     source = torch.Generator().manual_seed(0)
     y = [torch.randn(*side.shape, 3, generator=source) for side in (rows.premise, rows.hypothesis)]
-    for side, one in zip((rows.premise, rows.hypothesis), y, strict=True):
+    for side, block in zip((rows.premise, rows.hypothesis), y, strict=True):
         if side.mask is not None:
-            one.mul_(side.mask[..., None])
-    packed = rows.packed(*(one.requires_grad_() for one in y))
+            block.mul_(side.mask[..., None])
+    packed = rows.packed(*(leaf.requires_grad_() for leaf in y))
     x = torch.randn(packed.shape, generator=source)
     for k, count in enumerate(rows.counts):
         assert not packed[k, count:].any()
@@ -107,9 +107,9 @@ def test_padding_and_packing_are_adjoint(lengths: list[list[int]]) -> None:
     padded = rows.padded(x.requires_grad_())
     sums = [(x * packed).sum(), sum((a * b).sum() for a, b in zip(padded, y, strict=True))]
     torch.testing.assert_close(*sums)
-    for one, found in zip(torch.autograd.grad(packed, y, x), padded, strict=True):
-        assert torch.equal(one, found)
-    (back,) = torch.autograd.grad(padded, x, [one.detach() for one in y])
+    for block, padded_side in zip(torch.autograd.grad(packed, y, x), padded, strict=True):
+        assert torch.equal(block, padded_side)
+    (back,) = torch.autograd.grad(padded, x, [leaf.detach() for leaf in y])
     assert torch.equal(back, packed)
 
 
@@ -142,7 +142,7 @@ def _gradients(task: NLITask, by_word: bool) -> tuple[Tensor, list[Tensor]]:
     chosen = np.arange(40)
     generators = [torch.Generator().manual_seed(3)]
     if by_word:
-        found = task.predict(task.train, [chosen], generators)
+        log_p = task.predict(task.train, [chosen], generators)
     else:
         vectors, masks = [], []
         own = task.train.sentences
@@ -152,10 +152,10 @@ def _gradients(task: NLITask, by_word: bool) -> tuple[Tensor, list[Tensor]]:
             ids = own.flat[np.where(mask, own.start[side][:, None] + place, 0)]
             vectors.append(task.tables[0][torch.from_numpy(ids).long()][None])
             masks.append(torch.from_numpy(mask)[None])
-        found = task.model(*vectors, *masks, generators)
+        log_p = task.model(*vectors, *masks, generators)
     task.model.zero_grad()
-    found[..., 1].sum().backward()
-    return found.detach(), [one.grad.clone() for one in task.model.parameters()]
+    log_p[..., 1].sum().backward()
+    return log_p.detach(), [parameter.grad.clone() for parameter in task.model.parameters()]
 
 
 def test_a_word_that_is_projected_once_is_projected_as_at_each_place(snli: Pairs) -> None:
@@ -164,9 +164,9 @@ def test_a_word_that_is_projected_once_is_projected_as_at_each_place(snli: Pairs
     task.model.train()
     once, every = _gradients(task, True), _gradients(task, False)
     torch.testing.assert_close(once[0], every[0], rtol=1e-10, atol=1e-12)
-    for one, other in zip(once[1], every[1], strict=True):
-        assert one.abs().max() > 0
-        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+    for gradient, other in zip(once[1], every[1], strict=True):
+        assert gradient.abs().max() > 0
+        torch.testing.assert_close(gradient, other, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", list(RECIPES))
@@ -182,9 +182,9 @@ def test_optimizers_go_on_from_states_that_others_stored(name: str, snli: Pairs)
         after = make_optimizer(task.model, task.recipe)
         load_optimizer(after, optimizer_state(optimizer))
         train(task.model, after, task, epochs=1)
-        ends.append([one.detach().clone() for one in task.model.parameters()])
-    for one, other in zip(*ends, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
+        ends.append([parameter.detach().clone() for parameter in task.model.parameters()])
+    for weights, other in zip(*ends, strict=True):
+        torch.testing.assert_close(weights, other, rtol=1e-8, atol=1e-10)
 
 
 @pytest.fixture
@@ -214,7 +214,8 @@ class Waits(TorchDispatchMode):
         if name.removeprefix("aten.") in WAITING:
             self.found.append(name)
         if any(
-            isinstance(one, Tensor) and one.dtype == torch.bool for one in indices_of(name, args)
+            isinstance(index, Tensor) and index.dtype == torch.bool
+            for index in indices_of(name, args)
         ):
             self.found.append(f"{name} by a mask")
         return func(*args, **(kwargs or {}))
@@ -273,6 +274,6 @@ def test_stacked_models_on_a_card_end_as_single_ones_on_a_cpu(snli: Pairs) -> No
     for device in (torch.device("cuda"), CPU):
         task = learning(snli, chosen, seeds, device, torch.float64)
         train(task.model, make_optimizer(task.model, chosen), task, epochs=2)
-        ends.append([one.detach().cpu() for one in task.model.parameters()])
-    for one, other in zip(*ends, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
+        ends.append([parameter.detach().cpu() for parameter in task.model.parameters()])
+    for weights, other in zip(*ends, strict=True):
+        torch.testing.assert_close(weights, other, rtol=1e-8, atol=1e-10)

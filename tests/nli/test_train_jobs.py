@@ -124,8 +124,8 @@ def test_the_file_describes_the_training(trained: list[Job]) -> None:
 def test_the_model_is_the_best_epoch(trained: list[Job]) -> None:
     for job in trained:
         model = Model.load(job.output)
-        found = probabilities(model, job.vectors, DATA.encoded["dev"])
-        right = (found.argmax(1) == DATA.pairs["dev"].labels).mean()
+        predicted = probabilities(model, job.vectors, DATA.encoded["dev"])
+        right = (predicted.argmax(1) == DATA.pairs["dev"].labels).mean()
         assert right == model.about["dev_accuracy"] == float(without_seconds(job)[-1]["best"])
 
 
@@ -138,14 +138,14 @@ def test_seeds_and_embeddings_make_different_models(trained: list[Job]) -> None:
 
 @pytest.mark.slow
 def test_processes_make_the_same_models(trained: list[Job], tmp_path: Path) -> None:
-    again = planned(tmp_path / "new" / "folder")
+    retrained = planned(tmp_path / "new" / "folder")
     set_threads(2)  # two processes of one thread
     ended: list[Job] = []
-    run(again, finished=ended.append)
-    assert {job.output for job in ended} == {job.output for job in again}
-    for one, other in zip(trained, again, strict=True):
-        assert_equal(one.output, other.output)
-        assert without_seconds(one) == without_seconds(other)
+    run(retrained, finished=ended.append)
+    assert {job.output for job in ended} == {job.output for job in retrained}
+    for original, other in zip(trained, retrained, strict=True):
+        assert_equal(original.output, other.output)
+        assert without_seconds(original) == without_seconds(other)
         assert not other.checkpoint.exists()
 
 
@@ -171,9 +171,11 @@ def test_each_model_of_a_stack_stops_by_itself(
     for jobs in [chosen] if as_one else [[job] for job in chosen]:
         train_stacked(jobs, data, torch.device("cpu"))
     about = [Model.load(job.output).about for job in chosen]
-    assert [one["best_epoch"] for one in about] == [3, 5, 1]
-    assert [one["epochs"] for one in about] == [5, 5, 3]
-    assert [one["dev_accuracy"] for one in about] == [pytest.approx(x) for x in (0.6, 0.5, 0.9)]
+    assert [record["best_epoch"] for record in about] == [3, 5, 1]
+    assert [record["epochs"] for record in about] == [5, 5, 3]
+    assert [record["dev_accuracy"] for record in about] == [
+        pytest.approx(x) for x in (0.6, 0.5, 0.9)
+    ]
     assert [epochs_logged(job.log) for job in chosen] == [5, 5, 3]
     assert not any(job.checkpoint.exists() for job in chosen)
 
@@ -193,7 +195,7 @@ def test_each_model_is_handed_on_before_the_next_is_trained(tmp_path: Path) -> N
     run(chosen[:1], recipe)
 
     def finished(job: Job) -> None:
-        there.append([job.output.name, *(one.output.exists() for one in chosen)])
+        there.append([job.output.name, *(planned_job.output.exists() for planned_job in chosen)])
 
     run(chosen, recipe, finished=finished)  # the first was trained already
     assert there == [[chosen[1].output.name, True, True]]
@@ -260,7 +262,7 @@ def stacked_run(
         train_stacked(jobs, data, torch.device("cpu"))
 
     def stopping(model: Model, path: Path) -> None:
-        if written is not None and sum(one.output.exists() for one in jobs) == written:
+        if written is not None and sum(job.output.exists() for job in jobs) == written:
             raise KeyboardInterrupt
         save(model, path)
 
@@ -289,8 +291,8 @@ def test_a_stack_that_was_killed_between_two_files_is_resumed_from_its_checkpoin
     assert sum(job.output.exists() for job in chosen) == written
     monkeypatch.setattr(NLITask, "losses", lambda *_: pytest.fail("trained again"))
     assert stacked_run(chosen, monkeypatch) == [chosen]
-    for one, other in zip(straight, chosen, strict=True):
-        assert one.output.read_bytes() == other.output.read_bytes()
+    for straight_job, other in zip(straight, chosen, strict=True):
+        assert straight_job.output.read_bytes() == other.output.read_bytes()
     assert not list(tmp_path.rglob("*.checkpoint"))
 
 
@@ -326,9 +328,9 @@ def test_the_checkpoint_of_a_finished_stack_is_removed(
 ) -> None:
     jobs = planned(tmp_path)
     stacked_run(jobs, monkeypatch, 0)
-    kept = jobs[0].checkpoint.read_bytes()
+    checkpoint = jobs[0].checkpoint.read_bytes()
     stacked_run(jobs, monkeypatch)
-    jobs[0].checkpoint.write_bytes(kept)  # killed before it was removed
+    jobs[0].checkpoint.write_bytes(checkpoint)  # killed before it was removed
     assert stacked_run(jobs, monkeypatch) == []
     assert not jobs[0].checkpoint.exists()
 
@@ -356,9 +358,9 @@ def test_an_interrupted_training_is_resumed(
     monkeypatch.undo()
     set_threads(processes)
     run(chosen, workers=Workers(processes))
-    for one, other in zip(trained, chosen, strict=True):
-        assert_equal(one.output, other.output)
-        assert without_seconds(one) == without_seconds(other)
+    for original, other in zip(trained, chosen, strict=True):
+        assert_equal(original.output, other.output)
+        assert without_seconds(original) == without_seconds(other)
         assert not other.checkpoint.exists()
 
 
@@ -438,12 +440,12 @@ def test_a_cluster_trains_the_same(trained: list[Job], tmp_path: Path) -> None:
     ended: list[Job] = []
     run(chosen, workers=Workers(2, "dask"), finished=ended.append)
     assert {job.output for job in ended} == {job.output for job in chosen}
-    for one, other in zip(trained, chosen, strict=True):
-        assert_equal(one.output, other.output)
+    for original, other in zip(trained, chosen, strict=True):
+        assert_equal(original.output, other.output)
 
 
 def test_a_cluster_that_writes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Workers, "unordered", lambda *_, **__: (one for one in ()))
+    monkeypatch.setattr(Workers, "unordered", lambda *_, **__: (job for job in ()))
     with pytest.raises(WordbiasError, match="another folder; name an output that all machines"):
         run(planned(tmp_path), workers=Workers(2, "dask"))
 
@@ -478,8 +480,8 @@ def test_accuracies_are_rows(trained: list[Job]) -> None:
         {"subject": "one.seed1", "measure": "snli-accuracy", "value": rows[1].value,
          "set": "test", "n": 50, **about},
     ]  # fmt: skip
-    found = probabilities(before, job.vectors, DATA.encoded["test"])
-    assert rows[1].value == (found.argmax(1) == DATA.pairs["test"].labels).mean()
+    predicted = probabilities(before, job.vectors, DATA.encoded["test"])
+    assert rows[1].value == (predicted.argmax(1) == DATA.pairs["test"].labels).mean()
     after = Model.load(job.output)
     assert after.about["test"] == {"sha256": "50-2", "pairs": 50, "accuracy": rows[1].value}
     assert {**after.about, "test": 0} == {**before.about, "test": 0}
@@ -488,9 +490,9 @@ def test_accuracies_are_rows(trained: list[Job]) -> None:
     assert job.output.stat().st_mtime_ns == stamp
     assert job.is_done()
     other = Data.of({**DATA.pairs, "test": toy(50, 3)})
-    found = probabilities(before, job.vectors, other.encoded["test"])
+    predicted = probabilities(before, job.vectors, other.encoded["test"])
     (_, anew) = accuracy_rows(job, other)
-    assert anew.value == (found.argmax(1) == other.pairs["test"].labels).mean()
+    assert anew.value == (predicted.argmax(1) == other.pairs["test"].labels).mean()
     assert Model.load(job.output).about["test"]["sha256"] == "50-3"
 
 

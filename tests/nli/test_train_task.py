@@ -81,10 +81,10 @@ def test_stacked_models_end_as_models_trained_one_by_one(name: str, intra: bool)
         own, alone = trained((seed,), recipe, vectors[k : k + 1])
         assert own.score[0] == state.score[k]
         assert own.epoch[0] == state.epoch[k]
-        for (name, all_k), (_, one) in zip(
+        for (name, all_k), (_, single) in zip(
             together.named_parameters(), alone.named_parameters(), strict=True
         ):
-            torch.testing.assert_close(all_k[k], one[0], rtol=1e-8, atol=1e-10)
+            torch.testing.assert_close(all_k[k], single[0], rtol=1e-8, atol=1e-10)
             torch.testing.assert_close(
                 state.best[name][k], own.best[name][0], rtol=1e-8, atol=1e-10
             )
@@ -111,10 +111,10 @@ def test_nothing_is_drawn_from_the_global_generator() -> None:
     _, first = trained((1,), RECIPE, tables(1))
     torch.manual_seed(1)
     state = torch.random.get_rng_state()
-    _, again = trained((1,), RECIPE, tables(1))
+    _, second = trained((1,), RECIPE, tables(1))
     assert torch.equal(torch.random.get_rng_state(), state)
-    for one, other in zip(first.parameters(), again.parameters(), strict=True):
-        assert torch.equal(one, other)
+    for parameter, other in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(parameter, other)
 
 
 def test_the_loss_is_the_negative_log_likelihood_of_the_labels() -> None:
@@ -138,14 +138,14 @@ def test_the_accuracy_is_the_share_of_pairs_that_are_right() -> None:
     task, _ = learning((0, 1), RECIPE, tables(2))
     task.model.eval()
     with torch.no_grad():
-        found = task.accuracy(task.dev)
+        accuracies = task.accuracy(task.dev)
         for k in range(2):
             right = [
                 int(task.predict(task.dev, [np.array([i])] * 2)[k, 0].argmax()) == DEV.labels[i]
                 for i in range(len(DEV))
             ]
-            assert float(found[k]) == sum(right) / len(DEV)
-    assert found.dtype == torch.float64
+            assert float(accuracies[k]) == sum(right) / len(DEV)
+    assert accuracies.dtype == torch.float64
 
 
 @pytest.mark.slow
@@ -183,8 +183,8 @@ def test_initial_parameters_do_not_depend_on_other_models() -> None:
     pair, alone = DecomposableAttention(6, 4, models=2), DecomposableAttention(6, 4)
     initialise(pair, PUBLISHED, (3, 8))
     initialise(alone, PUBLISHED, (8,))
-    for both, one in zip(pair.parameters(), alone.parameters(), strict=True):
-        assert torch.equal(both[1], one[0])
+    for both, single in zip(pair.parameters(), alone.parameters(), strict=True):
+        assert torch.equal(both[1], single[0])
 
 
 def test_generators_differ_between_seeds_and_epochs() -> None:

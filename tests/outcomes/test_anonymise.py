@@ -22,9 +22,9 @@ SPANS = [Entity(14, 17), Entity(0, 9), Entity(19, 29), Entity(40, 45)]
 def anonymised(entities: Any = ("PERSON", "PER"), **columns: str) -> tuple[str, dict[str, int]]:
     """Anonymise the text by spans in columns; return it and the counted kinds of spans."""
     frame = pytest.importorskip("pandas").DataFrame({"text": [TEXT], **columns})
-    found = wb.rewrite(wb.Anonymise(spans=list(columns), entities=entities), frame)
-    counted = [row.details["words"] for row in found.report if row.measure == "words-changed"]
-    return found.texts[0], counted[0] if counted else {}
+    rewritten = wb.rewrite(wb.Anonymise(spans=list(columns), entities=entities), frame)
+    counted = [row.details["words"] for row in rewritten.report if row.measure == "words-changed"]
+    return rewritten.texts[0], counted[0] if counted else {}
 
 
 def test_numbers_by_first_occurrence() -> None:
@@ -107,9 +107,9 @@ def test_spacy_is_asked_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
         return lambda text: SimpleNamespace(ents=[person, place])
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    found = wb.rewrite("anonymise:spacy=known", [TEXT])
-    assert found.texts == ["ANON_0" + TEXT[9:]]
-    assert found.report["words-changed"][0].details["words"] == {"PERSON": 1}
+    rewritten = wb.rewrite("anonymise:spacy=known", [TEXT])
+    assert rewritten.texts == ["ANON_0" + TEXT[9:]]
+    assert rewritten.report["words-changed"][0].details["words"] == {"PERSON": 1}
     with pytest.raises(
         WordbiasError, match="has no model 'x'; get it with: python -m spacy download x"
     ):

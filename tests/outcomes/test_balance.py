@@ -37,9 +37,9 @@ def test_subsampling_leaves_the_smallest_groups_size(
     before, after = tables(cells, taken)
     known = set(groups.tolist())
     assert set(taken.tolist()) <= {0, 1}
-    for one in set(classes.tolist()):
-        smallest = min(before[one, group] for group in known)
-        assert [after[one, group] for group in known] == [smallest] * len(known)
+    for label in set(classes.tolist()):
+        smallest = min(before[label, group] for group in known)
+        assert [after[label, group] for group in known] == [smallest] * len(known)
 
 
 @given(CODES, st.integers(0, 5))
@@ -48,24 +48,24 @@ def test_oversampling_fills_up_to_the_largest(cells: list[tuple[int, int]], seed
     taken = copies(classes, groups, "oversample", seed)
     before, after = tables(cells, taken)
     assert taken.min() >= 1
-    for one, group in before:
-        largest = max(before[one, other] for other in range(3))
-        assert after[one, group] == largest
-        if before[one, group] == largest:
-            rows = (classes == one) & (groups == group)
+    for label, group in before:
+        largest = max(before[label, other] for other in range(3))
+        assert after[label, group] == largest
+        if before[label, group] == largest:
+            rows = (classes == label) & (groups == group)
             assert set(taken[rows].tolist()) == {1}
 
 
 def test_every_example_is_as_likely_and_seeds_decide() -> None:
     """Of 4 and 2, each of the 4 is kept half of the time: 400 draws, five standard deviations."""
     classes, groups = np.zeros(6, int), np.array([0, 0, 0, 0, 1, 1])
-    kept = sum(copies(classes, groups, "subsample", seed) for seed in range(400))
-    assert np.abs(kept[:4] - 200).max() < 5 * np.sqrt(400 / 4)
-    assert kept[4:].tolist() == [400, 400]
+    subsampled = sum(copies(classes, groups, "subsample", seed) for seed in range(400))
+    assert np.abs(subsampled[:4] - 200).max() < 5 * np.sqrt(400 / 4)
+    assert subsampled[4:].tolist() == [400, 400]
     drawn = sum(copies(classes, groups, "oversample", seed) for seed in range(400))
     assert np.abs(drawn[4:] - 800).max() < 5 * np.sqrt(800 / 4)
-    again = copies(classes, groups, "subsample", 7)
-    assert (again == copies(classes, groups, "subsample", 7)).all()
+    taken = copies(classes, groups, "subsample", 7)
+    assert (taken == copies(classes, groups, "subsample", 7)).all()
 
 
 @pytest.fixture
@@ -129,10 +129,10 @@ def test_what_is_written_is_what_was_counted(
     path.write_text("text,job,g\n" + "".join(f"{i},{c},{g}\n" for i, (c, g) in enumerate(cells)))
     done = balanced("oversample", path, shuffle=True, seed=1, output=out)
     rows = done.report["rows-in-cell"]
-    found = Counter(tuple(line.split(",")[1:]) for line in out.read_text().splitlines()[1:])
-    assert len(done) == sum(row.value or 0 for row in rows) == found.total()
+    counts = Counter(tuple(line.split(",")[1:]) for line in out.read_text().splitlines()[1:])
+    assert len(done) == sum(row.value or 0 for row in rows) == counts.total()
     for row in rows:
-        assert found[row.details["set"], row.details["group"]] == row.value
+        assert counts[row.details["set"], row.details["group"]] == row.value
 
 
 class Counting(np.ndarray):
@@ -141,14 +141,17 @@ class Counting(np.ndarray):
     read = 0
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        Counting.read += sum(np.size(one) for one in inputs)
-        plain = [np.asarray(one) if isinstance(one, Counting) else one for one in inputs]
-        found = getattr(ufunc, method)(*plain, **options)
-        return found.view(Counting) if isinstance(found, np.ndarray) else found
+        Counting.read += sum(np.size(array) for array in inputs)
+        plain = [np.asarray(array) if isinstance(array, Counting) else array for array in inputs]
+        computed = getattr(ufunc, method)(*plain, **options)
+        return computed.view(Counting) if isinstance(computed, np.ndarray) else computed
 
     def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Any:
-        plain = [np.asarray(one) if isinstance(one, Counting) else one for one in given]
-        Counting.read += sum(np.size(one) for one in plain if isinstance(one, np.ndarray))
+        plain = [
+            np.asarray(argument) if isinstance(argument, Counting) else argument
+            for argument in given
+        ]
+        Counting.read += sum(np.size(array) for array in plain if isinstance(array, np.ndarray))
         return function(*plain, **options)
 
 

@@ -50,11 +50,11 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_cases_of_the_reference_scorer(case: str) -> None:
     response, *expected = CASES[case]
-    found = scores(tally(_clusters(KEY), _clusters(response)))
+    scored = scores(tally(_clusters(KEY), _clusters(response)))
     for i, both in enumerate(expected):
         recall, precision = map(Fraction, both.split())
         values = [float(recall), float(precision), float(_f1(recall, precision))]
-        np.testing.assert_allclose(found[i], values, rtol=1e-12, err_msg=METRICS[i])
+        np.testing.assert_allclose(scored[i], values, rtol=1e-12, err_msg=METRICS[i])
 
 
 # Further cases published with it: of each metric that they have values of, recall and precision.
@@ -99,22 +99,23 @@ FURTHER = {
 @pytest.mark.parametrize("case", FURTHER)
 def test_further_cases_of_the_reference_scorer(case: str) -> None:
     key, response, expected = FURTHER[case]
-    found = scores(tally(_clusters(key), _clusters(response)))
+    scored = scores(tally(_clusters(key), _clusters(response)))
     for name, both in expected.items():
         values = [float(Fraction(x)) for x in both.split()]
-        np.testing.assert_allclose(found[METRICS.index(name), :2], values, rtol=1e-12)
+        np.testing.assert_allclose(scored[METRICS.index(name), :2], values, rtol=1e-12)
 
 
 def test_the_worked_example_of_the_paper() -> None:
     """Pradhan et al. (2014): recall .40, .42, .65 and precision .40, .50, .43 as printed there."""
-    found = scores(tally(_clusters("abc defg"), _clusters("ab cd fghi")))
-    np.testing.assert_array_equal(found[:3, 0].round(2), [0.40, 0.42, 0.65])
-    np.testing.assert_array_equal(found[:3, 1].round(2), [0.40, 0.50, 0.43])
+    scored = scores(tally(_clusters("abc defg"), _clusters("ab cd fghi")))
+    np.testing.assert_array_equal(scored[:3, 0].round(2), [0.40, 0.42, 0.65])
+    np.testing.assert_array_equal(scored[:3, 1].round(2), [0.40, 0.50, 0.43])
 
 
 partition = st.lists(st.integers(0, 3), min_size=1, max_size=7).map(
     lambda labels: [
-        {"abcdefg"[i] for i, label in enumerate(labels) if label == one} for one in set(labels)
+        {"abcdefg"[i] for i, label in enumerate(labels) if label == cluster}
+        for cluster in set(labels)
     ]
 )
 
@@ -124,18 +125,18 @@ partition = st.lists(st.integers(0, 3), min_size=1, max_size=7).map(
 def test_recall_and_precision_change_places_with_key_and_response(k: Clusters, r: Clusters) -> None:
     there, back = tally(k, r), tally(r, k)
     np.testing.assert_allclose(there[:, :2], back[:, 2:], rtol=1e-12)
-    found = scores(there)
-    assert np.all((found >= 0) & (found <= 1 + 1e-12))
+    scored = scores(there)
+    assert np.all((scored >= 0) & (scored <= 1 + 1e-12))
     np.testing.assert_allclose(conll_f1(there), conll_f1(back), rtol=1e-12)
 
 
 @settings(deadline=None)
 @given(partition)
 def test_what_is_found_as_it_is_has_100_percent(k: Clusters) -> None:
-    found = scores(tally(k, k))
+    scored = scores(tally(k, k))
     linked = any(len(cluster) > 1 for cluster in k)
-    np.testing.assert_allclose(found[1:], 1)
-    np.testing.assert_allclose(found[0], 1 if linked else 0)
+    np.testing.assert_allclose(scored[1:], 1)
+    np.testing.assert_allclose(scored[0], 1 if linked else 0)
 
 
 @settings(deadline=None)
@@ -161,8 +162,8 @@ def test_ceaf_is_the_best_of_all_alignments(k: Clusters, r: Clusters) -> None:
         sum(phi(a, b) for a, b in zip(few, order, strict=False))
         for order in permutations(many, len(few))
     )
-    found = tally(k, r)[2]
-    np.testing.assert_allclose(found, [best, len(k), best, len(r)])
+    ceaf = tally(k, r)[2]
+    np.testing.assert_allclose(ceaf, [best, len(k), best, len(r)])
 
 
 @settings(deadline=None)

@@ -33,9 +33,9 @@ def test_columns_are_the_same_in_every_form(tmp_path: Path, kind: str, packed: b
     path = tmp_path / f"p.{kind}{'.gz' * packed}"
     text = _text(kind).encode()
     path.write_bytes(gzip.compress(text) if packed else text)
-    found = read(path, ["z", "y"])
-    assert found.cells == {"z": ["F", "F", "M"], "y": ["nurse", "surgeon", "surgeon"]}
-    assert (len(found), found.dropped) == (3, 0)
+    columns = read(path, ["z", "y"])
+    assert columns.cells == {"z": ["F", "F", "M"], "y": ["nurse", "surgeon", "surgeon"]}
+    assert (len(columns), columns.dropped) == (3, 0)
 
 
 def test_numbers_and_truth_values_are_texts(tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_a_bad_row_is_named_and_can_be_dropped(
         read(path, NAMES, skip_bad=False)
     assert str(refused.value).startswith(f"{path}: ")
     assert str(refused.value).endswith("drop such rows with --skip-bad")
-    found = read(path, NAMES, skip_bad=True)
-    assert (len(found), found.dropped, found.problem) == (1, 1, message)
+    columns = read(path, NAMES, skip_bad=True)
+    assert (len(columns), columns.dropped, columns.problem) == (1, 1, message)
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_a_table_of_parquet(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table(table | v), path, row_group_size=2)
     with pytest.raises(WordbiasError, match="row 2: has no 'r'; mend it"):
         read(path, NAMES, skip_bad=False)
-    found = read(path, NAMES, skip_bad=True)
-    assert found.cells == {"y": ["1", "1"], "r": ["1", "2"], "z": ["F", "F"]}
-    assert (found.dropped, found.problem) == (2, "row 2: has no 'r'")
+    columns = read(path, NAMES, skip_bad=True)
+    assert columns.cells == {"y": ["1", "1"], "r": ["1", "2"], "z": ["F", "F"]}
+    assert (columns.dropped, columns.problem) == (2, "row 2: has no 'r'")
     assert read(path, ["score"], skip_bad=True).cells == {"score": ["1.0", "1.5", "2.0"]}
     with pytest.raises(WordbiasError, match="has no column 'q'; it has y, r, z, score"):
         read(path, ["q"])

@@ -166,8 +166,8 @@ def test_metrics_of_a_block_are_those_of_its_samples() -> None:
     shares = table.first_shares()
     block = _whole(table.resampled(5, np.random.default_rng(0)))
     together = sampled([block], shares, Settings(), total_variation)
-    for i, one in enumerate(block):
-        alone = metrics(one[None], shares, Settings(), total_variation)
+    for i, sample in enumerate(block):
+        alone = metrics(sample[None], shares, Settings(), total_variation)
         for name, metric in alone.items():
             np.testing.assert_array_equal(metric.joined()[0], together[name][i])
 
@@ -223,16 +223,16 @@ def test_no_interval_excludes_its_own_value() -> None:
     for row in rows:
         if row.details["low"] is not None:
             assert row.details["low"] <= row.value <= row.details["high"], row
-    found = _by_key(rows)
+    by_key = _by_key(rows)
     for name in (*GAPS, *DIVERGENCES):
-        assert found[name, SUM].details["low"] is None
-        assert "resampling itself changes" in found[name, SUM].details["reason"]
-        assert found[name, SUM].details["p"] > 0.01
+        assert by_key[name, SUM].details["low"] is None
+        assert "resampling itself changes" in by_key[name, SUM].details["reason"]
+        assert by_key[name, SUM].details["p"] > 0.01
 
 
 def test_the_p_value_counts_as_many_or_more() -> None:
-    found = expected_alike(2.0, np.array([1.0, 2, 3, 0, np.nan]))
-    assert found == {"chance": 1.5, "p": (1 + 2) / (1 + 4)}
+    chance = expected_alike(2.0, np.array([1.0, 2, 3, 0, np.nan]))
+    assert chance == {"chance": 1.5, "p": (1 + 2) / (1 + 4)}
     assert expected_alike(2.0, np.full(3, np.nan)) == {}
 
 
@@ -253,8 +253,8 @@ def test_an_even_handed_classifier_is_rarely_suspected() -> None:
             Settings(),
             total_variation,
         )
-        found = metrics(table.counts[None], table.first_shares(), Settings(), total_variation)
-        value = found["tpr-gap"].total[0]
+        measured = metrics(table.counts[None], table.first_shares(), Settings(), total_variation)
+        value = measured["tpr-gap"].total[0]
         low += expected_alike(float(value), even["tpr-gap"][:, 0])["p"] <= 0.1
     assert low <= binom.isf(1e-6, 300, 0.1)
     assert low >= binom.ppf(1e-6, 300, 0.1)
@@ -262,10 +262,10 @@ def test_an_even_handed_classifier_is_rarely_suspected() -> None:
 
 def test_a_classifier_that_favours_a_group_is_found_out() -> None:
     counts = [[[90, 10], [10, 90]], [[60, 40], [10, 90]]]
-    found = _by_key(fairness_rows(_made(counts), "x"))
-    assert found["tpr-gap", SUM].details["p"] == 1 / 201
-    assert found["tpr-gap", "a"].details["low"] > 0
-    assert found["tpr-gap", SUM].value > 3 * found["tpr-gap", SUM].details["chance"]
+    by_key = _by_key(fairness_rows(_made(counts), "x"))
+    assert by_key["tpr-gap", SUM].details["p"] == 1 / 201
+    assert by_key["tpr-gap", "a"].details["low"] > 0
+    assert by_key["tpr-gap", SUM].value > 3 * by_key["tpr-gap", SUM].details["chance"]
 
 
 # units: pairs, and persons with several rows
@@ -298,7 +298,7 @@ def test_the_chance_level_of_pairs_is_scipys() -> None:
     from scipy.stats import permutation_test
 
     y, r, z, pair = _pairs(12, 2, 3)
-    gold, women, men = (np.array(one, int) for one in (y[:12], r[:12], r[12:]))
+    gold, women, men = (np.array(column, int) for column in (y[:12], r[:12], r[12:]))
     exact = permutation_test(
         (women, men),
         lambda a, b: _sum_of_tpr_gaps(a, b, gold, 2),
@@ -326,7 +326,7 @@ def test_the_interval_of_pairs_is_scipys() -> None:
     from scipy.stats import bootstrap, norm
 
     y, r, z, pair = _pairs(600, 3, 1)
-    gold, women, men = (np.array(one, int) for one in (y[:600], r[:600], r[600:]))
+    gold, women, men = (np.array(column, int) for column in (y[:600], r[:600], r[600:]))
 
     def gap(a: Any, b: Any, of: Any) -> float:
         return float(np.mean(a[of == 0] == 0) - np.mean(b[of == 0] == 0))
@@ -368,8 +368,8 @@ def test_a_system_that_ignores_the_group_is_rarely_suspected_within_pairs() -> N
         drawn = [*np.where(exchanged, men, women), *np.where(exchanged, women, men)]
         table = Confusion.of(y, drawn, z, units=pair)
         even = sampled(table.alike(99, rng), table.first_shares(), Settings(), total_variation)
-        found = metrics(table.counts[None], table.first_shares(), Settings(), total_variation)
-        value = float(found["tpr-gap"].total[0])
+        measured = metrics(table.counts[None], table.first_shares(), Settings(), total_variation)
+        value = float(measured["tpr-gap"].total[0])
         low += expected_alike(value, even["tpr-gap"][:, 0])["p"] <= 0.1
     assert low <= binom.isf(1e-6, 300, 0.1)
 
@@ -419,12 +419,12 @@ def test_different_classes_make_an_expected_gap_of_precision() -> None:
     p = np.array([[0.9, 0.1], [0.1, 0.9]])
     n = np.array([[9000, 1000], [1000, 9000]])
     counts = np.round(n[..., None] * p).astype(np.int64)
-    found = _by_key(fairness_rows(_made(counts), "x"))
-    row = found["precision-gap", SUM]
+    by_key = _by_key(fairness_rows(_made(counts), "x"))
+    row = by_key["precision-gap", SUM]
     expected = 2 * (8100 / 8200 - 900 / 1800)
     assert row.value == pytest.approx(expected)
     assert row.details["chance"] == pytest.approx(expected, rel=0.01)
-    assert found["tpr-gap", SUM].value == pytest.approx(0, abs=1e-12)
+    assert by_key["tpr-gap", SUM].value == pytest.approx(0, abs=1e-12)
 
 
 def test_rows_say_what_they_are() -> None:
@@ -437,33 +437,33 @@ def test_rows_say_what_they_are() -> None:
     expected += [(DIVERGENCES[0], part) for part in (SUM, "F", "M")]
     expected += [(name, part) for name in DIVERGENCES[1:] for part in (SUM, *"abcd")]
     assert keys == expected
-    found = _by_key(rows)
+    by_key = _by_key(rows)
     for row in rows:
         assert row.subject == "clf"
         assert {"neutral", "better", "n", "seed", "groups", "low", "high", "draws"} <= set(
             row.details
         )
         assert row.details["seed"] == 3
-    assert found["tpr-gap", "a"].details["better"] == "neutral"
-    assert found["tpr-gap", SUM].details["better"] == "lower"
+    assert by_key["tpr-gap", "a"].details["better"] == "neutral"
+    assert by_key["tpr-gap", SUM].details["better"] == "lower"
     n = table.counts.sum(axis=2)[:, 0]
-    assert found["tpr-gap", "a"].details["n"] == {"F": n[0], "M": n[1]}
+    assert by_key["tpr-gap", "a"].details["n"] == {"F": n[0], "M": n[1]}
     others = table.counts[:, 1:].sum(axis=(1, 2))
-    assert found["fpr-gap", "a"].details["n"] == {"F": others[0], "M": others[1]}
+    assert by_key["fpr-gap", "a"].details["n"] == {"F": others[0], "M": others[1]}
     called = table.counts.sum(axis=1)[:, 0]
-    assert found["sufficiency", "a"].details["n"] == {"F": called[0], "M": called[1]}
+    assert by_key["sufficiency", "a"].details["n"] == {"F": called[0], "M": called[1]}
     for name in (*GAPS, *DIVERGENCES):
-        parts = [row.value for (measure, part), row in found.items() if measure == name]
+        parts = [row.value for (measure, part), row in by_key.items() if measure == name]
         parts = parts[2 if name in GAPS else 1 :]
-        assert found[name, SUM].value == pytest.approx(sum(map(abs, parts)))
+        assert by_key[name, SUM].value == pytest.approx(sum(map(abs, parts)))
 
 
 def test_the_same_seed_gives_the_same_rows() -> None:
-    first, again, other = (
+    first, repeat, other = (
         [row.to_dict() for row in fairness_rows(_random(5), "x", Settings(draws=30, seed=seed))]
         for seed in (1, 1, 2)
     )
-    assert first == again
+    assert first == repeat
     assert [row["value"] for row in first] == [row["value"] for row in other]
     assert first != other
 
@@ -477,30 +477,30 @@ def test_what_is_empty_is_reported_and_left_out_of_sums() -> None:
     counts = _random(7, 2, 4, 4).counts + 1
     counts[0, 1] = 0  # no woman of class b
     counts[:, :, 3] = 0  # nobody is predicted as d
-    found = _by_key(fairness_rows(_made(counts), "x", Settings(draws=50)))
-    assert found["tpr-gap", "b"].value is None
-    assert found["tpr-gap", "b"].details["reason"] == "a group has no example of it"
-    assert found["tpr-gap", "b"].details["n"]["F"] == 0
-    assert found["tpr-gap", SUM].details["left_out"] == ["b"]
-    assert found["precision-gap", "d"].value is None
-    assert found["precision-gap", SUM].details["left_out"] == ["d"]
-    assert found["f1-gap", "d"].value == 0  # examples there are, so F1 is 0 in both groups
-    assert found["sufficiency", "d"].value is None
-    assert found["separation", "b"].value == 0
-    others = [found["tpr-gap", name].value for name in "acd"]
-    assert found["tpr-gap", SUM].value == pytest.approx(sum(map(abs, others)))
-    assert "left_out" not in found["fpr-gap", SUM].details
+    by_key = _by_key(fairness_rows(_made(counts), "x", Settings(draws=50)))
+    assert by_key["tpr-gap", "b"].value is None
+    assert by_key["tpr-gap", "b"].details["reason"] == "a group has no example of it"
+    assert by_key["tpr-gap", "b"].details["n"]["F"] == 0
+    assert by_key["tpr-gap", SUM].details["left_out"] == ["b"]
+    assert by_key["precision-gap", "d"].value is None
+    assert by_key["precision-gap", SUM].details["left_out"] == ["d"]
+    assert by_key["f1-gap", "d"].value == 0  # examples there are, so F1 is 0 in both groups
+    assert by_key["sufficiency", "d"].value is None
+    assert by_key["separation", "b"].value == 0
+    others = [by_key["tpr-gap", name].value for name in "acd"]
+    assert by_key["tpr-gap", SUM].value == pytest.approx(sum(map(abs, others)))
+    assert "left_out" not in by_key["fpr-gap", SUM].details
 
 
 def test_as_published_leaves_out_what_one_group_lacks() -> None:
     counts = _random(7, 2, 4, 4).counts + 1
     counts[0, 1] = 0  # no woman of class b
     counts[1, :, 3] = 0  # no man is predicted as d
-    found = _by_key(fairness_rows(_made(counts), "x", Settings(as_published=True, draws=20)))
-    assert found["separation", "b"].details["reason"] == "a group has no example of it"
-    assert found["sufficiency", "d"].details["reason"] == "in a group nobody is predicted as it"
-    assert found["separation", SUM].details["left_out"] == ["b"]
-    assert found["precision-gap", "d"].value is not None  # TP/N has no empty denominator
+    by_key = _by_key(fairness_rows(_made(counts), "x", Settings(as_published=True, draws=20)))
+    assert by_key["separation", "b"].details["reason"] == "a group has no example of it"
+    assert by_key["sufficiency", "d"].details["reason"] == "in a group nobody is predicted as it"
+    assert by_key["separation", SUM].details["left_out"] == ["b"]
+    assert by_key["precision-gap", "d"].value is not None  # TP/N has no empty denominator
 
 
 def test_a_class_called_as_a_total_is_refused() -> None:
@@ -530,11 +530,11 @@ def test_balanced_examples_have_no_shares_to_correlate_with() -> None:
 
 def test_three_groups_where_the_definition_allows() -> None:
     table = _made(_random(9, 3, 4, 4).counts + 1, ("F", "M", "X"))
-    found = _by_key(fairness_rows(table, "x", Settings(draws=20)))
-    assert found["tpr-gap", "a"].details["better"] == "lower"
-    assert all((r.details["low"] or 0) >= 0 for r in found.values() if r.value is not None)
-    assert "3 groups have no signed gap" in found["tpr-gap", CORRELATION].details["reason"]
-    assert found["independence", "X"].value is not None
+    by_key = _by_key(fairness_rows(table, "x", Settings(draws=20)))
+    assert by_key["tpr-gap", "a"].details["better"] == "lower"
+    assert all((r.details["low"] or 0) >= 0 for r in by_key.values() if r.value is not None)
+    assert "3 groups have no signed gap" in by_key["tpr-gap", CORRELATION].details["reason"]
+    assert by_key["independence", "X"].value is not None
     with pytest.raises(WordbiasError, match="difference of two groups, found 3"):
         fairness_rows(table, "x", Settings(as_published=True))
 
@@ -544,10 +544,10 @@ def test_as_published_is_the_released_arithmetic() -> None:
     from scipy.stats import entropy, wasserstein_distance
 
     table = _made(_random(10).counts + 1)
-    found = _by_key(fairness_rows(table, "x", Settings(as_published=True, draws=0)))
+    by_key = _by_key(fairness_rows(table, "x", Settings(as_published=True, draws=0)))
     counts, k, n = table.counts, 4, len(table)
     precision = [(counts[0, y, y] - counts[1, y, y]) / n for y in range(k)]
-    assert found["precision-gap", SUM].value == pytest.approx(np.abs(precision).sum())
+    assert by_key["precision-gap", SUM].value == pytest.approx(np.abs(precision).sum())
     apart, moved = 0.0, 0.0
     for c in range(k):
         d = [entropy(counts[z, c], counts[:, c].sum(axis=0)) for z in range(2)]
@@ -557,8 +557,8 @@ def test_as_published_is_the_released_arithmetic() -> None:
             for z in range(2)
         ]
         moved += abs(w[0] - w[1])
-    assert found["separation", SUM].value == pytest.approx(apart)
-    assert found["sufficiency", SUM].value == pytest.approx(moved)
+    assert by_key["separation", SUM].value == pytest.approx(apart)
+    assert by_key["sufficiency", SUM].value == pytest.approx(moved)
 
 
 def test_no_answer_is_left_out_of_separation_only_as_published() -> None:
@@ -624,7 +624,7 @@ def _accuracies(*predicted: list[str], units: Any = None, draws: int = 200) -> l
     y, z, *_ = _two()
     settings = Settings(draws=draws)
     tables = [Confusion.of(y, r, z, units=units) for r in predicted]
-    return [_by_key(fairness_rows(one, "x", settings))["accuracy", "all"] for one in tables]
+    return [_by_key(fairness_rows(table, "x", settings))["accuracy", "all"] for table in tables]
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -632,21 +632,21 @@ def test_a_change_of_accuracy_is_paired_example_by_example(several: bool) -> Non
     y, _, first, second = _two()
     units = [i // 3 for i in range(300)] if several else None
     before, after = _accuracies(first, second, units=units)
-    found = change_keys(before, after, certain=True)
+    change = change_keys(before, after, certain=True)
     right = [np.array([a == b for a, b in zip(y, r, strict=True)], float) for r in (first, second)]
     differences = (right[1] - right[0]).reshape(-1, 3 if several else 1).mean(1)
     rows = np.random.default_rng(0).integers(len(differences), size=(200, len(differences)))
     expected = np.percentile(differences[rows].mean(1), [2.5, 97.5])
     # JSON holds draws in single precision
-    assert [found["change_low"], found["change_high"]] == pytest.approx(expected, abs=1e-6)
+    assert [change["change_low"], change["change_high"]] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_group_that_is_predicted_the_same_does_not_change() -> None:
     y, z, first, second = _two()
     rows = [_by_key(fairness_rows(Confusion.of(y, r, z), "x")) for r in (first, second)]
     key = "accuracy", "F"
-    found = change_keys(rows[0][key], rows[1][key], certain=True)
-    assert (found["change"], found["change_low"], found["change_high"]) == (0, 0, 0)
+    change = change_keys(rows[0][key], rows[1][key], certain=True)
+    assert (change["change"], change["change_low"], change["change_high"]) == (0, 0, 0)
 
 
 def test_other_examples_are_not_paired() -> None:

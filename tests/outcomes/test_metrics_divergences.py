@@ -61,7 +61,7 @@ def test_distances_are_those_of_scipy(counts: Counts) -> None:
 
     k = counts.shape[1]
     positions = np.arange(k)
-    found = {
+    distances = {
         "independence": independence(counts),
         "separation": separation(counts),
         "positions": sufficiency(counts, along_positions(positions.astype(float))),
@@ -69,15 +69,17 @@ def test_distances_are_those_of_scipy(counts: Counts) -> None:
     }
     for z in range(2):
         predicted, overall = counts[z].sum(axis=0), counts.sum(axis=(0, 1))
-        assert found["independence"][z] == pytest.approx(entropy(predicted, overall), abs=1e-12)
+        assert distances["independence"][z] == pytest.approx(entropy(predicted, overall), abs=1e-12)
         for c in range(k):
             given_y, all_y = counts[z, c], counts[:, c].sum(axis=0)
-            assert found["separation"][c, z] == pytest.approx(entropy(given_y, all_y), abs=1e-12)
+            assert distances["separation"][c, z] == pytest.approx(
+                entropy(given_y, all_y), abs=1e-12
+            )
             given_r, all_r = counts[z, :, c], counts[:, :, c].sum(axis=0)
             moved = wasserstein_distance(positions, positions, given_r, all_r)
-            assert found["positions"][c, z] == pytest.approx(moved, abs=1e-12)
+            assert distances["positions"][c, z] == pytest.approx(moved, abs=1e-12)
             apart = np.abs(given_r / given_r.sum() - all_r / all_r.sum()).sum() / 2
-            assert found["tv"][c, z] == pytest.approx(apart, abs=1e-12)
+            assert distances["tv"][c, z] == pytest.approx(apart, abs=1e-12)
 
 
 @settings(deadline=None)
@@ -199,10 +201,10 @@ def test_costs_agree_with_what_needs_no_programme() -> None:
         (nominal, total_variation),
         (linear, along_positions(np.arange(4.0))),
     ):
-        found = sufficiency(counts, along_costs(costs))
-        np.testing.assert_allclose(found, sufficiency(counts, distance), atol=1e-9)
-        assert np.isnan(found[0, 1, 0])
-        assert np.isnan(found[1, 2]).all()
+        by_costs = sufficiency(counts, along_costs(costs))
+        np.testing.assert_allclose(by_costs, sufficiency(counts, distance), atol=1e-9)
+        assert np.isnan(by_costs[0, 1, 0])
+        assert np.isnan(by_costs[1, 2]).all()
 
 
 def test_costs_are_those_of_a_linear_programme() -> None:

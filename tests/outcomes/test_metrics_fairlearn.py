@@ -27,7 +27,7 @@ def test_rates_and_gaps_are_those_of_fairlearn(groups: str) -> None:
     r = np.where(rng.random(3000) < 0.7, y, rng.choice(classes, 3000, p=[0.4, 0.3, 0.2, 0.1]))
     z = rng.choice(list(groups), 3000)
     ours = Confusion.of(y, r, z)
-    found = rates(ours.counts)
+    our_rates = rates(ours.counts)
     for j, label in enumerate(ours.classes):
         theirs = metrics.MetricFrame(
             metrics=dict(zip(RATES, functions, strict=True)),
@@ -37,7 +37,7 @@ def test_rates_and_gaps_are_those_of_fairlearn(groups: str) -> None:
         )
         for name in RATES:
             expected = [theirs.by_group[name][group] for group in ours.groups]
-            np.testing.assert_allclose(found[name][:, j], expected, rtol=1e-12)
+            np.testing.assert_allclose(our_rates[name][:, j], expected, rtol=1e-12)
             # two groups have a sign here, and none there
-            gap = abs(gaps(found[name])[j])
+            gap = abs(gaps(our_rates[name])[j])
             assert gap == pytest.approx(theirs.difference()[name], abs=1e-12)

@@ -40,25 +40,25 @@ def _by_definition(rows: Examples, group: str, label: str, published: bool) -> d
     fp = sum(y != label and r == label for y, r in own)
     fn = sum(y == label and r != label for y, r in own)
     tn = sum(y != label and r != label for y, r in own)
-    found = {"tpr": _share(tp, tp + fn), "fpr": _share(fp, fp + tn)}
+    class_rates = {"tpr": _share(tp, tp + fn), "fpr": _share(fp, fp + tn)}
     if not published:
         f1 = _share(2 * tp, 2 * tp + fp + fn)
-        return {**found, "precision": _share(tp, tp + fp), "f1": f1}
-    p, r = tp / len(rows), found["tpr"]
+        return {**class_rates, "precision": _share(tp, tp + fp), "f1": f1}
+    p, r = tp / len(rows), class_rates["tpr"]
     f1 = np.nan if np.isnan(r) else 0.0 if p * r == 0 else 2 * p * r / (p + r)
-    return {**found, "precision": p, "f1": f1}
+    return {**class_rates, "precision": p, "f1": f1}
 
 
 @settings(deadline=None)
 @given(examples, st.booleans())
 def test_rates_are_those_of_the_definition(rows: Examples, published: bool) -> None:
     counted = _counted(rows)
-    found = rates(counted.counts, as_published=published)
+    computed = rates(counted.counts, as_published=published)
     for i, group in enumerate(counted.groups):
         for j, label in enumerate(counted.classes):
             expected = _by_definition(rows, group, label, published)
             for name in RATES:
-                assert found[name][i, j] == pytest.approx(expected[name], nan_ok=True), name
+                assert computed[name][i, j] == pytest.approx(expected[name], nan_ok=True), name
 
 
 @settings(deadline=None)
@@ -67,15 +67,15 @@ def test_rates_are_those_of_scikit_learn(rows: Examples) -> None:
     from sklearn.metrics import precision_recall_fscore_support
 
     counted = _counted(rows)
-    found = rates(counted.counts)
+    computed = rates(counted.counts)
     for i, group in enumerate(counted.groups):
         y, r = zip(*((y, r) for y, r, z in rows if z == group), strict=True)
         p, recall, f1, _ = precision_recall_fscore_support(
             y, r, labels=counted.classes, zero_division=np.nan
         )
-        np.testing.assert_allclose(found["tpr"][i], recall)
-        np.testing.assert_allclose(found["precision"][i], p)
-        np.testing.assert_allclose(found["f1"][i], f1)
+        np.testing.assert_allclose(computed["tpr"][i], recall)
+        np.testing.assert_allclose(computed["precision"][i], p)
+        np.testing.assert_allclose(computed["f1"][i], f1)
 
 
 def test_a_table_done_by_hand() -> None:
@@ -126,8 +126,8 @@ def test_samples_are_computed_side_by_side() -> None:
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 4, (7, 2, 3, 4))
     together = {name: gaps(rate) for name, rate in rates(counts).items()}
-    for i, one in enumerate(counts):
-        for name, rate in rates(one).items():
+    for i, sample in enumerate(counts):
+        for name, rate in rates(sample).items():
             np.testing.assert_array_equal(gaps(rate), together[name][i])
 
 
@@ -197,9 +197,9 @@ def test_no_answer_is_an_outcome_but_no_class() -> None:
     rows = [("a", "None", "F"), ("b", "b", "F"), ("a", "a", "M"), ("b", "None", "M")]
     counted = _counted(rows, abstentions=["None"])
     assert (counted.classes, counted.outcomes) == (("a", "b"), ("a", "b", "None"))
-    found = rates(counted.counts)
-    np.testing.assert_array_equal(found["tpr"], [[0, 1], [1, 0]])
-    np.testing.assert_array_equal(found["precision"], [[np.nan, 1], [1, np.nan]])
+    computed = rates(counted.counts)
+    np.testing.assert_array_equal(computed["tpr"], [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(computed["precision"], [[np.nan, 1], [1, np.nan]])
 
 
 @pytest.mark.parametrize(

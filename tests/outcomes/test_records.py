@@ -79,8 +79,8 @@ def test_csv_as_the_csv_module_reads_it(
     path.write_text(written.getvalue(), encoding="utf-8", newline="")
     scrubbed(path, out)
     with out.open(encoding="utf-8", newline="") as file:
-        found = list(csv.reader(file, strict=True))
-    assert found == [["id", "text", "z"], *([a, Scrubber()(b)[0], c] for a, b, c in rows)]
+        records = list(csv.reader(file, strict=True))
+    assert records == [["id", "text", "z"], *([a, Scrubber()(b)[0], c] for a, b, c in rows)]
 
 
 VALUES = st.recursive(
@@ -104,8 +104,8 @@ def test_jsonl_as_the_json_module_reads_it(
     path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     scrubbed(path, out, text="text")
-    found = [json.loads(line) for line in out.read_text("utf-8").split("\n") if line]
-    assert found == [{**o, "text": Scrubber()(str(o["text"]))[0]} for o in objects]
+    records = [json.loads(line) for line in out.read_text("utf-8").split("\n") if line]
+    assert records == [{**o, "text": Scrubber()(str(o["text"]))[0]} for o in objects]
     for before, after in zip(lines, out.read_text("utf-8").split("\n"), strict=False):
         assert before.isascii() == after.isascii()
 

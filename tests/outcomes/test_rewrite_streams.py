@@ -30,9 +30,9 @@ def test_the_order_is_that_of_random_numbers(lines: list[str], seed: int) -> Non
 
 def test_every_order_is_about_as_likely() -> None:
     """Chi-squared with 5 degrees of freedom: 20.5 is exceeded with probability 0.001."""
-    found = Counter("".join(shuffled("abc", seed)) for seed in range(600))
-    assert len(found) == 6
-    assert sum((count - 100) ** 2 / 100 for count in found.values()) < 20.5
+    orders = Counter("".join(shuffled("abc", seed)) for seed in range(600))
+    assert len(orders) == 6
+    assert sum((count - 100) ** 2 / 100 for count in orders.values()) < 20.5
 
 
 @pytest.fixture
@@ -75,14 +75,14 @@ def test_methods_are_applied_in_order(file: Path) -> None:
 
 
 def test_shuffled_output_keeps_its_header(file: Path, tmp_path: Path) -> None:
-    plain, out, again = (tmp_path / f"{name}.tsv" for name in ("plain", "out", "again"))
+    plain, out, second = (tmp_path / f"{name}.tsv" for name in ("plain", "out", "again"))
     wb.rewrite("scrub", file, output=plain)
-    for path in (out, again):
+    for path in (out, second):
         wb.rewrite("scrub", file, shuffle=True, seed=3, output=path)
     lines, before = out.read_text().splitlines(), plain.read_text().splitlines()
     assert lines[0] == before[0]
     assert sorted(lines[1:]) == sorted(before[1:])
-    assert again.read_bytes() == out.read_bytes()
+    assert second.read_bytes() == out.read_bytes()
 
 
 @pytest.mark.slow
@@ -98,9 +98,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         stage = TextStage(lambda text, cells: (text.upper(), ["all"]), file, Tally("upper"))
         tracemalloc.start()
         rewrite(file, str(tmp_path / "out.tsv"), [stage])
-        found = tracemalloc.get_traced_memory()[1]
+        memory = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return memory
 
     peak(1_500)  # the first call fills caches
     assert peak(24_000) < 1.2 * peak(6_000)

@@ -17,8 +17,8 @@ WORDS = frozenset(("he", "she", "her", "husband"))
 
 
 def scrubbed(text: str, **options: Any) -> str:
-    (found,) = wb.rewrite(wb.Scrub(**options), [text]).texts
-    return str(found)
+    (rewritten,) = wb.rewrite(wb.Scrub(**options), [text]).texts
+    return str(rewritten)
 
 
 def rows_of(text: str, **names: str) -> Any:
@@ -57,12 +57,12 @@ def test_as_published_is_the_published_expression(text: str) -> None:
         r"|[Mm][Rr]|[Mm][Rr][Ss]|[Mm][Ss]|Sim|R)\b"
     )
     names = ["first", "middle"]
-    found = wb.rewrite(
+    rewritten = wb.rewrite(
         wb.Scrub(names_column=names, as_published=True), rows_of(text, first="Sim", middle="R")
     )
     expected, count = pattern.subn("_", text)
-    values = {row.measure: row.value for row in found.report}
-    assert (found.texts.tolist(), values["words-changed"]) == ([expected], count)
+    values = {row.measure: row.value for row in rewritten.report}
+    assert (rewritten.texts.tolist(), values["words-changed"]) == ([expected], count)
 
 
 def test_names_of_the_person_go_as_they_are_written_or_in_capitals() -> None:
@@ -70,8 +70,8 @@ def test_names_of_the_person_go_as_they_are_written_or_in_capitals() -> None:
         "Dr. Grace M. O'Hara, GRACE, says grace with Gracey, an M and Hara.",
         name="Grace M. O'Hara",
     )
-    (found,) = wb.rewrite("scrub:names-column=name", data).texts
-    assert found == "Dr. _ M. O'_, _, says grace with Gracey, an M and _."
+    (rewritten,) = wb.rewrite("scrub:names-column=name", data).texts
+    assert rewritten == "Dr. _ M. O'_, _, says grace with Gracey, an M and _."
     unnamed = wb.rewrite("scrub:names-column=name", rows_of("Ann", name=""))
     assert unnamed.texts.tolist() == ["Ann"]
 

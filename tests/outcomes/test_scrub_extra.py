@@ -86,22 +86,22 @@ def test_a_quarter_of_each_group_is_held_out(codes: list[int]) -> None:
 
 def test_the_planted_words_are_found_the_stronger_one_first() -> None:
     texts, groups = planted()
-    found = strongest_words(bags_of_words(texts), groups, QUICK)
-    assert [one.words["F"][0][0] for one in found.rounds[:2]] == ["sorority", "ballet"]
-    accuracies = [one.accuracy for one in found.rounds]
+    strongest = strongest_words(bags_of_words(texts), groups, QUICK)
+    assert [turn.words["F"][0][0] for turn in strongest.rounds[:2]] == ["sorority", "ballet"]
+    accuracies = [turn.accuracy for turn in strongest.rounds]
     assert accuracies[0] > accuracies[1] > accuracies[2]
-    assert found.rounds[-1].words == {} or len(found.rounds) == QUICK.rounds + 1
-    assert {"sorority", "ballet"} <= found.words()
+    assert strongest.rounds[-1].words == {} or len(strongest.rounds) == QUICK.rounds + 1
+    assert {"sorority", "ballet"} <= strongest.words()
 
 
 def test_a_word_that_is_taken_out_is_not_found_again() -> None:
     texts, groups = planted()
-    found = strongest_words(bags_of_words(texts), groups, Settings(3, 1, 2, until=0))
-    taken = [w for one in found.rounds for words in one.words.values() for w, _ in words]
+    strongest = strongest_words(bags_of_words(texts), groups, Settings(3, 1, 2, until=0))
+    taken = [w for turn in strongest.rounds for words in turn.words.values() for w, _ in words]
     assert len(taken) == len(set(taken)) >= 3
-    assert found.stopped == "3 rounds"
-    assert len(found.rounds) == 4
-    assert found.rounds[-1].words == {}
+    assert strongest.stopped == "3 rounds"
+    assert len(strongest.rounds) == 4
+    assert strongest.rounds[-1].words == {}
 
 
 def test_why_it_stops() -> None:
@@ -117,10 +117,10 @@ def test_why_it_stops() -> None:
 def test_it_is_deterministic_and_seeds_decide() -> None:
     texts, groups = planted()
     bags = bags_of_words(texts)
-    first, again = (strongest_words(bags, groups, QUICK) for _ in range(2))
-    assert first == again
+    first, repeat = (strongest_words(bags, groups, QUICK) for _ in range(2))
+    assert first == repeat
     other = strongest_words(bags, groups, Settings(3, 1, 2, seed=1))
-    assert [one.words for one in other.rounds] != [one.words for one in first.rounds]
+    assert [turn.words for turn in other.rounds] != [turn.words for turn in first.rounds]
 
 
 def test_three_groups() -> None:
@@ -128,22 +128,22 @@ def test_three_groups() -> None:
     groups = [f"g{i % 3}" for i in range(90)]
     words = ["one", "two", "three"]
     texts = [f"{rng.choice(words)} word{'abc'[i % 3]}" for i in range(90)]
-    found = strongest_words(bags_of_words(texts), groups, Settings(1, 1, 2))
-    assert {g: w[0][0] for g, w in found.rounds[0].words.items()} == {
+    strongest = strongest_words(bags_of_words(texts), groups, Settings(1, 1, 2))
+    assert {g: w[0][0] for g, w in strongest.rounds[0].words.items()} == {
         "g0": "worda",
         "g1": "wordb",
         "g2": "wordc",
     }
-    assert found.rounds[0].accuracy == 1
+    assert strongest.rounds[0].accuracy == 1
 
 
 def test_a_small_group_does_not_go_unheard() -> None:
     """Of 20 in 200 the accuracy is balanced: naming the larger group always would be 1/2."""
     texts = ["alpha beta"] * 180 + ["alpha gamma"] * 20
     groups = ["M"] * 180 + ["F"] * 20
-    found = strongest_words(bags_of_words(texts), groups, Settings(2, 2, 2))
-    assert found.rounds[0].accuracy == 1
-    assert found.rounds[1].accuracy == pytest.approx(0.5)
+    strongest = strongest_words(bags_of_words(texts), groups, Settings(2, 2, 2))
+    assert strongest.rounds[0].accuracy == 1
+    assert strongest.rounds[1].accuracy == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

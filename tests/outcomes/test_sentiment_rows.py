@@ -44,8 +44,8 @@ def few(m: int) -> list[Context]:
 
 def rows_of(scores: Float, kinds: str = "", **given: Any) -> dict[tuple[str, str], Row]:
     n, _, m = scores.shape
-    found = score_rows("model", scores, compared(kinds or "k" * n), few(m), draws=50, **given)
-    return {(row.measure, row.details["subset"]): row for row in found}
+    rows = score_rows("model", scores, compared(kinds or "k" * n), few(m), draws=50, **given)
+    return {(row.measure, row.details["subset"]): row for row in rows}
 
 
 @st.composite
@@ -94,10 +94,10 @@ def test_what_is_added_to_one_group_is_in_the_difference(scores: Float, added: f
 def test_values_are_those_of_the_definitions(scores: Float) -> None:
     n, _, m = scores.shape
     kinds = ("ab" * n)[:n]
-    found = rows_of(scores, kinds)
+    rows = rows_of(scores, kinds)
     gaps = [scores[i, 0, c] - scores[i, 1, c] for i in range(n) for c in range(m)]
     tolerance = 8 * EPS * scores.size * np.abs(scores).max()
-    assert found[GAP, ALL].value == pytest.approx(np.mean(gaps), abs=tolerance)
+    assert rows[GAP, ALL].value == pytest.approx(np.mean(gaps), abs=tolerance)
     between, within = [], []
     for i, j in combinations(range(n), 2):
         if kinds[i] == kinds[j]:
@@ -106,11 +106,11 @@ def test_values_are_those_of_the_definitions(scores: Float) -> None:
                 between += [abs(x - v), abs(y - u)]
                 within += [abs(x - u), abs(y - v)]
     if between:
-        row = found[SHIFT, ALL]
+        row = rows[SHIFT, ALL]
         assert row.value == pytest.approx(np.mean(between), abs=tolerance)
         assert row.details["chance"] == pytest.approx(np.mean(within), abs=tolerance)
     else:
-        assert (SHIFT, ALL) not in found
+        assert (SHIFT, ALL) not in rows
 
 
 @given(scored())
@@ -145,13 +145,13 @@ def test_sizes_of_samples_are_those_of_every_two_drawn_pairs_of_one_kind(
     weights = np.einsum("di,ij,dj->dij", pairs, (kinds[:, None] == kinds) * (1 - np.eye(n)), pairs)
     total = weights.sum(axis=(1, 2))
     tolerance = 32 * EPS * n**2 * m * np.abs(scores).max()
-    for found, sizes in zip(
+    for means, sizes in zip(
         mean_sizes(scores, kinds, pairs, of), sizes_between(scores, scores), strict=True
     ):
         expected = np.einsum("dij,ijc,dc->d", weights, sizes, of / m)
         there = total > 0
-        np.testing.assert_allclose(found[there], (expected / total.clip(1))[there], atol=tolerance)
-        assert np.isnan(found[~there]).all()
+        np.testing.assert_allclose(means[there], (expected / total.clip(1))[there], atol=tolerance)
+        assert np.isnan(means[~there]).all()
 
 
 @given(scored())
@@ -206,10 +206,10 @@ def test_samples_are_those_of_crossed_factors() -> None:
         def multinomial(self, n: int, p: Float, samples: int) -> Float:
             return self.left.pop(0)
 
-    lines = [one.ravel() for one in np.indices(gap.shape)]
+    lines = [indices.ravel() for indices in np.indices(gap.shape)]
     known = crossed_means(gap.reshape(-1, 1), lines, Given(), 40)[:, 0]  # type: ignore[arg-type]
-    found = resampled_gap(gap, pairs, of)
-    np.testing.assert_allclose(found, known, atol=8 * EPS * gap.size * np.abs(gap).max())
+    resampled = resampled_gap(gap, pairs, of)
+    np.testing.assert_allclose(resampled, known, atol=8 * EPS * gap.size * np.abs(gap).max())
 
 
 @pytest.mark.slow
@@ -219,14 +219,14 @@ def test_a_planted_bias_is_found_where_it_is() -> None:
     rng = np.random.default_rng(0)
     scores = 0.1 * rng.normal(size=(30, 2, 1)) + 0.1 * rng.normal(size=(30, 2, 144))
     planted = scores.copy()
-    joy = np.array([one.emotion == "joy" for one in known])
+    joy = np.array([context.emotion == "joy" for context in known])
     planted[:10, 0] += 0.5 * joy  # women of noun phrases, in sentences of joy
     before, after = (
         {
             (row.measure, row.details["subset"]): row
-            for row in score_rows("model", one, gender, known)
+            for row in score_rows("model", array, gender, known)
         }
-        for one in (scores, planted)
+        for array in (scores, planted)
     )
     for measure in (GAP, SHIFT):
         for part in ("African American names", "European American names", "fear", "no emotion"):
@@ -243,12 +243,12 @@ def test_opposite_differences_cancel_in_the_mean_and_not_in_the_sizes() -> None:
     scores = 0.01 * rng.normal(size=(12, 2, 20))
     scores[:, 0, ::2] += 1
     scores[:, 0, 1::2] -= 1
-    found = rows_of(scores)
-    assert abs(found[GAP, ALL].value or 0) < 0.05
-    assert found[SHIFT, ALL].value == pytest.approx(1, abs=0.05)
-    assert found[SHIFT, ALL].details["chance"] < 0.05
-    assert found[SHIFT, ALL].details["p"] <= 2 / 2**12
-    assert found[SHIFT, ALL].details["excess_low"] > 0.9
+    rows = rows_of(scores)
+    assert abs(rows[GAP, ALL].value or 0) < 0.05
+    assert rows[SHIFT, ALL].value == pytest.approx(1, abs=0.05)
+    assert rows[SHIFT, ALL].details["chance"] < 0.05
+    assert rows[SHIFT, ALL].details["p"] <= 2 / 2**12
+    assert rows[SHIFT, ALL].details["excess_low"] > 0.9
 
 
 def test_parts_are_all_kinds_and_emotions() -> None:
@@ -258,20 +258,22 @@ def test_parts_are_all_kinds_and_emotions() -> None:
     assert names == [
         ALL, "noun phrases", "African American names", "European American names", *emotions,
     ]  # fmt: skip
-    assert [one.name for one in parts_of(race, contexts())] == [
+    assert [part.name for part in parts_of(race, contexts())] == [
         ALL, "female names", "male names", *emotions,
     ]  # fmt: skip
-    sizes = {one.name: one.pairs.sum() * one.contexts.sum() for one in parts_of(gender, contexts())}
+    sizes = {
+        part.name: part.pairs.sum() * part.contexts.sum() for part in parts_of(gender, contexts())
+    }
     assert sizes[ALL] == 4320
-    assert sum(sizes[one] for one in emotions) == 4320
+    assert sum(sizes[emotion] for emotion in emotions) == 4320
     assert sizes["joy"] == 30 * 35
 
 
 def test_one_pair_has_no_interval_and_no_draws_give_none() -> None:
     scores = np.random.default_rng(0).normal(size=(1, 2, 4))
-    found = rows_of(scores)
-    assert {measure for measure, _ in found} == {GAP}
-    assert "low" not in found[GAP, ALL].details
+    rows = rows_of(scores)
+    assert {measure for measure, _ in rows} == {GAP}
+    assert "low" not in rows[GAP, ALL].details
     several = np.random.default_rng(0).normal(size=(3, 2, 4))
     for row in score_rows("model", several, compared("kkk"), few(4), draws=0):
         assert not {"low", "excess_low"} & set(row.details)

@@ -22,8 +22,8 @@ _BRACKETED = re.compile(r"\[([^\]]*)\]")
 
 
 def swapped(text: str, **options: Any) -> str:
-    (found,) = wb.rewrite(wb.Swap(**options), [text]).texts
-    return str(found)
+    (rewritten,) = wb.rewrite(wb.Swap(**options), [text]).texts
+    return str(rewritten)
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_names_are_swapped_on_request_as_they_are_written() -> None:
 
 def bracketed(folder: Path, kind: str, part: str) -> list[tuple[str, str]]:
     """Return the sentences of a WinoBias file, each with its pronoun."""
-    found = []
+    sentences = []
     for line in (folder / f"{kind}_stereotyped_{part}").read_text("utf-8").splitlines():
         sentence = line.strip().split(" ", 1)[1]
         pronouns = [m for m in _BRACKETED.findall(sentence) if m.lower() in _PRONOUNS]
         if len(pronouns) == 1:
-            found.append((_BRACKETED.sub(r"\1", sentence), pronouns[0].lower()))
-    return found
+            sentences.append((_BRACKETED.sub(r"\1", sentence), pronouns[0].lower()))
+    return sentences
 
 
 _PRONOUNS = ("he", "she", "him", "his", "her")
@@ -145,12 +145,12 @@ def test_winobias_sentences_become_those_of_the_other_set(shared_data: Path) -> 
             keys = [text_with(text, pronoun, other) for other in _OTHER[pronoun]]
             if sum(key.lower() in known for key in keys) != 1:
                 continue  # no counterpart, or a pronoun that stands in the sentence twice
-            found = swapped(text).lower() in known
+            is_known = swapped(text).lower() in known
             if pronoun == "her":
-                wrong += not found
+                wrong += not is_known
                 him, his = him + (keys[0].lower() in known), his + (keys[1].lower() in known)
             elif len([w for w in re.findall(r"\w+", text.lower()) if w in gendered_words()]) == 1:
-                assert found, text
+                assert is_known, text
     assert him + his > 500
     assert wrong < min(him, his) / 2
 

@@ -23,9 +23,9 @@ TEXT = "Her Christian priest, his MOSQUE and young elders; churches and Churchil
 
 
 def test_words_become_their_counterparts_in_their_case() -> None:
-    found = wb.rewrite("swap", [TEXT], groups=FAITHS)
-    assert found.texts == [SWAPPED]
-    assert found.report["words-changed"][0].value == 4
+    swapped = wb.rewrite("swap", [TEXT], groups=FAITHS)
+    assert swapped.texts == [SWAPPED]
+    assert swapped.report["words-changed"][0].value == 4
     assert wb.rewrite("swap", ["Young elders"], groups="age").texts == ["Old youngsters"]
 
 

@@ -50,9 +50,9 @@ POSSESSIVES = [
 
 
 def alone(text: str) -> bool:
-    found = re.search(r"\bher\b", text)
-    assert found is not None
-    return has_no_noun(text, *found.span())
+    match = re.search(r"\bher\b", text)
+    assert match is not None
+    return has_no_noun(text, *match.span())
 
 
 @pytest.mark.parametrize("text", OBJECTS)
@@ -74,8 +74,8 @@ def test_the_case_does_not_matter(text: str) -> None:
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_text_has_an_answer(before: str, behind: str) -> None:
     text = f"{before} her {behind}"
-    found = has_no_noun(text, len(before) + 1, len(before) + 4)
-    assert found == has_no_noun(f"x. {text}", len(before) + 4, len(before) + 7) or len(before) > 36
+    answer = has_no_noun(text, len(before) + 1, len(before) + 4)
+    assert answer == has_no_noun(f"x. {text}", len(before) + 4, len(before) + 7) or len(before) > 36
 
 
 def test_words_far_away_do_not_matter() -> None:

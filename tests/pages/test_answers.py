@@ -67,8 +67,8 @@ def quality(before: float, after: float, measure: str = "similarity") -> list[Ro
 
 def asked(rows: list[Row], question: str) -> str:
     """Return the answer to a question and what explains it, empty if it is not answered."""
-    found = next((one for one in answer_parts(rows) if question in one.question), Answer(""))
-    return " ".join(found.lines).removeprefix(found.question).strip()
+    answer = next((part for part in answer_parts(rows) if question in part.question), Answer(""))
+    return " ".join(answer.lines).removeprefix(answer.question).strip()
 
 
 # Is it biased?
@@ -92,8 +92,8 @@ def test_bias_is_found_by_measures_beyond_chance(found: dict[str, Row], said: st
 
 @pytest.mark.parametrize(("p", "said"), [(0.024, "Yes, by 1 of 2"), (0.026, "Perhaps")])
 def test_a_single_finding_needs_a_p_that_stands_for_all_measures(p: float, said: str) -> None:
-    found = {"low": 0.1, "high": 1.5, "neutral": 0.0, "better": "neutral", "p": p}
-    rows = [row("weat", 1.0, **found), row("gipe", 0.1, **WITHIN)]
+    interval = {"low": 0.1, "high": 1.5, "neutral": 0.0, "better": "neutral", "p": p}
+    rows = [row("weat", 1.0, **interval), row("gipe", 0.1, **WITHIN)]
     assert asked(rows, "Is it biased?").startswith(said)
 
 
@@ -151,8 +151,10 @@ def test_occupations_are_named_the_furthest_first_on_both_sides() -> None:
         }
         for word, value in lean.items()
     ]
-    said = "Of the occupations, most lean towards male: miner, boss; towards female: maid, nurse."
-    assert asked(rows, "Is it biased?").endswith(said)
+    sentence = (
+        "Of the occupations, most lean towards male: miner, boss; towards female: maid, nurse."
+    )
+    assert asked(rows, "Is it biased?").endswith(sentence)
 
 
 # Embeddings that people know
@@ -188,8 +190,8 @@ def test_known_values_that_are_no_numbers_are_left_out() -> None:
 
 
 def verdict(rows: list[Row]) -> str:
-    (one,) = column_answers(rows)
-    return one.verdict
+    (answer,) = column_answers(rows)
+    return answer.verdict
 
 
 @pytest.mark.parametrize(
@@ -250,9 +252,9 @@ def test_a_two_sided_value_must_come_nearer_to_neutral(after: float, expected: s
 def test_a_method_that_costs_more_than_the_limit_does_not_help(
     cost: list[Row], expected: str
 ) -> None:
-    (one,) = column_answers([*column("gipe", 0.2, 0.1, **BEYOND), *cost])
-    assert one.verdict == expected
-    assert ("its cost is too high" in one.reason) == (expected == "no")
+    (answer,) = column_answers([*column("gipe", 0.2, 0.1, **BEYOND), *cost])
+    assert answer.verdict == expected
+    assert ("its cost is too high" in answer.reason) == (expected == "no")
 
 
 def test_measures_that_contradict_each_other_are_both_named() -> None:
@@ -276,8 +278,8 @@ def test_bias_that_was_at_chance_and_no_longer_is_is_named() -> None:
     text = asked(rows, "Does cleaning help?")
     assert text.startswith("Yes, but: hard.")
     assert "hard: direct bias, at chance before, is now beyond it." in text
-    (one,) = column_answers(rows)
-    assert [line.measure for line in one.effect.raised] == ["direct-bias"]
+    (answer,) = column_answers(rows)
+    assert [line.measure for line in answer.effect.raised] == ["direct-bias"]
     for nothing in (raised(0.1, 0.14), raised(0.2, 0.3), raised(0.14, 0.16, 0.03)):
         assert "at chance before" not in asked([*helped, *nothing], "Does cleaning help?")
     assert verdict(raised(0.1, 0.2)) == "no"
@@ -332,16 +334,16 @@ def test_midb_of_unit_length_counts_also_after_a_method_that_scales(
     stage: str, better: list[str]
 ) -> None:
     """Of vectors as they are it would fall with their length; misp lowers it by construction."""
-    (one,) = column_answers(column("midb", 0.2, 0.1, stage=stage, **BEYOND))
-    assert [line.measure for line in one.effect.better] == better
+    (answer,) = column_answers(column("midb", 0.2, 0.1, stage=stage, **BEYOND))
+    assert [line.measure for line in answer.effect.better] == better
     raw = [row | {"measure": "midb-abs"} for row in column("midb", 0.2, 0.1, **BEYOND)]
     assert main_lines(raw) == []
 
 
 def test_a_file_with_the_name_of_a_method_is_no_method() -> None:
     rows = [
-        {**one, "column": "file"} if one["stage"] == "hard" else one
-        for one in column("direct-bias", 0.2, 0.1, **BEYOND)
+        {**record, "column": "file"} if record["stage"] == "hard" else record
+        for record in column("direct-bias", 0.2, 0.1, **BEYOND)
     ]
     assert verdict(rows) == "yes"
     assert asked(rows, "What next?").endswith("wordbias audit EMBEDDING")
@@ -351,15 +353,15 @@ def test_a_file_with_the_name_of_a_method_is_no_method() -> None:
 def test_a_control_is_judged_apart_and_never_recommended(kind: str) -> None:
     """Though it leaves less than the method does."""
     rows = [
-        {**one, "column": kind} if one.get("stage") == "inlp" else one
-        for one in two_methods({"hard": 0.4, "inlp": 0.1})
+        {**record, "column": kind} if record.get("stage") == "inlp" else record
+        for record in two_methods({"hard": 0.4, "inlp": 0.1})
     ]
     text = asked(rows, "Does cleaning help?")
     assert text.startswith("Yes: hard. Controls, not to be used: Yes: inlp. hard: GIPE")
     assert asked(rows, "Which method?") == ""
     assert "inlp" not in asked(rows, "At what cost?")
-    assert "--methods=hard" in (said := asked(rows, "What next?")) or "debias hard" in said
-    alone = [one for one in rows if one["stage"] != "hard"]
+    assert "--methods=hard" in (advice := asked(rows, "What next?")) or "debias hard" in advice
+    alone = [record for record in rows if record["stage"] != "hard"]
     assert asked(alone, "Does cleaning help?").startswith("Controls, not to be used: Yes: inlp.")
     assert "debias" not in asked(alone, "What next?")
 
@@ -368,18 +370,18 @@ def test_redrawn_lists_lower_midb_by_construction_as_misp_does() -> None:
     for kind, built_in in (("lists", True), ("method", False)):
         rows = column("midb", 0.2, 0.1, stage="lists-0", **BEYOND)
         rows[1]["column"] = kind
-        (one,) = column_answers(rows)
-        assert bool(one.effect.built_in) == built_in
+        (answer,) = column_answers(rows)
+        assert bool(answer.effect.built_in) == built_in
 
 
 def test_where_nothing_finds_bias_no_method_is_said_to_remove_it() -> None:
     rows = column("gipe", 0.2, 0.1, **WITHIN)
     text = asked(rows, "Does cleaning help?")
-    said = "no measure finds bias that it could remove."
-    assert text == f"No bias to remove: hard. hard: {said}"
+    reason = "no measure finds bias that it could remove."
+    assert text == f"No bias to remove: hard. hard: {reason}"
     both = [*rows, *column("gipe", 0.2, 0.1, stage="misp", **WITHIN)[1:]]
     text = asked(both, "Does cleaning help?")
-    assert text == f"No bias to remove: hard, misp. hard, misp: {said}"
+    assert text == f"No bias to remove: hard, misp. hard, misp: {reason}"
     assert asked(rows, "What next?").startswith("No bias is shown here")
     unjudged = [*rows, *column("mab", 0.2, 0.2)]
     assert asked(unjudged, "What next?").startswith("No bias is shown here")
@@ -389,12 +391,12 @@ def test_where_nothing_finds_bias_no_method_is_said_to_remove_it() -> None:
 
 
 def two_methods(left: dict[str, float]) -> list[Row]:
-    found = [
-        one
+    rows = [
+        record
         for stage, after in (("hard", 0.1), ("inlp", 0.15))
-        for one in column("gipe", 0.2, after, stage=stage, **BEYOND)[stage != "hard" :]
+        for record in column("gipe", 0.2, after, stage=stage, **BEYOND)[stage != "hard" :]
     ]
-    return found + [
+    return rows + [
         {"subject": "glove", "measure": "bias-left", "value": share, "stage": stage}
         for stage, share in left.items()
     ]
@@ -415,17 +417,17 @@ def test_the_method_that_leaves_least_is_named() -> None:
 
 def test_bias_is_beyond_chance_only_where_a_measure_has_a_chance_level() -> None:
     gipe = column("gipe", 0.2, 0.1, **BEYOND)
-    found = {"low": 0.9, "high": 1.9, "neutral": 0.0, "better": "neutral", "p": 0.001}
-    tested = column("weat", 1.7, 0.6, **found)
-    for rows, names, said in (
+    interval = {"low": 0.9, "high": 1.9, "neutral": 0.0, "better": "neutral", "p": 0.001}
+    tested = column("weat", 1.7, 0.6, **interval)
+    for rows, names, remainder in (
         (gipe, ("GIPE",), "what GIPE finds beyond chance is left"),
         (tested, ("WEAT",), "what WEAT finds is left"),
         ([*gipe, *tested], ("GIPE", "WEAT"), "what GIPE finds beyond chance is left (WEAT 10%)"),
         (gipe, ("best probe",), "what the best of several probes reads of words that no method "
          "was fitted to is left"),
     ):  # fmt: skip
-        (one,) = column_answers([*rows, left_of(*names)])
-        assert one.left == f"10% of {said}"
+        (answer,) = column_answers([*rows, left_of(*names)])
+        assert answer.left == f"10% of {remainder}"
 
 
 @pytest.mark.parametrize(
@@ -450,7 +452,10 @@ def test_how_much_a_method_helps_is_told_by_what_it_leaves(left: float, verdict:
 def test_no_method_is_recommended_without_what_it_makes_worse() -> None:
     rows = [
         *two_methods({"hard": 0.6, "inlp": 0.1}),
-        *({**one, "stage": "inlp"} if one["stage"] == "hard" else one for one in raised(0.1, 0.2)),
+        *(
+            {**record, "stage": "inlp"} if record["stage"] == "hard" else record
+            for record in raised(0.1, 0.2)
+        ),
     ]
     worse = "direct bias (0.100 → 0.200)"
     which = asked(rows, "Which method?")
@@ -470,7 +475,7 @@ def test_the_table_of_methods_says_what_the_column_of_changes_says() -> None:
         *column("clustering", 0.6, 0.55, **WITHIN),
         *column("mab", 0.5, 0.52, 0.001),  # too small to count anywhere
     ]
-    glance = next(one for one in sections(rows) if one.key == "glance").grids[0].table
+    glance = next(part for part in sections(rows) if part.key == "glance").grids[0].table
     change = glance.columns.index("change")
     changes = {line[0].partition(" (")[0]: line[change] for line in glance.cells}
     (section,) = method_sections(rows)
@@ -543,8 +548,8 @@ def test_the_next_command_names_the_file() -> None:
     assert "wordbias debias hard 'my file.txt' -o clean.txt" in " ".join(
         answers(rows, {"glove": "my file.txt"})
     )
-    (said,) = (text for text in answers(rows, {"glove": str(sample_path())}) if "next" in text)
-    assert "wordbias debias hard -o clean.txt" in said
+    (advice,) = (text for text in answers(rows, {"glove": str(sample_path())}) if "next" in text)
+    assert "wordbias debias hard -o clean.txt" in advice
     assert "wordbias debias hard EMBEDDING" in asked(rows, "What next?")
     tried = asked(column("gipe", 0.2, 0.2, **BEYOND), "What next?")
     assert "wordbias choose EMBEDDING --by gipe --keep 0.98" in tried
@@ -566,8 +571,8 @@ def test_the_next_command_repeats_what_was_measured(
     method: str, arguments: dict[str, Any], expected: str
 ) -> None:
     rows = column("gipe", 0.2, 0.1, stage=method, **BEYOND)
-    said = answers(rows, {"glove": "FILE"}, {"glove": arguments})
-    assert any(expected in text for text in said)
+    texts = answers(rows, {"glove": "FILE"}, {"glove": arguments})
+    assert any(expected in text for text in texts)
 
 
 # Several embeddings, and rows of other kinds
@@ -591,9 +596,9 @@ def test_two_embeddings_are_compared_where_their_intervals_do_not_overlap() -> N
 
 def test_several_embeddings_are_named_and_many_are_not_summed_up() -> None:
     rows = [row("direct-bias", 0.1, f"e{i}", **LOWER) for i in range(6)]
-    said = answers(rows)
-    assert [text.partition(":")[0] for text in said[:4]] == ["e0", "e1", "e2", "e3"]
-    assert said[4] == "Not summed up here, but in the tables: e4, e5."
+    texts = answers(rows)
+    assert [text.partition(":")[0] for text in texts[:4]] == ["e0", "e1", "e2", "e3"]
+    assert texts[4] == "Not summed up here, but in the tables: e4, e5."
 
 
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 1)), min_size=1, max_size=30))
@@ -606,9 +611,9 @@ def test_of_unknown_measures_it_counts_those_that_leave_neutral_out(
         for i, (value, half) in enumerate(found)
     ]  # fmt: skip
     outside = sum(value - half > 0 or value + half < 0 for value, half in found)
-    said = answers(rows)[0]
-    assert said.startswith(f"{len(rows)} value")
-    assert f"Of the {len(rows)} with an interval and a neutral value, {outside} leave" in said
+    answer = answers(rows)[0]
+    assert answer.startswith(f"{len(rows)} value")
+    assert f"Of the {len(rows)} with an interval and a neutral value, {outside} leave" in answer
 
 
 def test_nothing_is_ever_said_without_the_caution() -> None:
@@ -618,44 +623,46 @@ def test_nothing_is_ever_said_without_the_caution() -> None:
 
 
 def test_an_answer_is_a_sentence_after_its_question() -> None:
-    one = Answer("Is it biased?", "Yes.", "WEAT 1.7 (1.5 to 1.9)", "p < 0.001", ["Also by GIPE."])
-    assert one.lines == ["Is it biased? Yes. WEAT 1.7 (1.5 to 1.9); p < 0.001.", "Also by GIPE."]
+    answer = Answer(
+        "Is it biased?", "Yes.", "WEAT 1.7 (1.5 to 1.9)", "p < 0.001", ["Also by GIPE."]
+    )
+    assert answer.lines == ["Is it biased? Yes. WEAT 1.7 (1.5 to 1.9); p < 0.001.", "Also by GIPE."]
     assert Answer("Which method?", "misp.").lines == ["Which method? misp."]
     assert Answer("", below=["A note.", "Two."]).lines == ["A note.", "Two."]
 
 
 def weat(name: str, about: str, value: float | None = 1.0, **details: Any) -> Row:
-    found = {"subject": "glove", "measure": "weat", "value": value, "set": name, "about": about}
+    fields = {"subject": "glove", "measure": "weat", "value": value, "set": name, "about": about}
     sizes = {f"{name}x": 8, f"{name}y": 8, f"{name}a": 8, f"{name}b": 8}
     around = {} if value is None else {"low": 0.5, "high": 1.5, "p": 0.01, "n": sizes}
-    return {**found, "neutral": 0.0, "better": "neutral", **around, **details}
+    return {**fields, "neutral": 0.0, "better": "neutral", **around, **details}
 
 
 def test_a_report_of_gender_shows_a_query_of_gender_and_never_a_control() -> None:
     others = [weat("weat1", "control"), weat("weat3", "ethnicity"), weat("weat10", "age")]
     none = [weat(f"weat{i}", "gender", None, reason="undefined") for i in (6, 7, 8)]
-    said = answers([*others, *none])
-    assert not any("WEAT of" in text for text in said)
-    assert "No WEAT query about gender has a value here (weat6, weat7, weat8)." in said
-    said = answers([*others, none[0], weat("weat7", "gender")])
-    assert "WEAT of weat7x/weat7y × weat7a/weat7b" in said[0]
-    assert "weat1x" not in " ".join(said)
-    assert "No WEAT query" not in " ".join(said)
+    texts = answers([*others, *none])
+    assert not any("WEAT of" in text for text in texts)
+    assert "No WEAT query about gender has a value here (weat6, weat7, weat8)." in texts
+    texts = answers([*others, none[0], weat("weat7", "gender")])
+    assert "WEAT of weat7x/weat7y × weat7a/weat7b" in texts[0]
+    assert "weat1x" not in " ".join(texts)
+    assert "No WEAT query" not in " ".join(texts)
 
 
 def test_a_report_of_another_attribute_shows_its_query() -> None:
-    said = answers([weat("weat1", "control"), weat("weat10", "age")])
-    assert "WEAT of weat10x" in said[0]
-    said = answers([weat("mine", "")])
-    assert "WEAT of minex" in said[0]
+    texts = answers([weat("weat1", "control"), weat("weat10", "age")])
+    assert "WEAT of weat10x" in texts[0]
+    texts = answers([weat("mine", "")])
+    assert "WEAT of minex" in texts[0]
 
 
 def test_controls_alone_are_no_finding_about_people() -> None:
-    said = answers([weat("weat1", "control"), row("direct-bias", 0.1, **LOWER)])
-    assert "weat1x" not in " ".join(said)
-    assert "WEAT was taken of controls only, which are about no people." in said
+    texts = answers([weat("weat1", "control"), row("direct-bias", 0.1, **LOWER)])
+    assert "weat1x" not in " ".join(texts)
+    assert "WEAT was taken of controls only, which are about no people." in texts
 
 
 def test_a_p_that_depends_on_the_attribute_words_says_so() -> None:
-    said = answers([weat("weat7", "gender", low=-0.4, reading="it depends")])
-    assert "p = 0.01 with the words as given" in said[0]
+    texts = answers([weat("weat7", "gender", low=-0.4, reading="it depends")])
+    assert "p = 0.01 with the words as given" in texts[0]

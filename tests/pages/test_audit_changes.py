@@ -41,11 +41,11 @@ def panel() -> Panel:
 @pytest.fixture(scope="module")
 def stages(panel: Panel) -> dict[str, Embedding]:
     """The embedding before and at each column, with fits of our own."""
-    made = {"before": panel.embedding}
+    embeddings = {"before": panel.embedding}
     for label in parse_columns(METHODS):
         chain = read_chain(label, KNOWN)
-        made[label] = fit_methods(chain, panel.embedding, panel.attribute, seed=SEED)[1]
-    return made
+        embeddings[label] = fit_methods(chain, panel.embedding, panel.attribute, seed=SEED)[1]
+    return embeddings
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_direct_bias_is_paired_by_word(
     panel: Panel, stages: dict[str, Embedding], found: Audited
 ) -> None:
     rows = draws(len(panel.vocabulary))
-    values = {label: direct_bias(panel, one) for label, one in stages.items()}
+    values = {label: direct_bias(panel, embedding) for label, embedding in stages.items()}
     for label in parse_columns(METHODS):
         row = row_of(found, "direct-bias", label)
         assert row.details["change"] == pytest.approx(
@@ -141,7 +141,7 @@ def test_midb_is_paired_by_word_along_axes_of_each_stage(
     panel: Panel, stages: dict[str, Embedding], found: Audited
 ) -> None:
     rows = draws(len(panel.vocabulary))
-    values = {label: midb(panel, one) for label, one in stages.items()}
+    values = {label: midb(panel, embedding) for label, embedding in stages.items()}
     for label in parse_columns(METHODS):
         row = row_of(found, "midb-rms", label)
         assert row.value == pytest.approx(np.sqrt((values[label] ** 2).mean()), rel=1e-4)
@@ -157,8 +157,8 @@ def test_clustering_is_paired_by_word(
     chosen = panel.most_biased(1500)
     rows = draws(1500)
     values = {}
-    for label, one in stages.items():
-        x = one.take(panel.vocabulary)[chosen.rows]
+    for label, embedding in stages.items():
+        x = embedding.take(panel.vocabulary)[chosen.rows]
         of_seeds = []
         for seed in range(SEED, SEED + 10):
             cluster = KMeans(2, n_init=10, random_state=seed).fit_predict(x)
@@ -176,18 +176,22 @@ def test_similarity_is_paired_by_pair_and_analogies_by_question(
     similarity, analogy = plan.sets
     assert isinstance(similarity, SimilaritySet)
     values, right = {}, {}
-    for label, one in stages.items():
-        x = one.vectors / np.linalg.norm(one.vectors.astype(float), axis=1, keepdims=True)
-        cosine = np.array([x[one.index[a]] @ x[one.index[b]] for a, b in similarity.pairs])
+    for label, embedding in stages.items():
+        x = embedding.vectors / np.linalg.norm(
+            embedding.vectors.astype(float), axis=1, keepdims=True
+        )
+        cosine = np.array(
+            [x[embedding.index[a]] @ x[embedding.index[b]] for a, b in similarity.pairs]
+        )
         scores = np.array(similarity.scores)
         values[label] = np.array(
             [spearmanr(cosine[rows], scores[rows]).statistic for rows in draws(len(cosine))]
         )
         answers = []
         for a, b, c, d in analogy.questions:  # type: ignore[union-attr]
-            score = x @ (x[one.index[b]] - x[one.index[a]] + x[one.index[c]])
-            score[[one.index[word] for word in (a, b, c)]] = -np.inf
-            answers.append(one.words[int(score.argmax())] == d)
+            score = x @ (x[embedding.index[b]] - x[embedding.index[a]] + x[embedding.index[c]])
+            score[[embedding.index[word] for word in (a, b, c)]] = -np.inf
+            answers.append(embedding.words[int(score.argmax())] == d)
         right[label] = np.array(answers)[draws(len(answers))].mean(1)
     for label in parse_columns(METHODS):
         check(row_of(found, "similarity", label), values["before"], values[label])
@@ -220,9 +224,15 @@ def row() -> Callable[..., Row]:
 def test_a_row_changes_from_the_row_of_its_own_setting(row: Callable[..., Row]) -> None:
     before = [row(1.0, "before", setting="a"), row(5.0, "before", setting="b")]
     later = [row(2.0, "x", setting="b"), row(2.0, "x", setting="a"), row(2.0, "x", setting="c")]
-    found = with_changes([*before, *later])
-    assert [one.details.get("change") for one in found] == [None, None, -3, 1, None]
-    assert all("change_low" not in one.details for one in found)
+    changed = with_changes([*before, *later])
+    assert [changed_row.details.get("change") for changed_row in changed] == [
+        None,
+        None,
+        -3,
+        1,
+        None,
+    ]
+    assert all("change_low" not in changed_row.details for changed_row in changed)
 
 
 def test_an_undefined_value_has_no_change(row: Callable[..., Row]) -> None:
@@ -234,8 +244,8 @@ def test_an_undefined_value_has_no_change(row: Callable[..., Row]) -> None:
 def test_the_interval_is_of_the_differences_of_pairs() -> None:
     def ends(before: Any, after: Any) -> tuple[Any, Any]:
         rows = [Row("x", "m", 1.0, {}, drawn(samples, "words")) for samples in (before, after)]
-        found = change_keys(*rows)
-        return found.get("change_low"), found.get("change_high")
+        change = change_keys(*rows)
+        return change.get("change_low"), change.get("change_high")
 
     before, after = np.arange(1001.0), np.arange(1001.0) + 7
     assert ends(before, after) == (7, 7)
@@ -253,6 +263,10 @@ def test_what_did_not_change_has_the_change_0(panel: Panel, plan: Plan) -> None:
     rows = measure_stages([Compared(panel, [same])], plan).rows
     changed = [row.details for row in rows if "change" in row.details]
     assert len(changed) > 20
-    assert {one["change"] for one in changed} == {0}
-    ends = {(one["change_low"], one["change_high"]) for one in changed if "change_low" in one}
+    assert {details["change"] for details in changed} == {0}
+    ends = {
+        (details["change_low"], details["change_high"])
+        for details in changed
+        if "change_low" in details
+    }
     assert ends == {(0, 0)}

@@ -58,7 +58,7 @@ def stages(panel: Panel) -> list[Stage]:
 def compared(panel: Panel, methods: str = "misp", *files: Embedding) -> Compared:
     chains = parse_columns(methods)
     columns = [Column(label, chain) for label, chain in chains.items()]
-    return Compared(panel, [*columns, *(Column(one.name, embedding=one) for one in files)])
+    return Compared(panel, [*columns, *(Column(file.name, embedding=file) for file in files)])
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +72,12 @@ def by_stage(rows: Sequence[Row], measure: str) -> dict[str, Row]:
 
 
 def test_a_column_is_what_its_methods_make_of_the_embedding(panel: Panel, quick: Audited) -> None:
-    for label, made in (
+    for label, vectors in (
         ("before", panel.embedding),
         ("misp", fit(panel.embedding)(panel.embedding)),
         ("hard", fit_chain("hard", panel.embedding)[1]),
     ):
-        at_stage = replace(panel, embedding=made, original=panel.embedding)
+        at_stage = replace(panel, embedding=vectors, original=panel.embedding)
         expected = {row.measure: row.value for row in evaluate(at_stage, ["midb", "direct-bias"])}
         own = {
             row.measure: row.value
@@ -115,8 +115,8 @@ def test_components_contribute_what_midb_is_the_sum_of(panel: Panel, quick: Audi
     parts = np.abs(contributions(panel.vectors.astype(float), [subspace]))
     assert parts.shape == (len(panel.vocabulary), subspace.dims)
     for i in range(subspace.dims):
-        one = Subspace(subspace.basis[[i]], subspace.weights[[i]])
-        assert parts[:, i].mean() == pytest.approx(midb(panel.vectors, one).absolute)
+        component = Subspace(subspace.basis[[i]], subspace.weights[[i]])
+        assert parts[:, i].mean() == pytest.approx(midb(panel.vectors, component).absolute)
     rows = [row for row in quick.rows if row.measure == "midb-component"]
     values = {(r.details["stage"], r.details["component"]): r.value for r in rows}
     for i, a in enumerate(subspace.weights.tolist(), 1):
@@ -157,8 +157,8 @@ def test_the_map_is_the_best_plane(seed: int, n: int, d: int) -> None:
     x = np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
     places = project_on_plane(x, np.zeros((0, 2)))
     centred = x.astype(float) - x.mean(0, np.float64)
-    kept = np.sort(np.linalg.eigvalsh(centred.T @ centred))[::-1][:2]
-    np.testing.assert_allclose((places**2).sum(0), kept, rtol=1e-8, atol=1e-8)
+    eigenvalues = np.sort(np.linalg.eigvalsh(centred.T @ centred))[::-1][:2]
+    np.testing.assert_allclose((places**2).sum(0), eigenvalues, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(project_on_plane(x, -places), -places, atol=1e-8)
 
 
@@ -186,22 +186,22 @@ def test_neighbours_are_the_nearest_by_cosine_before_and_after(stages: list[Stag
             order = np.argsort(-(x @ x[i]), kind="stable")
             expected = [stage.panel.embedding.words[j] for j in order if j != i][:10]
             assert row.details[when] == expected
-        kept = set(row.details["before"]) & set(row.details["after"])
-        assert row.value == len(kept) / 10
+        in_both = set(row.details["before"]) & set(row.details["after"])
+        assert row.value == len(in_both) / 10
 
 
 def test_without_columns_there_are_no_stages(panel: Panel) -> None:
-    found = measure_stages([Compared(panel)], Plan(QUICK))
-    assert all("stage" not in row.details for row in found.rows)
-    assert {"midb", "direct-bias"} <= {row.measure for row in found.rows}
+    audited = measure_stages([Compared(panel)], Plan(QUICK))
+    assert all("stage" not in row.details for row in audited.rows)
+    assert {"midb", "direct-bias"} <= {row.measure for row in audited.rows}
 
 
 def test_a_method_that_fails_is_a_column_with_the_reason(panel: Panel) -> None:
     names = {name.lower() for members in panel.attribute.members for name in members}
     few = panel.embedding.subset([word for word in panel.embedding if word not in names])
     (bare,) = make_panels([few], None, panel.attribute)
-    found = measure_stages([compared(bare, "misp hard misp:dims=2")], Plan(QUICK))
-    failed = [row for row in found.rows if row.measure == "column"]
+    audited = measure_stages([compared(bare, "misp hard misp:dims=2")], Plan(QUICK))
+    failed = [row for row in audited.rows if row.measure == "column"]
     assert [(row.value, row.details["stage"]) for row in failed] == [
         (None, "misp"),
         (None, "misp:dims=2"),
@@ -209,29 +209,29 @@ def test_a_method_that_fails_is_a_column_with_the_reason(panel: Panel) -> None:
     for row in failed:
         assert "0 of 100" in row.details["reason"]
         assert (row.details["column"], row.details["debiased"]) == ("method", row.details["stage"])
-    stages = {row.details["stage"] for row in found.rows if row.measure != "column"}
+    stages = {row.details["stage"] for row in audited.rows if row.measure != "column"}
     assert stages == {"before", "hard"}
-    assert any(row.measure == "midb" and row.value is None for row in found.rows)
-    (said,) = [note for note in found.notes if "the column was not made" in note]
-    assert f"{few.name}, misp and misp:dims=2: the column was not made: " in said
+    assert any(row.measure == "midb" and row.value is None for row in audited.rows)
+    (message,) = [note for note in audited.notes if "the column was not made" in note]
+    assert f"{few.name}, misp and misp:dims=2: the column was not made: " in message
 
 
 def test_a_file_of_other_dimensions_is_measured_where_that_makes_sense(panel: Panel) -> None:
     words, vectors = panel.embedding.words, panel.embedding.vectors
     narrow = Embedding(words, vectors[:, :50], "narrow")
     plan = Plan(tuple({*PARTS} - {"midb", "direct-bias", "occupations", "map", "weat"}))
-    found = measure_stages([compared(panel, "none", narrow)], plan)
-    of_file = [row for row in found.rows if row.details["stage"] == "narrow"]
+    audited = measure_stages([compared(panel, "none", narrow)], plan)
+    of_file = [row for row in audited.rows if row.details["stage"] == "narrow"]
     measures = {row.measure for row in of_file}
     assert {"midb", "direct-bias", "map", "weat", "neighbours-preserved"} <= measures
     assert not {"lean", "displacement", "midb-component"} & measures
     assert all(row.details["column"] == "file" for row in of_file)
     assert all("debiased" not in row.details for row in of_file)
     expected = evaluate(replace(panel, embedding=narrow), ["midb"])
-    assert by_stage(found.rows, "midb-abs")["narrow"].value == expected[1].value
-    said = [note for note in found.notes if "was not measured" in note]
-    assert len(said) == 2
-    for note in said:
+    assert by_stage(audited.rows, "midb-abs")["narrow"].value == expected[1].value
+    notes = [note for note in audited.notes if "was not measured" in note]
+    assert len(notes) == 2
+    for note in notes:
         assert note.startswith(f"{panel.embedding.name}, narrow: ")
         assert "have 100 dimensions; these have 50" in note
 
@@ -241,9 +241,9 @@ def test_words_that_have_become_zero_are_left_out_of_the_neighbours(panel: Panel
     gone = panel.embedding.rows(panel.vocabulary[:300])[0]
     vectors[gone] = 0
     rows = change_rows(stage_of(panel, panel.embedding.with_vectors(vectors)), Plan())
-    moved, kept = rows
+    moved, preserved = rows
     assert moved.value == pytest.approx(300 / len(panel.vocabulary))
-    assert kept.details["n"] < min(1000, len(panel.vocabulary))
+    assert preserved.details["n"] < min(1000, len(panel.vocabulary))
 
 
 @pytest.mark.slow
@@ -261,10 +261,10 @@ def test_gipe_looks_for_neighbours_among_no_more_words_than_it_may(
         assert among(stage.panel, len(panel.embedding)) is stage.panel
     plan = Plan(tuple({*PARTS} - {"gipe"}), gipe_words=10)
     rows = measure_stages([compared(panel)], plan).rows
-    found = [row for row in rows if row.measure == "gipe"]
-    assert len(found) == 6
-    assert max(row.details["among"] for row in found) < len(panel.embedding)
-    assert all("beyond_chance" in row.details for row in found)
+    gipe_rows = [row for row in rows if row.measure == "gipe"]
+    assert len(gipe_rows) == 6
+    assert max(row.details["among"] for row in gipe_rows) < len(panel.embedding)
+    assert all("beyond_chance" in row.details for row in gipe_rows)
 
 
 def _notes(one: Compared, **settings: Any) -> Audited:
@@ -278,11 +278,11 @@ def test_marked_bias_needs_the_words_and_the_dimensions(panel: Panel) -> None:
     assert "mab was not measured: the attribute pets does not say whom an English sentence" in note
     flat = Embedding(panel.embedding.words, panel.embedding.vectors[:, :50], "flat")
     (narrow,) = make_panels([flat], None, panel.attribute)
-    found = _notes(compared(narrow, "misp hard"))
-    (said,) = [note for note in found.notes if "mab" in note]  # once for all stages
-    assert said.startswith("flat: mab was not measured: ")
-    assert "of 100 dimensions, flat has 50" in said
-    assert not [row for row in found.rows if row.measure.startswith("mab")]
+    audited = _notes(compared(narrow, "misp hard"))
+    (message,) = [note for note in audited.notes if "mab" in note]  # once for all stages
+    assert message.startswith("flat: mab was not measured: ")
+    assert "of 100 dimensions, flat has 50" in message
+    assert not [row for row in audited.rows if row.measure.startswith("mab")]
 
 
 def test_weat_is_of_the_groups_of_the_attribute() -> None:
@@ -327,8 +327,8 @@ def test_marked_bias_is_measured_with_one_model_at_all_stages(
     few = replace(Templates.load(), verbs=verbs, crossing=crossing)
     monkeypatch.setattr(Templates, "load", lambda: few)
     (panel,) = make_panels([Embedding.sample()], None, Attribute.load())
-    found = _notes(compared(panel))
-    rows = [row for row in found.rows if row.measure.startswith("mab-")]
+    audited = _notes(compared(panel))
+    rows = [row for row in audited.rows if row.measure.startswith("mab-")]
     assert {row.details["set"] for row in rows} == {"explicit", "occupations"}
     distance = by_stage([r for r in rows if r.details["setting"] == "nouns"], "mab-distance")
     assert distance["before"].value != distance["misp"].value
@@ -336,10 +336,10 @@ def test_marked_bias_is_measured_with_one_model_at_all_stages(
 
 
 def test_what_was_not_given_is_said_unless_it_is_skipped(panel: Panel) -> None:
-    one, skip = Compared(panel), tuple({*PARTS} - {"quality", "sembias"})
-    (note,) = measure_stages([one], Plan(skip)).notes
+    comparison, skip = Compared(panel), tuple({*PARTS} - {"quality", "sembias"})
+    (note,) = measure_stages([comparison], Plan(skip)).notes
     assert note.startswith("not measured: SemBias (--sembias=sembias), similarity and analogies")
-    assert measure_stages([one], Plan(PARTS)).notes == []
+    assert measure_stages([comparison], Plan(PARTS)).notes == []
     with pytest.raises(WordbiasError, match="part 'gip': expected some of midb"):
         Plan(("gip",))
     with pytest.raises(WordbiasError, match=r"part 'misp': .*--methods=none measures only before"):

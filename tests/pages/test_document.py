@@ -33,35 +33,35 @@ def saved(path: Path, text: str) -> Path:
 
 
 def test_json_comes_back_whole(report: Report, tmp_path: Path) -> None:
-    (found,) = read_documents(saved(tmp_path / "r.json", report.render("json")))
-    assert found.to_dict() == json.loads(report.render("json"))
-    assert found.about["notes"] == ["beware"]
-    assert len(found.rows) == 3
+    (document,) = read_documents(saved(tmp_path / "r.json", report.render("json")))
+    assert document.to_dict() == json.loads(report.render("json"))
+    assert document.about["notes"] == ["beware"]
+    assert len(document.rows) == 3
 
 
 def test_jsonl_and_lists_keep_every_row(report: Report, tmp_path: Path) -> None:
     expected = [row.to_dict() for row in ROWS]
     for name, text in (("r.jsonl", report.render("jsonl")), ("r.json", json.dumps(expected))):
-        (found,) = read_documents(saved(tmp_path / name, text))
-        assert found.rows == expected
-    (found,) = read_documents(saved(tmp_path / "one.json", json.dumps(expected[0])))
-    assert found.rows == expected[:1]
+        (document,) = read_documents(saved(tmp_path / name, text))
+        assert document.rows == expected
+    (document,) = read_documents(saved(tmp_path / "one.json", json.dumps(expected[0])))
+    assert document.rows == expected[:1]
 
 
 def test_csv_gets_its_types_back(report: Report, tmp_path: Path) -> None:
-    (found,) = read_documents(saved(tmp_path / "r.csv", report.render("csv")))
-    assert list(found.rows) == [ROWS[0].to_dict(), ROWS[2].to_dict()]
-    assert found.rows[0]["set"] == "7"
+    (document,) = read_documents(saved(tmp_path / "r.csv", report.render("csv")))
+    assert list(document.rows) == [ROWS[0].to_dict(), ROWS[2].to_dict()]
+    assert document.rows[0]["set"] == "7"
 
 
 def test_a_page_holds_the_documents_it_was_made_from(report: Report, tmp_path: Path) -> None:
     documents = [Document.of(report.to_dict()), Document([{**ROWS[0].to_dict(), "subject": "b"}])]
     page = render_page(documents)
-    found = read_documents(saved(tmp_path / "p.html", page))
-    assert [one.to_dict() for one in found] == json.loads(
-        json.dumps([one.to_dict() for one in documents])
+    read_back = read_documents(saved(tmp_path / "p.html", page))
+    assert [document.to_dict() for document in read_back] == json.loads(
+        json.dumps([document.to_dict() for document in documents])
     )
-    assert render_page(found) == page
+    assert render_page(read_back) == page
 
 
 WRONG_WAY = json.dumps(
@@ -139,8 +139,8 @@ def test_odd_data_in_a_page_is_refused(odd: Any, tmp_path: Path) -> None:
 
 def test_what_is_no_number_is_undefined_and_infinite_details_are_left_out(tmp_path: Path) -> None:
     text = '[{"subject": "a", "measure": "m", "value": NaN, "low": -1e999, "high": [Infinity]}]'
-    (found,) = read_documents(saved(tmp_path / "r.json", text))
-    assert found.rows == [
+    (document,) = read_documents(saved(tmp_path / "r.json", text))
+    assert document.rows == [
         {"subject": "a", "measure": "m", "value": None, "low": None, "high": [None]}
     ]
-    assert render_page([found])
+    assert render_page([document])

@@ -93,13 +93,13 @@ def judged(rows: Rows) -> list[ColumnAnswer]:
 
 
 def verdict(rows: Rows) -> str:
-    (one,) = judged(rows)
-    return one.verdict
+    (judgement,) = judged(rows)
+    return judgement.verdict
 
 
 def best(rows: Rows) -> str | None:
-    found = best_of(judged(rows))
-    return None if found is None else found.name
+    winner = best_of(judged(rows))
+    return None if winner is None else winner.name
 
 
 # Before
@@ -138,11 +138,11 @@ def test_occupations_lean_if_the_interval_and_chance_are_left() -> None:
 def test_a_stated_pronoun_is_read_without_bias_and_occupations_lean_between_two() -> None:
     stated = [read(1.0, set="sentences"), compression(9.0, set="sentences")]
     alone = [*stated, stereotype(0.1, set="she/he"), stereotype(-0.1, set="they/he")]
-    found = said(alone)
-    assert "Not shown: none of 2 measures" in found
-    assert "The pronoun can be read from sentences that state it, which is no bias" in found
-    assert "cannot be told between she/he (0.10, chance −0.40 to 0.40), they/he (−0.10" in found
-    assert "The more women" not in found
+    answer = said(alone)
+    assert "Not shown: none of 2 measures" in answer
+    assert "The pronoun can be read from sentences that state it, which is no bias" in answer
+    assert "cannot be told between she/he (0.10, chance −0.40 to 0.40), they/he (−0.10" in answer
+    assert "The more women" not in answer
     leaning = said([*stated, stereotype(0.6, set="she/he"), stereotype(-0.6, set="she/they")])
     assert "women, she/he 0.600" in leaning
     assert "to “she …” than to “he …” (0.60, chance −0.40 to 0.40), to “they …” than" in leaning
@@ -164,10 +164,10 @@ def test_a_stated_pronoun_is_read_without_bias_and_occupations_lean_between_two(
     ],
 )
 def test_each_association_test_says_what_it_shows(p: float, low: float, text: str) -> None:
-    found = said([seat(1.2, p), ceat(0.5, low, 0.9)])
+    answer = said([seat(1.2, p), ceat(0.5, low, 0.9)])
     ends = f"0.50 ({'−' * (low < 0)}0.10 to 0.90)"
-    assert f"{text} x/y × a/b (SEAT 1.20, p = {p:.2g}; CEAT {ends})." in found
-    assert ("other words would give an equally large value" in found) is ((p < LEVEL) != (low > 0))
+    assert f"{text} x/y × a/b (SEAT 1.20, p = {p:.2g}; CEAT {ends})." in answer
+    assert ("other words would give an equally large value" in answer) is ((p < LEVEL) != (low > 0))
     alone = said([seat(1.2, p)])
     assert "CEAT" not in alone
     assert ("SEAT shows gender in" in alone) is (p < LEVEL)
@@ -183,11 +183,14 @@ def test_association_tests_of_other_signs_contradict_each_other() -> None:
 
 def test_a_projection_helps_if_a_change_is_clear_and_nothing_is_worse() -> None:
     rows = [*BEFORE, *column()]
-    (found,) = judged(rows)
-    assert [line.measure for line in found.effect.better] == ["best-probe", "pronoun-stereotype"]
-    assert found.verdict == "yes"
+    (judgement,) = judged(rows)
+    assert [line.measure for line in judgement.effect.better] == [
+        "best-probe",
+        "pronoun-stereotype",
+    ]
+    assert judgement.verdict == "yes"
     assert "Does cleaning help? Yes: hard." in said(rows)
-    assert found.left == "10% of what the RBF ridge probe reads beyond chance is left"
+    assert judgement.left == "10% of what the RBF ridge probe reads beyond chance is left"
 
 
 @pytest.mark.parametrize(
@@ -237,8 +240,8 @@ def test_much_that_is_left_is_said() -> None:
 
 def test_what_found_no_bias_before_counts_only_where_it_finds_some_after() -> None:
     rows = [read(0.93), stereotype(0.3), *column(other=(0.1, 0.5))]
-    (found,) = judged(rows)
-    assert [line.measure for line in found.effect.better] == ["best-probe"]
+    (judgement,) = judged(rows)
+    assert [line.measure for line in judgement.effect.better] == ["best-probe"]
     rows[4] = stereotype(0.7, "hard", change_low=0.1, change_high=0.5)
     assert "at chance before, is now beyond it" in judged(rows)[0].reason
     nothing = [read(0.55), stereotype(0.3), *column(left=None)]
@@ -286,13 +289,13 @@ def test_what_to_do_next_depends_on_what_was_found() -> None:
     assert "wordbias audit MODEL --methods='cls@6 L11-01110'" in plain
     for text in (none, plain):
         named = text.partition("--methods='")[2].partition("'")[0].split()
-        assert [read_method(one).text for one in named] == named
+        assert [read_method(method).text for method in named] == named
 
 
 def test_what_was_tried_is_not_named_again() -> None:
     inside = [column(label, near=0.5) for label in ("L11-01110", "attn-01110")]
-    some, both = ([*BEFORE, *(row for one in inside[:n] for row in one)] for n in (1, 2))
-    assert "wordbias audit MODEL --methods='attn-01110'" in said(some)
+    single, both = ([*BEFORE, *(row for part in inside[:n] for row in part)] for n in (1, 2))
+    assert "wordbias audit MODEL --methods='attn-01110'" in said(single)
     assert "Fit a removal inside the encoder to labelled texts of your own" in said(both)
     assert "wordbias probe MODEL --texts OTHERS" in said(both)
 
@@ -301,7 +304,7 @@ def test_what_was_tried_is_not_named_again() -> None:
 
 
 def of_decoder(rows: Rows) -> Rows:
-    return [{**one, "audit": "decoder"} for one in rows]
+    return [{**record, "audit": "decoder"} for record in rows]
 
 
 def expected(value: float, stage: str = "before", **details: Any) -> dict[str, Any]:
@@ -348,8 +351,8 @@ def test_the_expected_pronoun_and_perplexity_decide_too() -> None:
     before = of_decoder([expected(0.6), row("perplexity", 30.0)])
     after = [expected(0.1, "hard", change_low=-0.8, change_high=-0.2)]
     after += [row("bias-left", 0.1, "hard")]
-    for kept, helps in ((0.96, "yes"), (0.94, "no")):
-        cost = [row("perplexity-kept", kept, "hard"), row("perplexity", 30 / kept, "hard")]
+    for share, helps in ((0.96, "yes"), (0.94, "no")):
+        cost = [row("perplexity-kept", share, "hard"), row("perplexity", 30 / share, "hard")]
         rows = [*before, *of_decoder([*after, *cost])]
         assert verdict(rows) == helps
         assert ("kept 94.0%, below 95%" in said(rows)) is (helps == "no")
@@ -401,7 +404,10 @@ def test_the_page_of_an_encoder_begins_as_that_of_vectors() -> None:
 
 
 def test_two_encoders_are_answered_one_after_the_other() -> None:
-    rows = [*BEFORE, *({**one, "subject": "n"} for one in [compression(1.0), stereotype(0.1)])]
+    rows = [
+        *BEFORE,
+        *({**record, "subject": "n"} for record in [compression(1.0), stereotype(0.1)]),
+    ]
     first, second = (
         next(text for text in answers(rows) if text.startswith(prefix)) for prefix in ("m: ", "n: ")
     )

@@ -39,40 +39,40 @@ def rows_of_stage(stage: str, shift: float) -> Rows:
     )
     chance = {"chance": 0.0, "chance_low": -0.4, "chance_high": 0.4, "beyond_chance": not shift}
     sizes = {"male names": 8, "female names": 8, "career": 8, "family": 8}
-    found = []
+    table = []
     for layer in range(LAYERS + 1) if stage == "before" else (LAYERS,):
         about = {"layer": layer, "neutral": 1, "better": "lower", **ends, **chance}
-        found.append(row("compression", 2.0 + layer / 9 - shift, stage, set=NAMES, **about))
-        found.append(row("probe-accuracy", 0.9 - shift / 3, stage, set=NAMES, **about))
-        found.append(row("selectivity", 0.4, stage, set=NAMES, **about))
+        table.append(row("compression", 2.0 + layer / 9 - shift, stage, set=NAMES, **about))
+        table.append(row("probe-accuracy", 0.9 - shift / 3, stage, set=NAMES, **about))
+        table.append(row("selectivity", 0.4, stage, set=NAMES, **about))
         if stage == "before":
-            found.append(row("compression", 1.0, stage, set=f"{NAMES}, untrained encoder", **about))
-        found.append(row("seat", 1.2 - shift, stage, set="weat6", n=sizes, p_holm=0.01, **about))
-        found.append(row("ceat", 0.6, stage, set="weat6", n=sizes, **about))
+            table.append(row("compression", 1.0, stage, set=f"{NAMES}, untrained encoder", **about))
+        table.append(row("seat", 1.2 - shift, stage, set="weat6", n=sizes, p_holm=0.01, **about))
+        table.append(row("ceat", 0.6, stage, set="weat6", n=sizes, **about))
     for measure in ("best-probe", "ridge-probe", "rbf-probe"):
-        found.append(row(measure, 0.9 - shift / 3, stage, set=NAMES, **about))
+        table.append(row(measure, 0.9 - shift / 3, stage, set=NAMES, **about))
     about = {"neutral": 0.0, "better": "neutral", **ends, **chance}
-    found.append(row("pronoun-stereotype", 0.6 - shift / 2, stage, **about))
-    found.append(row("pronoun-gap", -0.03, stage, **about))
+    table.append(row("pronoun-stereotype", 0.6 - shift / 2, stage, **about))
+    table.append(row("pronoun-gap", -0.03, stage, **about))
     for name in ("she and he", "paraphrases", "unrelated"):
-        found.append(row("sentence-similarity", 0.8, stage, set=name, **ends))
+        table.append(row("sentence-similarity", 0.8, stage, set=name, **ends))
     for i, word in enumerate(
         ("nurse", "carpenter", "electrician & <son>", "teacher", "cook", "guard")
     ):
         lean = (i - 2.5) / 50 * (1 - shift / 2)
-        found.append(row("pronoun-lean", lean, stage, word=word, women=15.0 * i))
+        table.append(row("pronoun-lean", lean, stage, word=word, women=15.0 * i))
     if stage != "before":
-        found += [
+        table += [
             row(f"sentence-{name}", 0.97, stage, low=0.96, high=0.99)
             for name in ("order-kept", "neighbours-kept", "similarity-moved")
         ]
-        found.append(row("bias-left", 0.2, stage, kept=0.97, pareto=True))
-    return found
+        table.append(row("bias-left", 0.2, stage, kept=0.97, pareto=True))
+    return table
 
 
 def rows(columns: tuple[str, ...] = COLUMNS) -> Rows:
     shifts = {"before": 0.0} | {name: 1.0 + i / 10 for i, name in enumerate(columns)}
-    return [one for stage, shift in shifts.items() for one in rows_of_stage(stage, shift)]
+    return [record for stage, shift in shifts.items() for record in rows_of_stage(stage, shift)]
 
 
 def document(found: Rows) -> Document:
@@ -82,11 +82,11 @@ def document(found: Rows) -> Document:
 
 def test_main_measures_that_were_not_taken_are_not_named() -> None:
     pronouns = ("pronoun-stereotype", "pronoun-gap", "pronoun-lean")
-    for found, named in (
+    for records, named in (
         (rows(), True),
         ([x for x in rows() if x["measure"] not in pronouns], False),
     ):
-        (glance,) = (one for one in model_sections(found) if one.key == "glance")
+        (glance,) = (section for section in model_sections(records) if section.key == "glance")
         assert "balanced accuracy of the best probe" in glance.lead[0]
         assert ("share of women" in glance.lead[0]) is named
         assert "expected pronoun" not in glance.lead[0]
@@ -100,8 +100,8 @@ def test_a_change_may_begin_a_line_so_that_several_columns_fit() -> None:
 
 def test_shares_of_pronouns_are_in_the_section_of_expected_pronouns() -> None:
     shares = {"she": 0.2, "he": 0.5, "they": 0.29, "xe": 0.01}
-    found = [row("expected-pronoun-share", x, set=word, n=45) for word, x in shares.items()]
-    (section,) = (one for one in model_sections(found) if one.key == "expected-pronouns")
+    records = [row("expected-pronoun-share", x, set=word, n=45) for word, x in shares.items()]
+    (section,) = (part for part in model_sections(records) if part.key == "expected-pronouns")
     (grid,) = section.grids
     assert [cells[0].rpartition("(")[2] for cells in grid.table.cells] == [
         f"{word})" for word in shares
@@ -109,12 +109,12 @@ def test_shares_of_pronouns_are_in_the_section_of_expected_pronouns() -> None:
 
 
 def test_every_row_of_the_audit_is_in_these_sections() -> None:
-    others = {one["measure"] for one in rows() if not claims_model(one)}
+    others = {record["measure"] for record in rows() if not claims_model(record)}
     assert others == {"bias-left"}
-    found = sections(rows())
-    keys = [section.key for section in found]
+    parts = sections(rows())
+    keys = [section.key for section in parts]
     assert keys == ["methods", "trade-off", "glance", "layers", "pronouns", "associations"]
-    (methods,) = found[0].grids
+    (methods,) = parts[0].grids
     assert [line[:2] for line in methods.table.cells] == [[name, "yes"] for name in COLUMNS]
     assert not claims_model({"subject": "m", "measure": "compression", "value": 1.0})
 
@@ -159,13 +159,15 @@ def test_an_encoder_without_projections_has_a_page() -> None:
 
 def of_decoder() -> Rows:
     """Return rows of a decoder, with what it expects and predicts."""
-    found = [
+    table = [
         {
-            **one,
+            **record,
             "audit": "decoder",
-            **({"set": str(one["set"]).replace("encoder", "decoder")} if "set" in one else {}),
+            **(
+                {"set": str(record["set"]).replace("encoder", "decoder")} if "set" in record else {}
+            ),
         }
-        for one in rows(("hard",))
+        for record in rows(("hard",))
     ]
     for stage, shift in (("before", 0.0), ("hard", 1.0)):
         about = {
@@ -175,26 +177,26 @@ def of_decoder() -> Rows:
             "audit": "decoder",
         }
         ends = {"low": 0.3, "high": 0.8, "change": -0.4, "change_low": -0.6, "change_high": -0.2}
-        found.append(row("expected-pronoun-stereotype", 0.6 - shift / 2, stage, **about, **ends))
-        found.append(row("expected-pronoun-gap", -0.7, stage, **about, **ends, people=-0.4))
-        found += [
+        table.append(row("expected-pronoun-stereotype", 0.6 - shift / 2, stage, **about, **ends))
+        table.append(row("expected-pronoun-gap", -0.7, stage, **about, **ends, people=-0.4))
+        table += [
             row("expected-pronoun-lean", i / 10, stage, word=f"job {i}", women=9.0 * i, **about)
             for i in range(5)
         ]
-        found.append(row("perplexity", 31.26 + shift, stage, audit="decoder"))
-        found.append(row("bits-per-byte", 1.2345, stage, audit="decoder"))
-    return [*found, row("perplexity-kept", 0.97, "hard", audit="decoder")]
+        table.append(row("perplexity", 31.26 + shift, stage, audit="decoder"))
+        table.append(row("bits-per-byte", 1.2345, stage, audit="decoder"))
+    return [*table, row("perplexity-kept", 0.97, "hard", audit="decoder")]
 
 
 def test_a_decoder_has_what_it_expects_and_predicts() -> None:
-    found = model_sections(of_decoder())
+    parts = model_sections(of_decoder())
     keys = ["glance", "layers", "pronouns", "expected-pronouns", "associations"]
-    assert [section.key for section in found] == keys
-    cells = {line[0]: line[1:] for line in found[0].grids[0].table.cells}
+    assert [section.key for section in parts] == keys
+    cells = {line[0]: line[1:] for line in parts[0].grids[0].table.cells}
     assert cells["perplexity"][0].startswith("31.26")
     assert cells["Perplexity: bits per byte"][0].startswith("1.23")
     assert cells["perplexity before ÷ after"][:3] == ["", "", "0.970"]
-    (figure,) = found[3].figures
+    (figure,) = parts[3].figures
     assert figure.picture.count("% women: ") == 2 * 5
     head = {"m": {"path": "/models/m", "kind": "decoder", "pooling": "last", "layers": 6, "dim": 8}}
     page = render_page([Document(of_decoder(), {"command": "audit", "inputs": head, "notes": []})])
@@ -204,15 +206,15 @@ def test_a_decoder_has_what_it_expects_and_predicts() -> None:
 
 
 def test_associations_and_correlations_are_drawn_by_layer() -> None:
-    ranks = [one for one in rows(()) if one["measure"] == "pronoun-stereotype"]
-    layered = [{**one, "layer": layer} for one in ranks for layer in range(1, LAYERS)]
-    found = {section.key: section for section in model_sections([*rows(()), *layered])}
-    (tests,) = found["associations"].figures
+    ranks = [record for record in rows(()) if record["measure"] == "pronoun-stereotype"]
+    layered = [{**rank, "layer": layer} for rank in ranks for layer in range(1, LAYERS)]
+    by_key = {section.key: section for section in model_sections([*rows(()), *layered])}
+    (tests,) = by_key["associations"].figures
     assert tests.title == "SEAT by layer, male names/female names × career/family"
     assert tests.picture.count("<title>before, layer ") == LAYERS + 1
-    by_layer = found["pronouns"].figures[1]
+    by_layer = by_key["pronouns"].figures[1]
     assert by_layer.picture.count("<title>before, layer ") == LAYERS
-    last = [one for one in rows(()) if one.get("layer") == LAYERS]
+    last = [record for record in rows(()) if record.get("layer") == LAYERS]
     for section in model_sections(last):
         assert not any("by layer" in figure.title for figure in section.figures[1:])
         assert section.key != "associations" or not section.figures
@@ -220,19 +222,19 @@ def test_associations_and_correlations_are_drawn_by_layer() -> None:
 
 def test_parts_that_are_missing_leave_their_sections_out() -> None:
     for measure, key in (("compression", "layers"), ("seat", "associations")):
-        some = [one for one in rows() if one["measure"] not in (measure, "ceat")]
-        assert key not in [section.key for section in model_sections(some)]
+        remaining = [record for record in rows() if record["measure"] not in (measure, "ceat")]
+        assert key not in [section.key for section in model_sections(remaining)]
     assert model_sections([row("column", None, "x", reason="no site")]) == []
     render_page([document([row("column", None, "x", reason="no site")])])
 
 
 def test_two_encoders_share_sections() -> None:
-    both = [*rows(("hard",)), *({**one, "subject": "n"} for one in rows(("hard",)))]
-    found = model_sections(both)
-    assert [section.key for section in found] == ["glance", "layers", "pronouns", "associations"]
-    assert {line[0] for line in found[0].grids[0].table.cells} == {"m", "n"}
-    assert len(found[1].figures) == 2
-    assert found[1].figures[1].title.startswith("n: ")
+    both = [*rows(("hard",)), *({**record, "subject": "n"} for record in rows(("hard",)))]
+    parts = model_sections(both)
+    assert [section.key for section in parts] == ["glance", "layers", "pronouns", "associations"]
+    assert {line[0] for line in parts[0].grids[0].table.cells} == {"m", "n"}
+    assert len(parts[1].figures) == 2
+    assert parts[1].figures[1].title.startswith("n: ")
 
 
 def test_markdown_has_the_same_tables() -> None:
@@ -266,11 +268,11 @@ JUNK = ("x", None, [], {}, True, -1e99, 1e308, -1, "", ["a"], {"a": "b"}, float(
 def test_rows_of_any_origin_make_a_page(seed: int) -> None:
     rng = random.Random(seed)
     for changes in (1, 3, 30, 200):
-        found = rows(("hard",))
+        records = rows(("hard",))
         for _ in range(changes):
-            one = rng.choice(found)
-            key = rng.choice([key for key in one if key not in ("subject", "measure", "value")])
-            one[key] = rng.choice(JUNK)
-        whole = Document.of({"rows": found, "command": "audit"})
+            record = rng.choice(records)
+            key = rng.choice([key for key in record if key not in ("subject", "measure", "value")])
+            record[key] = rng.choice(JUNK)
+        whole = Document.of({"rows": records, "command": "audit"})
         assert render_page([whole]).startswith("<!DOCTYPE html>")
         assert render_markdown([whole])

@@ -83,8 +83,8 @@ def test_nothing_covers_anything() -> None:
     boxes.append(axes.figure.legends[0].get_window_extent())
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
     assert all(frame.x0 <= box.x0 and box.y1 <= frame.y1 for box in boxes)
-    shown = [part.get_window_extent() for part in _panels(axes)]
-    assert not any(boxes[-1].overlaps(part) for part in shown)
+    windows = [part.get_window_extent() for part in _panels(axes)]
+    assert not any(boxes[-1].overlaps(part) for part in windows)
 
 
 def test_stages_have_a_colour_each_and_share_a_line() -> None:
@@ -140,11 +140,11 @@ def test_what_has_no_value_is_not_drawn() -> None:
 
 
 def test_a_notebook_shows_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
+    figures: list[Any] = []
 
     def figure(**given: Any) -> Any:
-        made.append(Figure(**given))
-        return made[-1]
+        figures.append(Figure(**given))
+        return figures[-1]
 
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", SimpleNamespace(figure=figure))
-    assert _plot(_row("e", "c", 0.5)).figure is made[0]
+    assert _plot(_row("e", "c", 0.5)).figure is figures[0]

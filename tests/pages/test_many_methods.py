@@ -27,7 +27,7 @@ MAIN = ("midb-unit-abs", "direct-bias", "gipe", "clustering-accuracy")
 
 
 def rows(methods: tuple[str, ...] = METHODS) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    table: list[dict[str, Any]] = []
     chance = {"chance": 0.12, "chance_low": 0.1, "chance_high": 0.15, "beyond_chance": True}
     about = {"subject": "glove", "neutral": 0.0, "better": "lower", **chance}
     for i, stage in enumerate(("before", *methods)):
@@ -42,19 +42,19 @@ def rows(methods: tuple[str, ...] = METHODS) -> list[dict[str, Any]]:
             staged |= {"column": "method", "debiased": stage, **change}
         else:
             staged["known_values"] = KNOWN
-        found += [{**about, "measure": name, "value": value, **staged} for name in MAIN]
+        table += [{**about, "measure": name, "value": value, **staged} for name in MAIN]
         lean = {"measure": "lean", "set": "occupations", "towards": "female", "word": "nurse"}
-        found.append({**about, **lean, "value": value, "stage": stage})
+        table.append({**about, **lean, "value": value, "stage": stage})
         if i:
             near = {"measure": "neighbours-preserved", "word": "nurse", "stage": stage}
             lists = {"before": ["doctor", "nanny"], "after": ["doctor", f"new{i}"]}
-            found.append({"subject": "glove", "value": 0.5, **near, **lists})
+            table.append({"subject": "glove", "value": 0.5, **near, **lists})
     failed = {"subject": "glove", "measure": "column", "value": None, "stage": "ran"}
-    return [*found, {**failed, "column": "method", "reason": "too few words"}]
+    return [*table, {**failed, "column": "method", "reason": "too few words"}]
 
 
 def test_each_method_has_a_column_in_the_order_of_the_rows() -> None:
-    glance = next(one for one in sections(rows()) if one.key == "glance")
+    glance = next(section for section in sections(rows()) if section.key == "glance")
     columns = glance.grids[0].table.columns
     assert list(columns[1:8]) == ["before", "chance", *METHODS]
     text = render_markdown([Document(rows())])
@@ -80,7 +80,9 @@ def test_values_along_axes_that_were_fitted_anew_say_so() -> None:
         {**row, "reference": "self"} if row["measure"] in own and row.get("column") else row
         for row in rows()
     ]
-    glance = next(one for one in sections(refitted) if one.key == "glance").grids[0].table
+    glance = (
+        next(section for section in sections(refitted) if section.key == "glance").grids[0].table
+    )
     for line in glance.cells:
         texts = dict(zip(glance.columns, line, strict=True))
         expected = any(title in texts["measure"] for title in ("MIDB", "direct bias"))
@@ -94,7 +96,7 @@ def test_marks_of_methods_differ_in_shape_and_colour() -> None:
     stages = ["before", *METHODS]
     looks = [look(stage, stages) for stage in stages]
     assert len(set(looks)) == len(stages)
-    assert len({one.shape for one in looks[1:]}) == len(METHODS)
+    assert len({symbol.shape for symbol in looks[1:]}) == len(METHODS)
     assert look("after", ["before", "after"]) == Look("after")
     assert look("after, refitted", ["before", "after", "after, refitted"]) == Look(
         "refitted", "diamond"
@@ -102,8 +104,8 @@ def test_marks_of_methods_differ_in_shape_and_colour() -> None:
 
 
 def test_a_small_picture_has_a_scale_the_range_of_chance_and_known_embeddings() -> None:
-    (one,) = make_lines(row for row in rows() if row["measure"] == "gipe")
-    picture = strip(one, stages_of([one]))
+    (line,) = make_lines(row for row in rows() if row["measure"] == "gipe")
+    picture = strip(line, stages_of([line]))
     assert "The dashed line is the neutral value, 0." in picture
     assert "The band is chance, 0.100 to 0.150." in picture
     assert "Strokes are known embeddings: GloVe 0.250, GoogleNews 0.050." in picture
@@ -139,13 +141,13 @@ def test_a_legend_never_leaves_the_picture(names: list[str]) -> None:
 
 
 def test_changes_are_named_by_method() -> None:
-    (one,) = make_lines(row for row in rows() if row["measure"] == "gipe")
-    assert change_text(one) == (
+    (line,) = make_lines(row for row in rows() if row["measure"] == "gipe")
+    assert change_text(line) == (
         "better: hard, hard,misp, inlp:rounds=10, leace; no clear change: misp:dims=8"
     )
     (two,) = make_lines(row for row in rows(("inlp",)) if row["measure"] == "gipe")
     assert change_text(two) == "no clear change"
-    assert known_text(one) == "0.050 to 0.250 (2)"
+    assert known_text(line) == "0.050 to 0.250 (2)"
 
 
 def test_a_symbol_of_each_shape_is_drawn_around_its_point() -> None:
@@ -167,9 +169,9 @@ def test_chance_is_in_sight_beside_the_value_before(tmp_path: Path, width: int) 
         browser.open(path)
         places = "[...document.querySelectorAll('td[data-label=chance]')].map(one => {{{}}})"
         ends = "const r = one.getBoundingClientRect(); return [r.left, r.right]"
-        found = browser.evaluate(places.format(ends))
-        assert len(found) == 2 * len(MAIN)  # at a glance, and in its own section
-        assert all(0 <= left < right <= width for left, right in found)
+        edges = browser.evaluate(places.format(ends))
+        assert len(edges) == 2 * len(MAIN)  # at a glance, and in its own section
+        assert all(0 <= left < right <= width for left, right in edges)
         before = "return one.previousElementSibling.dataset.label"
         assert set(browser.evaluate(places.format(before))) == {"before"}
 

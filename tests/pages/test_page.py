@@ -33,16 +33,16 @@ def document(subject: str, word: str) -> Document:
     """Make one of everything, with what a user can name being `subject` and `word`."""
     rows = []
     for k, stage in enumerate(("before", "after")):
-        said = {"stage": stage, "debiased": "misp"} if k else {"stage": stage}
-        about = {**said, "low": 0.1, "high": 0.6, "neutral": 0.0, "better": "lower"}
+        staged = {"stage": stage, "debiased": "misp"} if k else {"stage": stage}
+        about = {**staged, "low": 0.1, "high": 0.6, "neutral": 0.0, "better": "lower"}
         rows += [row(name, 0.4 - k / 10, subject, **about, set=word) for name in LISTED]
-        for i, (x, side) in enumerate((one, two) for one in (-0.3, 0.2) for two in ("m", word)):
-            named = {**said, "word": f"{word}{i}", "towards": side}
+        for i, (x, side) in enumerate((lean, two) for lean in (-0.3, 0.2) for two in ("m", word)):
+            named = {**staged, "word": f"{word}{i}", "towards": side}
             rows.append(row(words.LEAN, x, subject, **named, set=words.OCCUPATIONS))
             rows.append(row(words.MAP, x, subject, **named, y=x * i, set=words.MOST_BIASED))
         for group in ("male", "female"):
             shares = zip(entailment.MEASURES, (0.5, 0.3, 0.2), strict=True)
-            rows += [row(m, p, subject, **said, group=group, setting=word) for m, p in shares]
+            rows += [row(m, p, subject, **staged, group=group, setting=word) for m, p in shares]
         rows.append(row("midb-component", 0.2, subject, component=1, **about))
     rows.append(row("explained-variance", 0.3, subject, component=1, cos_difference=0.2))
     lists = {"stage": "after", "before": [word, "b"], "after": ["b", "c" * 60]}
@@ -90,30 +90,30 @@ def plain_page() -> str:
     "bad", [EVIL, QUOTE, "</td></table>", "&amp;", "]]>", "\ud800\x00", "a\nb"]
 )
 def test_what_a_user_gave_changes_no_tag(bad: str, plain_page: str) -> None:
-    found = Tree(render_page([document(bad, bad)]))
+    tree = Tree(render_page([document(bad, bad)]))
     expected = Tree(plain_page)
-    assert [tag for tag, _ in found.tags] == [tag for tag, _ in expected.tags]
-    assert [sorted(a) for _, a in found.tags] == [sorted(a) for _, a in expected.tags]
-    assert not [name for _, a in found.tags for name in a if name.startswith("on")]
+    assert [tag for tag, _ in tree.tags] == [tag for tag, _ in expected.tags]
+    assert [sorted(a) for _, a in tree.tags] == [sorted(a) for _, a in expected.tags]
+    assert not [name for _, a in tree.tags for name in a if name.startswith("on")]
 
 
 def test_what_a_user_gave_is_shown_as_it_was_written() -> None:
-    said = "\n".join(Tree(render_page([document(EVIL, QUOTE)])).said)
+    page_text = "\n".join(Tree(render_page([document(EVIL, QUOTE)])).said)
     assert page_title([document(EVIL, "")]) == f"Bias report: {EVIL}"
-    assert EVIL in said
-    assert QUOTE in said
+    assert EVIL in page_text
+    assert QUOTE in page_text
 
 
 def test_the_page_loads_nothing_and_its_policy_forbids_it(plain_page: str) -> None:
-    found = Tree(plain_page)
-    assert not {"link", "img", "iframe", "object", "base", "form"} & {tag for tag, _ in found.tags}
-    for _, attributes in found.tags:
+    tree = Tree(plain_page)
+    assert not {"link", "img", "iframe", "object", "base", "form"} & {tag for tag, _ in tree.tags}
+    for _, attributes in tree.tags:
         assert "src" not in attributes
         assert "style" not in attributes
         assert str(attributes.get("href", "#")).startswith("#")
     assert "@import" not in plain_page
     assert "url(" not in plain_page
-    policy = next(a["content"] for a in found.of("meta") if "http-equiv" in a)
+    policy = next(a["content"] for a in tree.of("meta") if "http-equiv" in a)
     assert policy is not None
     assert policy.startswith("default-src 'none';")
     for tag in ("style", "script"):
@@ -131,28 +131,28 @@ def test_the_rows_are_inside_as_json() -> None:
 
 
 def test_every_picture_has_a_title_and_every_table_has_heads(plain_page: str) -> None:
-    found = Tree(plain_page)
-    assert all(a["role"] == "img" and a["aria-label"] for a in found.of("svg"))
-    assert len(found.of("svg")) == plain_page.count("</title><desc>")
-    assert len(found.of("figure")) == len(found.of("figcaption")) > 8
-    assert plain_page.count("Not shown: </strong>") == len(found.of("figure"))
-    assert len(found.of("table")) == len(found.of("caption")) == len(found.of("thead"))
-    assert all(a.get("scope") in ("col", "row") for a in found.of("th"))
-    assert found.tags[0] == ("html", {"lang": "en"})
+    tree = Tree(plain_page)
+    assert all(a["role"] == "img" and a["aria-label"] for a in tree.of("svg"))
+    assert len(tree.of("svg")) == plain_page.count("</title><desc>")
+    assert len(tree.of("figure")) == len(tree.of("figcaption")) > 8
+    assert plain_page.count("Not shown: </strong>") == len(tree.of("figure"))
+    assert len(tree.of("table")) == len(tree.of("caption")) == len(tree.of("thead"))
+    assert all(a.get("scope") in ("col", "row") for a in tree.of("th"))
+    assert tree.tags[0] == ("html", {"lang": "en"})
 
 
 def test_identities_are_unique_and_links_lead_to_them(plain_page: str) -> None:
-    found = Tree(plain_page)
-    identities = [a["id"] for _, a in found.tags if "id" in a]
+    tree = Tree(plain_page)
+    identities = [a["id"] for _, a in tree.tags if "id" in a]
     assert len(set(identities)) == len(identities)
-    assert {str(a["href"])[1:] for a in found.of("a")} <= set(identities)
+    assert {str(a["href"])[1:] for a in tree.of("a")} <= set(identities)
 
 
 def test_it_says_what_numbers_cannot_say_and_where_they_are_from(plain_page: str) -> None:
-    said = "".join(Tree(plain_page).said)
-    assert LIMITS in said
+    page_text = "".join(Tree(plain_page).said)
+    assert LIMITS in page_text
     for text in ("In short", "0" * 64, "Inputs, arguments and versions", "5,000 words × 3"):
-        assert text in said
+        assert text in page_text
 
 
 def test_the_same_documents_make_the_same_page(plain_page: str, tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ LONG = "Ünïcödé-" + "x" * 300
 
 @pytest.fixture(scope="module")
 def browser() -> Any:
-    with Browser() as found:
-        yield found
+    with Browser() as session:
+        yield session
 
 
 @pytest.fixture(scope="module")

@@ -53,8 +53,8 @@ def _png_size(data: bytes) -> tuple[int, int]:
 
 
 def _save(path: Path, table: Comparison) -> bytes:
-    found = correlations(table)
-    picture = partial(plot_comparison, table, found, found.strongest())
+    correlated = correlations(table)
+    picture = partial(plot_comparison, table, correlated, correlated.strongest())
     Report("compare", {}, picture=picture).save(path)
     return path.read_bytes()
 
@@ -83,15 +83,15 @@ def test_svg_holds_all_names_as_text_and_is_reproducible(tmp_path: Path, table: 
 
 
 def test_the_matrix_shows_every_pair_once(table: Comparison) -> None:
-    found = correlations(table)
+    correlated = correlations(table)
     axes = Figure().subplots()
-    plots.draw_panel(axes, matrix_panel(found))
-    texts = ["–" if pair.r is None else short(pair.r) for pair in found.pairs]
+    plots.draw_panel(axes, matrix_panel(correlated))
+    texts = ["–" if pair.r is None else short(pair.r) for pair in correlated.pairs]
     assert sorted(text.get_text() for text in axes.texts) == sorted(texts)
     assert texts.count("–") == 4
-    assert [label.get_text() for label in axes.get_xticklabels()] == found.measures[:-1]
-    assert [label.get_text() for label in axes.get_yticklabels()] == found.measures[1:]
-    for bar in matrix_panel(found).bars:
+    assert [label.get_text() for label in axes.get_xticklabels()] == correlated.measures[:-1]
+    assert [label.get_text() for label in axes.get_yticklabels()] == correlated.measures[1:]
+    for bar in matrix_panel(correlated).bars:
         if bar.css != "undefined":
             r = float(bar.name.replace("−", "-"))
             assert bar.strength == pytest.approx(abs(r), abs=0.005)

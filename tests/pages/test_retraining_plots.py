@@ -21,18 +21,18 @@ pytestmark = pytest.mark.usefixtures("usual_numerics")
 
 
 def rows(*, undefined: str = "") -> list[Row]:
-    made = []
+    table = []
     for i, (name, compression) in enumerate(X.items()):
         for seed, x in enumerate(compression):
             about = {"seed": seed, "view": "own"}
             vectors = {**about, "stage": "representation", "set": "all"}
-            made.append(Row(name, COMPRESSED.measure, x, vectors))
+            table.append(Row(name, COMPRESSED.measure, x, vectors))
             for stage, factor in ((BEFORE, 1.0), (AFTER, 2.0)):
                 for metric in GAPS:
                     value = None if metric.set == undefined else factor * (x + i + seed)
                     details = {**about, "stage": stage, "set": metric.set}
-                    made.append(Row(name, metric.measure, value, details))
-    return made
+                    table.append(Row(name, metric.measure, value, details))
+    return table
 
 
 def save(path: Path, given: list[Row]) -> None:

@@ -41,10 +41,10 @@ def read(text: str) -> Reader:
 
 @given(ANY)
 def test_any_text_stays_text(text: str) -> None:
-    found = read(element("p", text, title=text))
-    assert [tag for tag, _ in found.tags] == ["p"]
-    assert found.text == html.unescape(escape(text))
-    assert found.tags[0][1] == {"title": found.text}
+    tree = read(element("p", text, title=text))
+    assert [tag for tag, _ in tree.tags] == ["p"]
+    assert tree.text == html.unescape(escape(text))
+    assert tree.tags[0][1] == {"title": tree.text}
 
 
 @given(SEEN)

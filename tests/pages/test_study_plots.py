@@ -88,8 +88,8 @@ def test_a_figure_is_written_whole(tmp_path: Path, kind: str) -> None:
     assert path.stat().st_size > 5000
     if kind == "svg":
         text = path.read_text(encoding="utf-8")
-        for said in ("misp", "glove.null", "E, nouns", "d, pronouns", "difference from glove"):
-            assert said in text
+        for phrase in ("misp", "glove.null", "E, nouns", "d, pronouns", "difference from glove"):
+            assert phrase in text
         first = path.read_bytes()
         save_study(path, study(3))
         assert path.read_bytes() == first
@@ -98,9 +98,9 @@ def test_a_figure_is_written_whole(tmp_path: Path, kind: str) -> None:
 def test_a_seed_that_one_arm_lacks_is_no_point() -> None:
     rows = model_rows({"glove": [0.5, 0.6, 0.4], "misp": [0.4, 0.5], "hard": [0.3, None, 0.2]})
     panels = paired_panels([*rows, *paired_differences(rows)])
-    found = {arm.name: dict(arm.by_seed) for arm in panels["mab-error", "nouns"]}
-    assert found["misp"] == pytest.approx({0: -0.1, 1: -0.1})
-    assert found["hard"] == pytest.approx({0: -0.2, 2: -0.2})
+    differences = {arm.name: dict(arm.by_seed) for arm in panels["mab-error", "nouns"]}
+    assert differences["misp"] == pytest.approx({0: -0.1, 1: -0.1})
+    assert differences["hard"] == pytest.approx({0: -0.2, 2: -0.2})
 
 
 @pytest.mark.parametrize("seeds", [0, 1])

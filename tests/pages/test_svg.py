@@ -39,11 +39,11 @@ def test_every_value_has_a_place_within_the_picture_and_order_is_kept(values: li
 @given(NUMBERS, st.floats(1e-3, 1e6), st.integers(2, 8))
 def test_ticks_are_few_round_and_within(low: float, span: float, count: int) -> None:
     high = low + span
-    found = ticks(low, high, count)
+    tick_values = ticks(low, high, count)
     slack = 1e-6 * span
-    assert all(low - slack <= value <= high + slack for value in found)
-    assert len(found) <= count + 1
-    steps = {round(b - a, 9) for a, b in pairwise(found)}
+    assert all(low - slack <= value <= high + slack for value in tick_values)
+    assert len(tick_values) <= count + 1
+    steps = {round(b - a, 9) for a, b in pairwise(tick_values)}
     for step in steps:
         mantissa = step / 10 ** math.floor(math.log10(step) + 1e-6)
         assert min(abs(mantissa - known) for known in (1, 2, 5, 10)) < 1e-3
@@ -78,7 +78,7 @@ def test_a_drawing_is_well_formed_and_says_what_it_is() -> None:
     assert [child.tag for child in root][:2] == ["title", "desc"]
     assert [child.text for child in root][:2] == ["a <title>", "what & why"]
     assert root.attrib["aria-label"] == "a <title>. what & why"
-    assert "<word>" in [found.text for found in root.iter("text")]
+    assert "<word>" in [element.text for element in root.iter("text")]
     assert root.find(".//g/title") is not None
 
 
@@ -93,7 +93,9 @@ def test_text_is_cut_to_its_room() -> None:
 @example([0.0, 5e-324])
 @example([1e17, 1e17 + 16])
 def test_a_scale_of_any_values_has_room_and_ticks(values: list[float]) -> None:
-    found = scale(values, 0, 100)
-    assert found.low < min(values) <= max(values) < found.high
-    slack = 1e-6 * (found.high - found.low)
-    assert all(found.low - slack <= tick <= found.high + slack for tick in found.ticks())
+    axis_scale = scale(values, 0, 100)
+    assert axis_scale.low < min(values) <= max(values) < axis_scale.high
+    slack = 1e-6 * (axis_scale.high - axis_scale.low)
+    assert all(
+        axis_scale.low - slack <= tick <= axis_scale.high + slack for tick in axis_scale.ticks()
+    )

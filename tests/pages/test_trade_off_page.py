@@ -58,12 +58,12 @@ def rows() -> list[Row]:
 
 
 def texts(picture: str) -> list[ElementTree.Element]:
-    return [one for one in ElementTree.fromstring(picture).iter() if one.tag == "text"]
+    return [element for element in ElementTree.fromstring(picture).iter() if element.tag == "text"]
 
 
 def test_all_columns_are_named_and_the_efficient_ones_joined() -> None:
-    points = points_of([one.to_dict() for one in rows()])
-    assert [one.name for one in joined(points)] == [
+    points = points_of([method_row.to_dict() for method_row in rows()])
+    assert [point.name for point in joined(points)] == [
         "leace",
         "hard,misp",
         "hard",
@@ -72,9 +72,9 @@ def test_all_columns_are_named_and_the_efficient_ones_joined() -> None:
     ]
     picture = picture_of(points)
     names = {
-        str(one.text): one.get("class", "")
-        for one in texts(picture)
-        if "name" in one.get("class", "")
+        str(element.text): element.get("class", "")
+        for element in texts(picture)
+        if "name" in element.get("class", "")
     }
     assert set(names) == {AS_IT_WAS, *METHODS}
     assert {name for name, looks in names.items() if "side" in looks} == {AS_IT_WAS, *EFFICIENT}
@@ -86,8 +86,8 @@ def test_all_columns_are_named_and_the_efficient_ones_joined() -> None:
 
 
 def test_the_axes_say_which_way_is_better_and_have_ticks() -> None:
-    picture = picture_of(points_of([one.to_dict() for one in rows()]))
-    written = [str(one.text) for one in texts(picture)]
+    picture = picture_of(points_of([method_row.to_dict() for method_row in rows()]))
+    written = [str(element.text) for element in texts(picture)]
     assert "bias left, % (less is better)" in written
     assert "quality kept, % (more is better)" in written
     assert {"0", "50", "100", "70", "90"} <= set(written)
@@ -110,11 +110,15 @@ def overlap(a: Any, b: Any) -> bool:
 def test_names_of_a_picture_do_not_overlap(found: Placed) -> None:
     points = [Point(chr(97 + i) * n, x, y, best) for i, (x, y, best, n) in enumerate(found)]
     picture = picture_of(points)
-    named = [one for one in texts(picture) if "name" in one.get("class", "")]
+    named = [element for element in texts(picture) if "name" in element.get("class", "")]
     assert named
     boxes = []
-    for one in named:
-        x, y, width = float(one.get("x", 0)), float(one.get("y", 0)), CHARACTER * len(str(one.text))
+    for label in named:
+        x, y, width = (
+            float(label.get("x", 0)),
+            float(label.get("y", 0)),
+            CHARACTER * len(str(label.text)),
+        )
         boxes.append(np.array([x + 0.01, y - 8.99, x + width - 0.01, y + 2.99]))
     assert not any(overlap(a, b) for a, b in combinations(boxes, 2))
 
@@ -132,13 +136,13 @@ def test_a_name_is_left_out_only_for_one_that_comes_first(found: Placed) -> None
 
 def trade_off(found: list[dict[str, Any]]) -> Section:
     """Return the section of the page with the trade-off."""
-    return next(one for one in sections(found) if one.key == "trade-off")
+    return next(section for section in sections(found) if section.key == "trade-off")
 
 
 def test_the_page_has_the_figure_and_the_table_of_the_trade_off() -> None:
     given_up = row("gn-glove", None, 0.9, reason="undefined: no value after")
     page = Page(rows=[*rows(), given_up])
-    section = trade_off([one.to_dict() for one in page.rows])
+    section = trade_off([method_row.to_dict() for method_row in page.rows])
     (figure,), (grid,) = section.figures, section.grids
     assert "efficient ones: leace, hard,misp, hard, misp:dims=1." in figure.shows
     assert grid.folded
@@ -159,15 +163,15 @@ def test_without_a_point_there_is_a_table_and_no_figure() -> None:
 
 
 def test_a_point_that_lacks_a_measure_has_a_star() -> None:
-    found = [*rows(), row("oscar", 0.5, 0.9, unmeasured=["direct bias"])]
-    section = trade_off([one.to_dict() for one in found])
+    method_rows = [*rows(), row("oscar", 0.5, 0.9, unmeasured=["direct bias"])]
+    section = trade_off([method_row.to_dict() for method_row in method_rows])
     assert "* without direct bias, which had no value after oscar." in section.figures[0].shows
     assert ">oscar*</text>" in section.figures[0].picture
 
 
 def test_where_nothing_is_efficient_the_caption_says_so() -> None:
-    found = [row("inlp", 1.2, 0.9), row("mhd:dims=8", 1.0, 0.8)]
-    section = trade_off([one.to_dict() for one in found])
+    method_rows = [row("inlp", 1.2, 0.9), row("mhd:dims=8", 1.0, 0.8)]
+    section = trade_off([method_row.to_dict() for method_row in method_rows])
     assert "None is better than the embedding as it was" in section.figures[0].shows
 
 
@@ -181,9 +185,12 @@ def test_a_report_with_such_rows_draws_them() -> None:
     pytest.importorskip("matplotlib")
     axes = Page(rows=rows()).plot()
     assert {text.get_text() for text in axes.texts} == {AS_IT_WAS, *METHODS}
-    (line,) = [one for one in axes.lines if len(np.asarray(one.get_xdata())) == 5]
+    (line,) = [curve for curve in axes.lines if len(np.asarray(curve.get_xdata())) == 5]
     assert sorted(np.asarray(line.get_xdata())) == list(np.asarray(line.get_xdata()))
-    other = [Row("fair", one.measure, one.value, one.details) for one in rows()]
+    other = [
+        Row("fair", method_row.measure, method_row.value, method_row.details)
+        for method_row in rows()
+    ]
     axes = plot_trade_off(Report(rows=[*rows(), *other]))
     assert "leace (glove), leace (fair)" in {text.get_text() for text in axes.texts}
 

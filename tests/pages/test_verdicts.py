@@ -64,16 +64,16 @@ def reference(old: list[float], new: list[float], better: str) -> str:
 def test_a_change_is_clear_only_where_the_intervals_part(
     old: list[float], new: list[float], better: str
 ) -> None:
-    said = {"neutral": 0.0, "better": better}
-    found = verdict(around(old, "before", **said), around(new, "after", **said))
-    assert found == reference(old, new, better)
+    details = {"neutral": 0.0, "better": better}
+    judged = verdict(around(old, "before", **details), around(new, "after", **details))
+    assert judged == reference(old, new, better)
 
 
 @given(PARTS, PARTS, st.sampled_from(["lower", "higher", "neutral"]))
 def test_the_way_back_is_the_opposite(old: list[float], new: list[float], better: str) -> None:
-    said = {"neutral": 0.0, "better": better}
-    there = verdict(around(old, "before", **said), around(new, "after", **said))
-    back = verdict(around(new, "before", **said), around(old, "after", **said))
+    details = {"neutral": 0.0, "better": better}
+    there = verdict(around(old, "before", **details), around(new, "after", **details))
+    back = verdict(around(new, "before", **details), around(old, "after", **details))
     opposite = {BETTER: WORSE, WORSE: BETTER}
     assert SLIGHT in (there, back) or back == opposite.get(there, there)
 
@@ -101,8 +101,8 @@ def test_only_what_can_be_on_both_sides_of_neutral_can_be_away_from_it(
     measure: str, better: str, ends: tuple[float, float], expected: bool | None
 ) -> None:
     value = sum(ends) / 2
-    found = row(value, low=ends[0], high=ends[1], neutral=0.0, better=better)
-    assert differs({**found, "measure": measure}) is expected
+    interval_row = row(value, low=ends[0], high=ends[1], neutral=0.0, better=better)
+    assert differs({**interval_row, "measure": measure}) is expected
 
 
 def test_without_an_interval_or_a_neutral_value_nothing_is_said() -> None:
@@ -120,7 +120,7 @@ def test_stages_stand_side_by_side_and_refitted_ones_by_themselves() -> None:
     ]
     rows[3]["measure"] = "n"
     first, second = make_lines(rows)
-    assert {stage: found["value"] for stage, found in first.stages.items()} == {
+    assert {stage: stage_row["value"] for stage, stage_row in first.stages.items()} == {
         "before": 1,
         "after": 2,
         "after, refitted": 3,
@@ -144,8 +144,10 @@ def test_the_nth_row_of_a_stage_stands_in_the_nth_line_of_its_subject(
     for i, (who, stage) in enumerate(told):
         n = told[:i].count((who, stage))
         expected.setdefault((who, n), {})[stage] = i
-    found = [{stage: x["value"] for stage, x in line.stages.items()} for line in make_lines(rows)]
-    assert found == list(expected.values())
+    stage_values = [
+        {stage: x["value"] for stage, x in line.stages.items()} for line in make_lines(rows)
+    ]
+    assert stage_values == list(expected.values())
 
 
 def test_what_a_row_is_about_is_said_once() -> None:

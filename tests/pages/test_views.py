@@ -45,7 +45,9 @@ def leaning() -> list[dict[str, Any]]:
 def spectrum() -> list[dict[str, Any]]:
     about = {"cos_difference": 0.5, "sign_stability": 0.9}
     weights = [row("explained-variance", 0.2 / i, component=i, **about) for i in (1, 2)]
-    return weights + [one for i in (1, 2) for one in staged("midb-component", component=i)]
+    return weights + [
+        component_row for i in (1, 2) for component_row in staged("midb-component", component=i)
+    ]
 
 
 def places() -> list[dict[str, Any]]:
@@ -73,13 +75,15 @@ def answers() -> list[dict[str, Any]]:
 
 
 def everything() -> list[dict[str, Any]]:
-    known = [one for measure in LISTED for one in staged(measure)]
+    known = [measure_row for measure in LISTED for measure_row in staged(measure)]
     return [*known, *leaning(), *spectrum(), *places(), *lists(), *answers()]
 
 
 def shown(found: list[Section]) -> str:
-    cells = [cell for one in found for g in one.grids for line in g.table.cells for cell in line]
-    return "\n".join([*cells, *(figure.picture for one in found for figure in one.figures)])
+    cells = [
+        cell for section in found for g in section.grids for line in g.table.cells for cell in line
+    ]
+    return "\n".join([*cells, *(figure.picture for section in found for figure in section.figures)])
 
 
 @pytest.mark.slow
@@ -88,7 +92,9 @@ def test_unknown_measures_are_shown_value_by_value(found: list[tuple[str, float]
     rows = [row(measure, value, place=i) for i, (measure, value) in enumerate(found)]
     (section,) = sections(rows)
     cells = [(g.table.title, line[-2]) for g in section.grids for line in g.table.cells]
-    assert sorted(cells) == sorted((one["measure"], value_text(one, 4)) for one in rows)
+    assert sorted(cells) == sorted(
+        (measure_row["measure"], value_text(measure_row, 4)) for measure_row in rows
+    )
 
 
 @pytest.mark.slow
@@ -97,21 +103,26 @@ def test_no_value_of_a_known_measure_is_lost(found: list[tuple[str, float, int]]
     rows = [row(measure, value, setting=str(i)) for measure, value, i in found]
     cells = [
         cell
-        for one in sections(rows)
-        if one.key not in ("glance", "matrix")
-        for grid in one.grids
+        for section in sections(rows)
+        if section.key not in ("glance", "matrix")
+        for grid in section.grids
         for line in grid.table.cells
         for cell in line
     ]
-    for one in rows:
-        assert value_text(one) in cells
+    for known_row in rows:
+        assert value_text(known_row) in cells
 
 
 def test_rows_of_every_kind_become_the_sections_people_look_for() -> None:
-    found = {section.key: section for section in sections(everything())}
-    assert list(found)[:3] == ["glance", "occupations", "midb"]
-    assert set(found) == {"glance", "occupations", "neighbours", *(one.key for one in SECTIONS)}
-    assert [len(found[key].figures) for key in ("occupations", "midb", "clustering", "mab")] == [
+    by_key = {section.key: section for section in sections(everything())}
+    assert list(by_key)[:3] == ["glance", "occupations", "midb"]
+    assert set(by_key) == {
+        "glance",
+        "occupations",
+        "neighbours",
+        *(family.key for family in SECTIONS),
+    }
+    assert [len(by_key[key].figures) for key in ("occupations", "midb", "clustering", "mab")] == [
         1, 1, 3, 2
     ]  # fmt: skip
 
@@ -158,9 +169,9 @@ def test_occupations_stand_from_one_side_to_the_other_where_their_values_are() -
 
 def test_controls_are_in_the_table_of_occupations_and_not_in_the_picture() -> None:
     drawn = [
-        {**one, "stage": "null-0", "column": "null"}
-        for one in leaning()
-        if one.get("stage") not in (None, "", "before")
+        {**leaning_row, "stage": "null-0", "column": "null"}
+        for leaning_row in leaning()
+        if leaning_row.get("stage") not in (None, "", "before")
     ]
     assert drawn
     (plain,), (section,) = (
@@ -173,8 +184,8 @@ def test_controls_are_in_the_table_of_occupations_and_not_in_the_picture() -> No
 
 def test_only_the_most_leaning_are_drawn_and_none_from_the_wrong_side() -> None:
     known = {f"w{i}": {"": row("direct-bias", i / 100)} for i in range(-3, 40) if i}
-    found = words.most_leaning(known, 12)
-    assert list(found) == ["w-3", "w-2", "w-1", *(f"w{i}" for i in range(28, 40))]
+    leaning_words = words.most_leaning(known, 12)
+    assert list(leaning_words) == ["w-3", "w-2", "w-1", *(f"w{i}" for i in range(28, 40))]
 
 
 def test_the_spectrum_has_bars_as_long_as_its_values() -> None:
@@ -185,7 +196,11 @@ def test_the_spectrum_has_bars_as_long_as_its_values() -> None:
     ]
     assert widths[0] / widths[1] == pytest.approx(2, rel=1e-3)
     assert section.grids[0].table.columns[-2:] == ["before", "after"]
-    alone = [one for one in spectrum() if one["measure"] == "explained-variance"]
+    alone = [
+        spectrum_row
+        for spectrum_row in spectrum()
+        if spectrum_row["measure"] == "explained-variance"
+    ]
     assert component_sections(alone)[0].grids[0].table.columns[-1] == "sign stability"
 
 
@@ -221,11 +236,11 @@ def test_several_embeddings_are_compared_and_shaded_by_distance_from_neutral() -
         for subject, value in (("a", 1.0), ("b", 0.5), ("c", 0.75))
     ]
     rows += [row("analogy", v, s, better="higher", set="x") for s, v in (("a", 0.2), ("b", 0.8))]
-    grid = next(one for one in sections(rows) if one.key == "matrix").grids[0]
+    grid = next(section for section in sections(rows) if section.key == "matrix").grids[0]
     assert list(grid.table.columns) == ["measure", "a", "b", "c", "ideal"]
     assert [list(line) for line in grid.shades] == [[9, 0, 4, None], [None] * 4]
     assert grid.table.cells[1][1:] == ["0.200", "0.800", "", "higher is better"]
-    assert not [one for one in sections(rows[:1]) if one.key == "matrix"]
+    assert not [section for section in sections(rows[:1]) if section.key == "matrix"]
 
 
 def test_long_plain_tables_are_cut_and_say_so() -> None:
@@ -240,6 +255,9 @@ def test_what_is_undefined_has_its_reason() -> None:
         row("gipe", None, reason="undefined: too few", setting="θ=0.03"),
         row("x", None, reason="why"),
     ]
-    found = sections(rows)
-    assert "–" in shown(found)
-    assert [grid.table.note for one in found for grid in one.grids] == ["undefined: too few", "why"]
+    undefined = sections(rows)
+    assert "–" in shown(undefined)
+    assert [grid.table.note for section in undefined for grid in section.grids] == [
+        "undefined: too few",
+        "why",
+    ]

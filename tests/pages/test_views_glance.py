@@ -13,7 +13,7 @@ from wordbias.measures.registry import SECTIONS
 from wordbias.pages import main_measures, views
 from wordbias.pages.lines import Line, make_lines
 
-MAIN = [one.main for one in SECTIONS]
+MAIN = [family.main for family in SECTIONS]
 TOLD = st.tuples(st.sampled_from("abc"), st.sampled_from([*MAIN, "midb"]), st.booleans())
 
 
@@ -25,33 +25,33 @@ def row(subject: str, measure: str, *, known: bool = True) -> dict[str, Any]:
 def test_each_family_is_stood_for_once_a_subject_in_order(
     told: list[tuple[str, str, bool]],
 ) -> None:
-    found = main_measures.main_lines(row(who, what, known=known) for who, what, known in told)
+    lines = main_measures.main_lines(row(who, what, known=known) for who, what, known in told)
     has_value = {(who, what) for who, what, known in told if known}
     subjects = dict.fromkeys(who for who, _, _ in told)
     expected = [(who, what) for who in subjects for what in MAIN if (who, what) in has_value]
-    assert [(line.subject, line.measure) for line in found] == expected
+    assert [(line.subject, line.measure) for line in lines] == expected
 
 
 @pytest.mark.parametrize("subjects", [5, 50])
 def test_a_line_is_not_looked_at_again_for_every_subject(
     monkeypatch: pytest.MonkeyPatch, subjects: int
 ) -> None:
-    asked = 0
+    lookups = 0
 
     class Counted(Line):
         def __getattribute__(self, name: str) -> Any:
-            nonlocal asked
-            asked += name == "subject"
+            nonlocal lookups
+            lookups += name == "subject"
             return super().__getattribute__(name)
 
     def counted(rows: Iterable[Any]) -> list[Line]:
         lines = make_lines(rows)
-        return [Counted(one.subject, one.measure, one.variant, one.stages) for one in lines]
+        return [Counted(line.subject, line.measure, line.variant, line.stages) for line in lines]
 
     monkeypatch.setattr(main_measures, "make_lines", counted)
-    found = main_measures.main_lines(row(f"s{i}", "gipe") for i in range(subjects))
-    assert len(found) == subjects
-    assert asked <= 2 * subjects
+    glance_lines = main_measures.main_lines(row(f"s{i}", "gipe") for i in range(subjects))
+    assert len(glance_lines) == subjects
+    assert lookups <= 2 * subjects
 
 
 def query(name: str, about: str, **details: Any) -> dict[str, Any]:

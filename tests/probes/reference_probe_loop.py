@@ -28,18 +28,18 @@ def network(recipe: Recipe, seed: int, block: int, d: int, k: int, dtype: Any) -
     """Make the probe that ours begin as."""
     if recipe.probe == "linear":
         first = linear.initial_weights(seed, block, d, k)
-        made: nn.Module = nn.Linear(d, k)
+        probe: nn.Module = nn.Linear(d, k)
         parts = [first[:, :-1], first[:, -1]]
     else:
         h = d // 2
         flat = mlp.initial_weights(seed, block, d, k)
         w1, b1, w2, b2 = np.split(flat, np.cumsum([h * d, h, k * h]))
-        made = nn.Sequential(nn.Linear(d, h), nn.Tanh(), nn.Linear(h, k))
+        probe = nn.Sequential(nn.Linear(d, h), nn.Tanh(), nn.Linear(h, k))
         parts = [w1.reshape(h, d), b1, w2.reshape(k, h), b2]
     with torch.no_grad():
-        for parameter, part in zip(made.parameters(), parts, strict=True):
+        for parameter, part in zip(probe.parameters(), parts, strict=True):
             parameter.copy_(torch.from_numpy(np.ascontiguousarray(part)))
-    return made.to(dtype)
+    return probe.to(dtype)
 
 
 def loop(

@@ -69,12 +69,12 @@ def test_draws_equal_a_plain_loop_over_the_same_sentences(seed: int) -> None:
     sets = _sets(rng)
     contexts = Contexts.of(sets)
     places = draw_places(contexts.counts, 150, rng)
-    found = drawn_effects(contexts, places)
+    drawn = drawn_effects(contexts, places)
     effects, deviations = _loop(sets, places)
-    assert found.undefined == 0
-    assert (abs(found.effects - effects) <= _tolerance(contexts, deviations)).all()
-    assert (abs(found.deviations - deviations) <= 2 * contexts.rounding).all()
-    assert np.array_equal(found.places, places)
+    assert drawn.undefined == 0
+    assert (abs(drawn.effects - effects) <= _tolerance(contexts, deviations)).all()
+    assert (abs(drawn.deviations - deviations) <= 2 * contexts.rounding).all()
+    assert np.array_equal(drawn.places, places)
 
 
 def test_with_one_sentence_a_word_every_draw_is_weat() -> None:
@@ -82,7 +82,7 @@ def test_with_one_sentence_a_word_every_draw_is_weat() -> None:
     for query in load_queries():
         (row,) = weat(sample, query)
         words = query.find(sample).sets
-        contexts = Contexts.of([[sample.take([w]) for w in some.found] for some in words])
+        contexts = Contexts.of([[sample.take([w]) for w in word_set.found] for word_set in words])
         result = associate(contexts, draws=20)
         bound = float(_tolerance(contexts, result.drawn.deviations).max())
         assert np.ptp(result.drawn.effects) <= bound
@@ -107,7 +107,7 @@ def test_the_length_of_vectors_does_not_matter_and_they_are_not_changed() -> Non
     sets = _sets(rng)
     before = [[word.copy() for word in words] for words in sets]
     longer = [[word * rng.uniform(0.1, 50, (len(word), 1)) for word in words] for words in sets]
-    plain, scaled = (associate(Contexts.of(some), draws=500) for some in (sets, longer))
+    plain, scaled = (associate(Contexts.of(word_sets), draws=500) for word_sets in (sets, longer))
     bound = _tolerance(Contexts.of(sets), plain.drawn.deviations).max()
     assert scaled.drawn.effects == pytest.approx(plain.drawn.effects, abs=float(bound))
     for words, copies in zip(sets, before, strict=True):
@@ -169,9 +169,9 @@ def test_draws_in_which_all_targets_are_alike_are_counted_and_left_out() -> None
     contexts = Contexts.of([*targets, *attributes])
     places = draw_places(contexts.counts, 400, rng)
     alike = int((places[:, :4] == 0).all(axis=1).sum())
-    found = drawn_effects(contexts, places)
+    drawn = drawn_effects(contexts, places)
     assert alike > 0
-    assert (found.undefined, len(found.effects), len(found.places)) == (alike, *2 * [400 - alike])
+    assert (drawn.undefined, len(drawn.effects), len(drawn.places)) == (alike, *2 * [400 - alike])
     with pytest.raises(WordbiasError, match="all target words are associated alike"):
         associate(Contexts.of([*[[w[:1] for w in t] for t in targets], *attributes]), draws=10)
 
@@ -183,8 +183,8 @@ def test_rounding_makes_no_effect() -> None:
     targets = [[same[None] * rng.uniform(0.1, 9) for _ in range(4)] for _ in range(2)]
     attributes = [[rng.standard_normal((3, 40)) for _ in range(3)] for _ in range(2)]
     contexts = Contexts.of([*targets, *attributes])
-    found = drawn_effects(contexts, draw_places(contexts.counts, 200, rng))
-    assert (found.undefined, len(found.effects)) == (200, 0)
+    drawn = drawn_effects(contexts, draw_places(contexts.counts, 200, rng))
+    assert (drawn.undefined, len(drawn.effects)) == (200, 0)
 
 
 def test_the_variance_is_that_of_a_standardised_mean_difference() -> None:

@@ -52,15 +52,15 @@ def test_the_estimate_from_draws_is_unbiased_however_few_they_are(draws: int) ->
     rng = np.random.default_rng(draws)
     table = rng.standard_normal((3, 4, 2)) + 2 * rng.standard_normal((3, 1, 1)) + 7
     times = 3_000
-    found = np.empty(times)
+    variances = np.empty(times)
     for t in range(times):
         places = draw_places(table.shape, draws, rng)
         e = table[tuple(places.T)]
-        found[t] = sentence_spread(e - e.mean(), places, table.shape).variance
+        variances[t] = sentence_spread(e - e.mean(), places, table.shape).variance
     expected = _exact_first_order(table)
-    error = found.std() / np.sqrt(times)
+    error = variances.std() / np.sqrt(times)
     # centring at the mean of the draws leaves a bias of order 1/draws
-    assert found.mean() == pytest.approx(expected, abs=4 * error + expected / draws)
+    assert variances.mean() == pytest.approx(expected, abs=4 * error + expected / draws)
 
 
 def test_many_draws_find_the_exact_variance() -> None:
@@ -76,14 +76,16 @@ def test_many_draws_find_the_exact_variance() -> None:
 def test_noise_is_the_error_of_the_variance_where_sentences_do_not_matter() -> None:
     rng = np.random.default_rng(2)
     counts, times = [5, 40, 3], 800
-    found = []
+    spreads = []
     for _ in range(times):
         places = draw_places(counts, 200, rng)
         e = rng.standard_normal(200)
-        found.append(sentence_spread(e - e.mean(), places, counts))
-    sd = np.std([spread.variance for spread in found])
-    assert np.mean([spread.noise for spread in found]) == pytest.approx(sd, rel=4 / np.sqrt(times))
-    assert np.mean([spread.is_clear for spread in found]) < 0.06
+        spreads.append(sentence_spread(e - e.mean(), places, counts))
+    sd = np.std([spread.variance for spread in spreads])
+    assert np.mean([spread.noise for spread in spreads]) == pytest.approx(
+        sd, rel=4 / np.sqrt(times)
+    )
+    assert np.mean([spread.is_clear for spread in spreads]) < 0.06
 
 
 def test_without_two_draws_of_a_sentence_there_is_no_spread() -> None:
@@ -130,14 +132,14 @@ def test_the_variance_is_that_of_a_bootstrap_that_resamples_and_draws_again(vari
     rng = np.random.default_rng(0)
     effects, noise = [], []
     for seed in range(resamples):
-        found = associate(
+        association = associate(
             _resampled(contexts, rng),
             draws=draws,
             variance=variance,  # type: ignore[arg-type]
             seed=seed,
         )
-        effects.append(found.combined.effect)
-        noise.append(found.monte_carlo_se**2)
+        effects.append(association.combined.effect)
+        noise.append(association.monte_carlo_se**2)
     simulated = np.var(effects, ddof=1) - np.mean(noise)  # the law of total variance
     ours = associate(contexts, draws=50_000, variance=variance)  # type: ignore[arg-type]
     assert ours.sentence_se is not None
@@ -148,10 +150,10 @@ def test_the_variance_is_that_of_a_bootstrap_that_resamples_and_draws_again(vari
 
 def test_the_interval_does_not_shrink_with_the_number_of_draws() -> None:
     contexts = _clouds(1, 40)
-    found = [associate(contexts, draws=draws) for draws in (4_000, 16_000, 64_000)]
-    model = [one.combined.se for one in found]
-    drawing = [one.monte_carlo_se for one in found]
-    sentences = [one.sentence_se for one in found]
+    associations = [associate(contexts, draws=draws) for draws in (4_000, 16_000, 64_000)]
+    model = [association.combined.se for association in associations]
+    drawing = [association.monte_carlo_se for association in associations]
+    sentences = [association.sentence_se for association in associations]
     for first, second in itertools.pairwise(range(3)):
         assert model[first] / model[second] == pytest.approx(2, rel=0.05)
         assert drawing[first] / drawing[second] == pytest.approx(2, rel=0.1)
@@ -175,7 +177,7 @@ def test_the_interval_covers_what_all_sentences_would_give(apart: float) -> None
     times = 200
     rng = np.random.default_rng(3)
     intervals = [_interval(associate(sample(25, rng), draws=4_000)) for _ in range(times)]
-    covered = np.mean([one.low <= truth <= one.high for one in intervals])
+    covered = np.mean([interval.low <= truth <= interval.high for interval in intervals])
     # nominally 0.95 or a little more: four standard errors of a share of `times` allowed below
     assert covered > 0.95 - 4 * np.sqrt(0.95 * 0.05 / times)
     assert covered < 1 or apart == 0
@@ -190,7 +192,7 @@ def test_the_random_effects_interval_does_not_cover_it() -> None:
         associate(sample(25, rng), draws=10_000, variance="released").combined.interval
         for _ in range(40)
     ]
-    assert np.mean([one.low <= truth <= one.high for one in intervals]) < 0.5
+    assert np.mean([interval.low <= truth <= interval.high for interval in intervals]) < 0.5
 
 
 def test_no_association_gives_an_effect_around_0() -> None:
@@ -209,19 +211,19 @@ def test_no_association_gives_an_effect_around_0() -> None:
 def test_equal_contexts_leave_no_width() -> None:
     rng = np.random.default_rng(6)
     sets = [[np.tile(rng.standard_normal(8), (5, 1)) for _ in range(3)] for _ in range(4)]
-    found = associate(Contexts.of(sets), draws=500)
-    assert found.sentence_se == 0
-    low, high = _interval(found)
-    assert low == high == found.combined.effect
+    association = associate(Contexts.of(sets), draws=500)
+    assert association.sentence_se == 0
+    low, high = _interval(association)
+    assert low == high == association.combined.effect
 
 
 def test_too_few_draws_give_a_reason() -> None:
-    found = associate(_clouds(7, 400), draws=20)
-    assert found.sentence_se is None
-    assert "too few draws" in found.reason
-    details = found.details()
+    association = associate(_clouds(7, 400), draws=20)
+    assert association.sentence_se is None
+    assert "too few draws" in association.reason
+    details = association.details()
     assert details["low"] is details["high"] is None
-    assert details["reason"] == found.reason
+    assert details["reason"] == association.reason
 
 
 def test_contributions_have_mean_0_and_move_the_effect_as_the_draws_do() -> None:

@@ -38,11 +38,11 @@ def _by_definition(effects: np.ndarray, variances: np.ndarray) -> tuple[float, f
 def test_the_combined_effect_is_that_of_the_definition(
     study: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    found = combine_effects(*study)
+    combined = combine_effects(*study)
     effect, se, tau2 = _by_definition(*study)
-    assert found.tau2 == pytest.approx(tau2, rel=1e-9, abs=1e-9)
-    assert found.effect == pytest.approx(effect, rel=1e-8, abs=1e-8)
-    assert found.se == pytest.approx(se, rel=1e-8)
+    assert combined.tau2 == pytest.approx(tau2, rel=1e-9, abs=1e-9)
+    assert combined.effect == pytest.approx(effect, rel=1e-8, abs=1e-8)
+    assert combined.se == pytest.approx(se, rel=1e-8)
 
 
 @settings(deadline=None)
@@ -54,13 +54,13 @@ def test_statsmodels_finds_the_same(study: tuple[np.ndarray, np.ndarray]) -> Non
         theirs = peer.combine_effects(*study, method_re="dl", use_t=False)
         intervals = theirs.conf_int(alpha=0.05)
     kind = "re" if theirs.tau2 > 0 else "fe"
-    found = combine_effects(*study)
-    assert found.tau2 == pytest.approx(max(0.0, float(theirs.tau2)), rel=1e-9, abs=1e-9)
-    assert found.q == pytest.approx(float(theirs.q), rel=1e-9, abs=1e-9)
-    assert found.effect == pytest.approx(float(getattr(theirs, f"mean_effect_{kind}")), abs=1e-8)
-    assert found.se == pytest.approx(float(getattr(theirs, f"sd_eff_w_{kind}")), rel=1e-8)
+    combined = combine_effects(*study)
+    assert combined.tau2 == pytest.approx(max(0.0, float(theirs.tau2)), rel=1e-9, abs=1e-9)
+    assert combined.q == pytest.approx(float(theirs.q), rel=1e-9, abs=1e-9)
+    assert combined.effect == pytest.approx(float(getattr(theirs, f"mean_effect_{kind}")), abs=1e-8)
+    assert combined.se == pytest.approx(float(getattr(theirs, f"sd_eff_w_{kind}")), rel=1e-8)
     low, high = intervals[kind == "re"]
-    assert found.interval == pytest.approx((low, high), rel=1e-8, abs=1e-8)
+    assert combined.interval == pytest.approx((low, high), rel=1e-8, abs=1e-8)
 
 
 @settings(deadline=None)
@@ -85,10 +85,10 @@ def test_p_of_both_directions(study: tuple[np.ndarray, np.ndarray]) -> None:
 
 
 def test_equal_effects_leave_nothing_between_them() -> None:
-    found = combine_effects([0.4, 0.4, 0.4], [1.0, 2.0, 4.0])
-    assert found.tau2 == 0
-    assert found.effect == pytest.approx(0.4)
-    assert found.se == pytest.approx(math.sqrt(1 / 1.75))
+    combined = combine_effects([0.4, 0.4, 0.4], [1.0, 2.0, 4.0])
+    assert combined.tau2 == 0
+    assert combined.effect == pytest.approx(0.4)
+    assert combined.se == pytest.approx(math.sqrt(1 / 1.75))
 
 
 @pytest.mark.parametrize("times", [4, 100])
@@ -104,8 +104,8 @@ def test_the_standard_error_falls_with_the_number_of_draws_alone(times: int) -> 
 def test_p_far_out_is_exact_or_zero_and_never_nan() -> None:
     from scipy.stats import norm
 
-    found = combine_effects([10.0, 10.0], [1.0, 1.0])
-    assert found.p == pytest.approx(norm.sf(10 * math.sqrt(2)), rel=1e-12)
+    combined = combine_effects([10.0, 10.0], [1.0, 1.0])
+    assert combined.p == pytest.approx(norm.sf(10 * math.sqrt(2)), rel=1e-12)
     far = combine_effects([1e3, 1e3], [1.0, 1.0])
     assert far.p == 0
     assert combine_effects([-1e3, -1e3], [1.0, 1.0]).p == 1

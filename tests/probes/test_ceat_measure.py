@@ -39,12 +39,14 @@ def _found(seed: int = 0, layers: tuple[int, ...] = (0, 6), each: int = 12) -> R
 def _of(found: Representations, layer: int, words: Mapping[str, Any]) -> Contexts:
     cells = found.column("word").cells()
     places = {word: [i for i, cell in enumerate(cells) if cell == word] for word in WORDS}
-    return Contexts.of([[found.layer(layer)[places[w]] for w in some] for some in words.values()])
+    return Contexts.of(
+        [[found.layer(layer)[places[w]] for w in word_set] for word_set in words.values()]
+    )
 
 
 def test_a_row_for_each_query_and_layer_with_its_conventions() -> None:
-    found = _found()
-    rows = ceat(found, [QUERY], Settings(draws=2_000, seed=4))
+    representations = _found()
+    rows = ceat(representations, [QUERY], Settings(draws=2_000, seed=4))
     assert [row.details["layer"] for row in rows] == [0, 6]
     words = {
         "male": ("John", "Bill"),
@@ -53,13 +55,13 @@ def test_a_row_for_each_query_and_layer_with_its_conventions() -> None:
         "family": ("home", "wedding"),
     }
     for row in rows:
-        result = associate(_of(found, row.details["layer"], words), draws=2_000, seed=4)
+        result = associate(_of(representations, row.details["layer"], words), draws=2_000, seed=4)
         assert (row.subject, row.measure) == ("mine", "ceat")
         assert row.value == result.combined.effect
         assert row.details.items() >= result.details().items()
         about = dict(row.details)
         assert about["low"] < row.value < about["high"]
-        assert about["n"] == {name: len(some) for name, some in words.items()}
+        assert about["n"] == {name: len(word_set) for name, word_set in words.items()}
         assert about["missing"] == {"male": ["Mike"], "family": ["cousins"]}
         assert about["sentences"] == {w: 2 if w == "Ann" else 12 for s in words.values() for w in s}
         assert (about["draws"], about["seed"]) == (2_000, 4)
@@ -84,9 +86,9 @@ def test_rows_name_their_draws() -> None:
 
 
 def test_published_variance_and_roles() -> None:
-    found = _found()
+    representations = _found()
     usual, released, swapped = (
-        ceat(found, [QUERY], Settings(draws=500, variance=variance, swap=swap), [6])[0]
+        ceat(representations, [QUERY], Settings(draws=500, variance=variance, swap=swap), [6])[0]
         for variance, swap in (
             ("standard-error", False),
             ("released", False),
@@ -112,13 +114,13 @@ def test_words_with_too_few_sentences_are_left_out_and_counted() -> None:
 
 def test_words_are_taken_only_as_they_are_spelled() -> None:
     column = Column.of(["bill", "John", "Amy", "Ann", "office", "salary", "home", "wedding"])
-    found = Representations(
+    representations = Representations(
         np.random.default_rng(0).standard_normal((1, 8, 4)).astype(np.float32),
         (1,),
         {"word": column},
     )
     with pytest.raises(WordbiasError, match="male: 1 of 3 words found"):
-        ceat(found, [QUERY])
+        ceat(representations, [QUERY])
 
 
 def test_a_query_without_words_has_a_reason_and_the_others_a_value() -> None:
@@ -135,9 +137,11 @@ def test_a_query_without_words_has_a_reason_and_the_others_a_value() -> None:
 
 
 def test_one_sentence_a_word_has_no_interval() -> None:
-    found = _found(each=1)
+    representations = _found(each=1)
     column = Column.of(WORDS)
-    single = Representations(found.vectors[:, : len(WORDS)], found.layers, {"word": column})
+    single = Representations(
+        representations.vectors[:, : len(WORDS)], representations.layers, {"word": column}
+    )
     for row in ceat(single, [QUERY], Settings(draws=10)):
         assert row.value is not None
         assert row.details["low"] is None
@@ -145,10 +149,10 @@ def test_one_sentence_a_word_has_no_interval() -> None:
 
 
 def test_targets_that_are_all_alike_have_no_value() -> None:
-    found = _found(layers=(0,))
-    vectors = np.array(found.vectors)
-    vectors[:, np.isin(found.column("word").cells(), ["John", "Bill", "Amy", "Ann"])] = 1
-    (row,) = ceat(replace(found, vectors=vectors), [QUERY], Settings(draws=20))
+    representations = _found(layers=(0,))
+    vectors = np.array(representations.vectors)
+    vectors[:, np.isin(representations.column("word").cells(), ["John", "Bill", "Amy", "Ann"])] = 1
+    (row,) = ceat(replace(representations, vectors=vectors), [QUERY], Settings(draws=20))
     assert row.value is None
     assert row.details["reason"] == "undefined: all target words are associated alike"
     assert row.details["n"]["male"] == 2
@@ -156,24 +160,24 @@ def test_targets_that_are_all_alike_have_no_value() -> None:
 
 @pytest.mark.parametrize(("value", "message"), [(0, "is zero"), (np.nan, "no finite number")])
 def test_zero_and_non_finite_vectors_are_refused(value: float, message: str) -> None:
-    found = _found()
-    vectors = np.array(found.vectors)
-    vectors[1, found.column("word").cells().index("Amy")] = value
-    broken = replace(found, vectors=vectors)
+    representations = _found()
+    vectors = np.array(representations.vectors)
+    vectors[1, representations.column("word").cells().index("Amy")] = value
+    broken = replace(representations, vectors=vectors)
     assert ceat(broken, [QUERY], Settings(draws=20), [0])[0].value is not None
     with pytest.raises(WordbiasError, match=f"mine, layer 6: jobs: Amy: one of its .*{message}"):
         ceat(broken, [QUERY], Settings(draws=20))
 
 
 def test_a_missing_column_and_a_missing_layer_are_refused() -> None:
-    found = _found()
+    representations = _found()
     with pytest.raises(WordbiasError, match="mine: has no column 'word'"):
-        ceat(replace(found, columns={}), [QUERY])
+        ceat(replace(representations, columns={}), [QUERY])
     with pytest.raises(WordbiasError, match="no layer 3; it holds 0, 6"):
-        ceat(found, [QUERY], layers=[3])
+        ceat(representations, [QUERY], layers=[3])
 
 
 def test_vectors_that_are_mapped_are_not_changed() -> None:
-    found = _found()
-    found.vectors.flags.writeable = False
-    assert len(ceat(found, [QUERY], Settings(draws=20))) == 2
+    representations = _found()
+    representations.vectors.flags.writeable = False
+    assert len(ceat(representations, [QUERY], Settings(draws=20))) == 2

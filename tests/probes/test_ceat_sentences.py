@@ -30,7 +30,7 @@ SMALL = settings(deadline=None, max_examples=examples(60))
 
 
 def _scan(text: str, *words: str) -> dict[str, str]:
-    return {found.word: text[found.start : found.end] for found in Scanner(words)(text)}
+    return {place.word: text[place.start : place.end] for place in Scanner(words)(text)}
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_the_table_finds_what_one_pattern_a_word_finds(text: str, words: list[st
     expected = {}
     for word in words:
         flags = re.IGNORECASE if word.islower() else 0
-        if found := re.search(rf"(?<!\w){word}(?!\w)", text, flags):
-            expected[word] = found.span()
-    assert {found.word: (found.start, found.end) for found in Scanner(words)(text)} == expected
+        if match := re.search(rf"(?<!\w){word}(?!\w)", text, flags):
+            expected[word] = match.span()
+    assert {place.word: (place.start, place.end) for place in Scanner(words)(text)} == expected
 
 
 def test_a_word_of_punctuation_alone_is_refused() -> None:
@@ -86,8 +86,8 @@ def test_a_word_of_punctuation_alone_is_refused() -> None:
 def test_a_word_ends_behind_its_accent() -> None:
     """An accent may be a character by itself: `cafe` + U+0301 is another word than `cafe`."""
     texts = ["a cafe\u0301 and a cafe", "cafe\u0301"]
-    found = [list(Scanner(["cafe", "cafe\u0301"])(text)) for text in texts]
-    places = [{one.word: one.start for one in ones} for ones in found]
+    places_by_text = [list(Scanner(["cafe", "cafe\u0301"])(text)) for text in texts]
+    places = [{place.word: place.start for place in ones} for ones in places_by_text]
     assert places == [{"cafe": 14, "cafe\u0301": 2}, {"cafe\u0301": 0}]
 
 
@@ -102,12 +102,15 @@ def test_a_null_value_is_refused_as_a_sentence(tmp_path: Path, first: str) -> No
 
 def test_contexts_counts_and_duplicates() -> None:
     texts = ["he ran", "she ran", "he ran", "we ran", "He and she"]
-    found = find_sentences(texts, ["he", "she", "nobody"])
-    assert sorted(found.contexts["he"]) == [Context("He and she", 0, 2), Context("he ran", 0, 2)]
-    assert len(found.contexts["she"]) == 2
-    assert found.contexts["nobody"] == ()
-    assert dict(found.seen) == {"he": 3, "she": 2, "nobody": 0}
-    assert found.lines == 5
+    sentences = find_sentences(texts, ["he", "she", "nobody"])
+    assert sorted(sentences.contexts["he"]) == [
+        Context("He and she", 0, 2),
+        Context("he ran", 0, 2),
+    ]
+    assert len(sentences.contexts["she"]) == 2
+    assert sentences.contexts["nobody"] == ()
+    assert dict(sentences.seen) == {"he": 3, "she": 2, "nobody": 0}
+    assert sentences.lines == 5
 
 
 @SMALL
@@ -116,11 +119,11 @@ def test_what_is_kept_depends_on_neither_order_nor_repetition(
     numbers: list[int], per_word: int, order: random.Random
 ) -> None:
     texts = [f"he has {i}" for i in numbers]
-    kept = find_sentences(texts, ["he"], per_word=per_word).contexts["he"]
-    assert len(set(kept)) == len(kept) == min(per_word, len(set(numbers)))
-    again = texts + texts[::2]
-    order.shuffle(again)
-    assert find_sentences(again, ["he"], per_word=per_word).contexts["he"] == kept
+    contexts = find_sentences(texts, ["he"], per_word=per_word).contexts["he"]
+    assert len(set(contexts)) == len(contexts) == min(per_word, len(set(numbers)))
+    repeated = texts + texts[::2]
+    order.shuffle(repeated)
+    assert find_sentences(repeated, ["he"], per_word=per_word).contexts["he"] == contexts
 
 
 def test_every_sentence_is_as_likely_to_be_kept_and_the_seed_chooses() -> None:
@@ -140,8 +143,8 @@ def test_every_sentence_is_as_likely_to_be_kept_and_the_seed_chooses() -> None:
 
 def test_words_choose_among_their_sentences_independently() -> None:
     texts = [f"he and she {i}" for i in range(200)]
-    found = find_sentences(texts, ["he", "she"], per_word=100)
-    both = {c.text for c in found.contexts["he"]} & {c.text for c in found.contexts["she"]}
+    sentences = find_sentences(texts, ["he", "she"], per_word=100)
+    both = {c.text for c in sentences.contexts["he"]} & {c.text for c in sentences.contexts["she"]}
     # hypergeometric: mean 50, standard deviation 3.5
     assert abs(len(both) - 50) < 5 * 3.54
 
@@ -198,17 +201,17 @@ def test_real_sentences_are_found_as_patterns_find_them(shared_data: Path) -> No
         head, *rows = [line.rstrip("\n").split("\t") for line in file]
     texts = [row[head.index("premise")].strip() for row in rows]
     words = ("he", "her", "man", "office", "Mike", "art", "gun")
-    found = find_sentences(read_sentences(path, "premise"), words, per_word=10**6)
-    assert found.lines == len(texts) > 1_000
+    sentences = find_sentences(read_sentences(path, "premise"), words, per_word=10**6)
+    assert sentences.lines == len(texts) > 1_000
     for word in words:
         flags = re.IGNORECASE if word.islower() else 0
         pattern = re.compile(rf"(?<!\w){word}(?!\w)", flags)
         having = [text for text in texts if pattern.search(text)]
-        assert found.seen[word] == len(having)
-        assert {context.text for context in found.contexts[word]} == set(having)
-        for context in found.contexts[word]:
+        assert sentences.seen[word] == len(having)
+        assert {context.text for context in sentences.contexts[word]} == set(having)
+        for context in sentences.contexts[word]:
             assert pattern.fullmatch(context.text[context.start : context.end])
-    assert len(found.contexts["man"]) > 100 > len(found.contexts["art"])
+    assert len(sentences.contexts["man"]) > 100 > len(sentences.contexts["art"])
 
 
 def test_many_words_take_no_more_calls_than_few() -> None:
@@ -237,8 +240,8 @@ def test_many_words_take_no_more_calls_than_few() -> None:
 
 
 def _window(text: str, word: str) -> tuple[str, str]:
-    (found,) = Scanner([word])(text)
-    cut = published_window(Context(text, found.start, found.end))
+    (place,) = Scanner([word])(text)
+    cut = published_window(Context(text, place.start, place.end))
     return cut.text, cut.text[cut.start : cut.end]
 
 
@@ -272,12 +275,12 @@ def test_the_published_window_by_its_rules(count: int, data: st.DataObject) -> N
     """As the released code counts: nine words, but for eight in the middle."""
     place = data.draw(st.integers(0, count - 1))
     words = [f"w{i}" for i in range(count)]
-    kept, word = _window("  ".join(words), f"w{place}")
+    window, word = _window("  ".join(words), f"w{place}")
     assert word == f"w{place}"
     is_middle = count >= 9 and place >= 4 and count - place - 1 >= 4
-    assert len(kept.split()) == (8 if is_middle else min(count, 9))
-    first = int(kept.split()[0][1:])
-    assert kept.split() == words[first : first + len(kept.split())]
+    assert len(window.split()) == (8 if is_middle else min(count, 9))
+    first = int(window.split()[0][1:])
+    assert window.split() == words[first : first + len(window.split())]
     assert first == (place - 4 if is_middle else 0 if place < 4 or count < 9 else count - 9)
 
 

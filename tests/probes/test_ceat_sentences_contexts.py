@@ -65,25 +65,27 @@ def test_vectors_are_those_of_one_sentence_at_a_time(
     encoder = Encoder.load(encoder_folder(family), device="cpu")
     sentences = find_sentences(TEXTS, WORDS)
     encoded = encode_contexts(encoder, sentences, settings)
-    found = encoded.representations
+    representations = encoded.representations
     layers = settings.layers or (encoder.layers,)
-    assert found.layers == layers
+    assert representations.layers == layers
     contexts = [(w, c) for w in WORDS for c in sentences.contexts[w]]
-    assert found.column("word").cells() == [word for word, _ in contexts]
-    assert len(found) == len(contexts) == 1 + 3 + 2 + 1
+    assert representations.column("word").cells() == [word for word, _ in contexts]
+    assert len(representations) == len(contexts) == 1 + 3 + 2 + 1
     assert (encoded.lost, encoded.truncated) == (0, 0)
     for i, (_, context) in enumerate(contexts):
         cut = published_window(context) if settings.window else context
         expected = _one_by_one(encoder, cut.text, (cut.start, cut.end), settings)[list(layers)]
         rounding = 2e-5 * max(1, float(np.abs(expected).max()))  # of float32 in another batch
-        assert found.vectors[:, i] == pytest.approx(expected, rel=0, abs=rounding)
+        assert representations.vectors[:, i] == pytest.approx(expected, rel=0, abs=rounding)
 
 
 def test_the_settings_are_kept_with_the_vectors(encoder_folder: Folder) -> None:
     encoder = Encoder.load(encoder_folder("bert"), device="cpu")
-    found = encode_contexts(encoder, find_sentences(TEXTS, WORDS), AS_PUBLISHED).representations
-    about = found.about
-    assert found.name == "bert"
+    representations = encode_contexts(
+        encoder, find_sentences(TEXTS, WORDS), AS_PUBLISHED
+    ).representations
+    about = representations.about
+    assert representations.name == "bert"
     assert about["model"] == str(encoder_folder("bert"))
     assert (about["pooling"], about["subword"], about["special_tokens"]) == ("word", "last", "none")
     assert about["window"] == "published"

@@ -83,7 +83,7 @@ def test_an_exclusive_or_is_read_by_the_non_linear_probe_only() -> None:
     x = rng.choice([-1.0, 1.0], (1200, 2)) + rng.normal(size=(1200, 2)) / 10
     y = np.where(x[:, 0] * x[:, 1] > 0, "same", "other")
     reported = held_out_rows("x", x, x, np.arange(1200) % 4 == 0, {"y": y})
-    linear, mlp = (found(reported, one) for one in ("linear-probe", "mlp-probe"))
+    linear, mlp = (found(reported, measure) for measure in ("linear-probe", "mlp-probe"))
     assert linear.value is not None
     assert mlp.value is not None
     assert linear.value < 0.65
@@ -127,7 +127,7 @@ def test_what_only_a_non_linear_probe_reads_is_left() -> None:
     x = np.column_stack([signs, 2 * signs.prod(1)]) + rng.normal(size=(600, 3)) / 5
     y = np.where(signs.prod(1) > 0, "same", "other")
     reported = held_out_rows("x", x, x * [1, 1, 0], np.arange(600) % 2 == 0, {"y": y})
-    ridge, rbf = (found(reported, one) for one in ("ridge-probe", "rbf-probe"))
+    ridge, rbf = (found(reported, measure) for measure in ("ridge-probe", "rbf-probe"))
     assert ridge.value is not None
     assert ridge.value < 0.85  # no line is right for more than .75 of an exclusive or
     assert rbf.details["left"] > 0.9
@@ -170,8 +170,8 @@ def test_guesses_are_seldom_above_chance_however_rare_a_class(counts: tuple[int,
     rng = np.random.default_rng(0)
     true = np.repeat(np.arange(len(counts)), counts)
     guessed = rng.integers(len(counts), size=(1000, len(true)))
-    found = [_balanced(one == true, true) for one in guessed]
-    above = np.mean([one["balanced_low"] > one["balanced_neutral"] for one in found])
+    balanced = [_balanced(guesses == true, true) for guesses in guessed]
+    above = np.mean([score["balanced_low"] > score["balanced_neutral"] for score in balanced])
     assert above < 0.05
 
 
@@ -191,9 +191,9 @@ def test_neighbours_and_cosines_are_those_of_scikit_learn() -> None:
     reported = held_out_rows("x", x, after, held_out, {"y": y})
     nearest = [
         NearestNeighbors(n_neighbors=11, metric="cosine", algorithm="brute")
-        .fit(one[held_out])
-        .kneighbors(one[held_out], return_distance=False)[:, 1:]
-        for one in (x, after)
+        .fit(vectors[held_out])
+        .kneighbors(vectors[held_out], return_distance=False)[:, 1:]
+        for vectors in (x, after)
     ]
     shared = [len({*a} & {*b}) / 10 for a, b in zip(*nearest, strict=True)]
     recall, cosine = found(reported, "neighbour-recall"), found(reported, "cosine")
@@ -232,8 +232,8 @@ def test_compression_is_that_of_probe() -> None:
 def test_compression_does_not_depend_on_the_length_of_vectors() -> None:
     x, y, held_out = rows()
     values = [
-        found(held_out_rows("x", one, one, held_out, {"y": y}), "compression").value or 0
-        for one in (x, x * np.float32(20) + 3)
+        found(held_out_rows("x", vectors, vectors, held_out, {"y": y}), "compression").value or 0
+        for vectors in (x, x * np.float32(20) + 3)
     ]
     assert values[0] == pytest.approx(values[1], rel=1e-3)
 
@@ -274,8 +274,8 @@ def test_more_rows_than_the_report_needs_are_drawn(monkeypatch: pytest.MonkeyPat
     places, tested = choose_rows(training, held_out, 0)
     assert (len(places), tested.sum(), len(set(places))) == (30, 10, 30)
     np.testing.assert_array_equal(tested, places % 2 == 1)
-    again, other = choose_rows(training, held_out, 0)[0], choose_rows(training, held_out, 1)[0]
-    assert np.array_equal(places, again)
+    repeated, other = choose_rows(training, held_out, 0)[0], choose_rows(training, held_out, 1)[0]
+    assert np.array_equal(places, repeated)
     assert not np.array_equal(places, other)
 
 

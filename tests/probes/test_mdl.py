@@ -83,8 +83,10 @@ def test_separable_labels_approach_the_limit() -> None:
 
 @pytest.mark.slow
 def test_a_label_that_says_more_compresses_more() -> None:
-    found = [online_code(*_signal(900, 12, noise=noise)).compression for noise in (8, 3, 1, 0.1)]
-    assert found == sorted(found)
+    compressions = [
+        online_code(*_signal(900, 12, noise=noise)).compression for noise in (8, 3, 1, 0.1)
+    ]
+    assert compressions == sorted(compressions)
 
 
 @pytest.mark.parametrize("names", ["abc", "bca", "cab", "acb", "xyz"])
@@ -113,7 +115,7 @@ def test_equal_to_the_plain_loop_with_the_published_blocks() -> None:
     order = np.random.default_rng(5).permutation(700)
     schedule = nested(block_ends(700, FRACTIONS["published"]))
     looped = loop(x, Job(0, codes, order, schedule, 5), 2, recipe)
-    nats = sum(one.loss for one in looped)
+    nats = sum(block.loss for block in looped)
     assert code.first == 14
     assert code.codelength == pytest.approx(14 + nats / LN2, rel=1e-4)
     assert code.accuracy == looped[-1].right / (700 - 473)
@@ -136,8 +138,8 @@ def test_b9_the_last_weights_are_worse_than_the_best(probe: str) -> None:
         online_code(x, y, recipe=Recipe(probe, rate=0.005, last=last), device="cpu")
         for last in (False, True)
     )
-    assert [one.epochs for one in best.blocks] == [one.epochs for one in last.blocks]
-    assert all(one.best == one.epochs for one in last.blocks)
+    assert [block.epochs for block in best.blocks] == [block.epochs for block in last.blocks]
+    assert all(block.best == block.epochs for block in last.blocks)
     assert best.codelength < last.codelength
 
 
@@ -161,16 +163,16 @@ def test_equal_seeds_give_equal_codes() -> None:
 def test_several_layers_and_seeds_do_not_change_each_other() -> None:
     x, y = _signal(400, 6)
     layers = np.stack([x, x[:, ::-1], 0 * x])
-    found = online_codes(Labelled.of(layers, y, layers=(0, 6, 12)), seeds=(3, 4))
-    assert [(one.code.layer, one.code.seed) for one in found] == [
+    codings = online_codes(Labelled.of(layers, y, layers=(0, 6, 12)), seeds=(3, 4))
+    assert [(coding.code.layer, coding.code.seed) for coding in codings] == [
         (layer, seed) for layer in (0, 6, 12) for seed in (3, 4)
     ]
     alone = online_code(layers[1], y, seed=4)
-    assert found[3].code.compression == pytest.approx(alone.compression, rel=1e-4)
-    assert found[4].code.compression <= 1.02
-    for one in found:
-        assert one.control is not None
-        assert one.selectivity == one.code.accuracy - one.control.accuracy
+    assert codings[3].code.compression == pytest.approx(alone.compression, rel=1e-4)
+    assert codings[4].code.compression <= 1.02
+    for controlled in codings:
+        assert controlled.control is not None
+        assert controlled.selectivity == controlled.code.accuracy - controlled.control.accuracy
 
 
 def test_groups_are_sent_one_by_one() -> None:
@@ -195,12 +197,12 @@ def test_orders_with_other_blocks_do_not_change_each_other() -> None:
     x, y = _signal(500, 6)
     groups = np.random.default_rng(2).integers(0, 25, 500)
     layers = np.stack([x, x * 0.5])
-    found = online_codes(Labelled.of(layers, y), seeds=(0, 1), groups=groups, control=False)
-    assert found[0].code.first != found[1].code.first
-    for one in found:
-        alone = online_code(layers[one.code.layer], y, seed=one.code.seed, groups=groups)
-        assert one.code.ends().tolist() == alone.ends().tolist()
-        np.testing.assert_allclose(one.code.bits(), alone.bits(), rtol=1e-3)
+    codings = online_codes(Labelled.of(layers, y), seeds=(0, 1), groups=groups, control=False)
+    assert codings[0].code.first != codings[1].code.first
+    for coding in codings:
+        alone = online_code(layers[coding.code.layer], y, seed=coding.code.seed, groups=groups)
+        assert coding.code.ends().tolist() == alone.ends().tolist()
+        np.testing.assert_allclose(coding.code.bits(), alone.bits(), rtol=1e-3)
 
 
 def test_voita_and_titov_s_blocks() -> None:
@@ -218,7 +220,7 @@ def test_an_external_dev_set_is_used_for_early_stopping_and_not_sent() -> None:
     sent = np.random.default_rng(0).permutation(np.setdiff1d(np.arange(600), dev))
     schedule = nested(block_ends(500, FRACTIONS["published"]), (500, 600))
     job = Job(0, (y == "m").astype(np.intp), np.concatenate([sent, dev]), schedule, 0)
-    nats = sum(one.loss for one in loop(x, job, 2, recipe))
+    nats = sum(block.loss for block in loop(x, job, 2, recipe))
     assert code.codelength == pytest.approx(10 + nats / LN2, rel=1e-4)
     assert code.codelength != online_code(x[sent], y[sent], recipe=recipe).codelength
 
@@ -301,11 +303,16 @@ def test_codes_of_several_processes_are_those_of_one(
 ) -> None:
     join(backend)
     examples, recipe = _three_classes(), Recipe(epochs=5)
-    found = online_codes_in_processes(examples, Workers(2, backend), seeds=[0, 1], recipe=recipe)
-    assert [(one.code.layer, one.code.seed) for one in found] == [(5, 0), (5, 1), (6, 0), (6, 1)]
-    assert found == online_codes_in_processes(examples, Workers(2), seeds=[0, 1], recipe=recipe)
+    codings = online_codes_in_processes(examples, Workers(2, backend), seeds=[0, 1], recipe=recipe)
+    assert [(coding.code.layer, coding.code.seed) for coding in codings] == [
+        (5, 0),
+        (5, 1),
+        (6, 0),
+        (6, 1),
+    ]
+    assert codings == online_codes_in_processes(examples, Workers(2), seeds=[0, 1], recipe=recipe)
     here = online_codes(examples, seeds=[0, 1], recipe=recipe)
-    lengths = [[one.code.codelength for one in codes] for codes in (found, here)]
+    lengths = [[coding.code.codelength for coding in codes] for codes in (codings, here)]
     np.testing.assert_allclose(*lengths, rtol=1e-6)  # of products in float32
 
 
@@ -317,4 +324,4 @@ def test_settings_reach_the_probes() -> None:
     settings["recipe"] = Recipe(epochs=2)
     expected = online_codes(examples, seeds=[3], **settings)
     assert online_codes_in_processes(examples, Workers(2), seeds=[3], **settings) == expected
-    assert all(one.control is None for one in expected)
+    assert all(coding.control is None for coding in expected)

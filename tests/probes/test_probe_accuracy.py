@@ -58,19 +58,19 @@ def test_splits_with_other_values_or_empty_parts_are_refused() -> None:
 
 def test_accuracy_is_above_control_and_majority() -> None:
     examples = _examples()
-    found = probe_accuracy(examples, seeds=(0, 1), recipe=Recipe(rate=0.02))
-    assert [one.seed for one in found] == [0, 1]
+    probes = probe_accuracy(examples, seeds=(0, 1), recipe=Recipe(rate=0.02))
+    assert [probed.seed for probed in probes] == [0, 1]
     share = float(np.mean(examples.label.codes == 0))
-    for one in found:
-        assert one.control is not None
-        assert one.tested.n == pytest.approx(60, abs=2)
-        assert one.majority == pytest.approx(share, abs=2 / 60)
+    for probe in probes:
+        assert probe.control is not None
+        assert probe.tested.n == pytest.approx(60, abs=2)
+        assert probe.majority == pytest.approx(share, abs=2 / 60)
         # four standard deviations of a share of sixty
-        assert one.tested.accuracy > one.majority
-        assert abs(one.control.accuracy - share) < 4 * np.sqrt(0.25 / 60)
-        assert one.selectivity == one.tested.accuracy - one.control.accuracy
+        assert probe.tested.accuracy > probe.majority
+        assert abs(probe.control.accuracy - share) < 4 * np.sqrt(0.25 / 60)
+        assert probe.selectivity == probe.tested.accuracy - probe.control.accuracy
     (bare,) = probe_accuracy(examples, control=False, recipe=Recipe(rate=0.02))
-    assert bare.tested == found[0].tested
+    assert bare.tested == probes[0].tested
     assert bare.selectivity is None
 
 
@@ -81,5 +81,5 @@ def test_only_an_mlp_learns_the_sign_of_a_product(probe: str) -> None:
     x = rng.standard_normal((800, 12)).astype(np.float32)
     examples = Labelled.of(x, x[:, 0] * x[:, 1] > 0)
     recipe = Recipe(probe, epochs=30, rate=0.01)
-    (one,) = probe_accuracy(examples, recipe=recipe, control=False, device="cpu")
-    assert (one.tested.accuracy > 0.75) == (probe == "mlp")
+    (probed,) = probe_accuracy(examples, recipe=recipe, control=False, device="cpu")
+    assert (probed.tested.accuracy > 0.75) == (probe == "mlp")

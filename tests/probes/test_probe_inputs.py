@@ -41,8 +41,8 @@ def _write(path: Path, data: bytes | str) -> Path:
     "data", ["f\nm\nf\n", "f\nm\nf", "f\r\nm\r\nf\r\n", "\ufefff\nm\nf\n", " f\nm \nf\n"]
 )
 def test_labels_one_a_line(tmp_path: Path, data: str) -> None:
-    found = read_labels(_write(tmp_path / "y.txt", data))
-    assert found.cells() == ["f", "m", "f"]
+    labels = read_labels(_write(tmp_path / "y.txt", data))
+    assert labels.cells() == ["f", "m", "f"]
 
 
 @pytest.mark.parametrize(
@@ -112,10 +112,10 @@ def test_arrays_of_numpy_are_read(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", X)
     np.savez(tmp_path / "b.npz", x=np.stack([X, -X]))
     np.savez_compressed(tmp_path / "c.npz", x=X, y=X.astype(np.float64))
-    one, layers = load_vectors(tmp_path / "a.npy"), load_vectors(tmp_path / "b.npz")
-    np.testing.assert_array_equal(one.vectors, X[None])
+    single, layers = load_vectors(tmp_path / "a.npy"), load_vectors(tmp_path / "b.npz")
+    np.testing.assert_array_equal(single.vectors, X[None])
     assert isinstance(np.load(tmp_path / "a.npy", mmap_mode="r"), np.memmap)
-    assert not one.vectors.flags.writeable, "mapped, not read"
+    assert not single.vectors.flags.writeable, "mapped, not read"
     assert (layers.layers, layers.name) == ((0, 1), "b")
     np.testing.assert_array_equal(layers.vectors[1], -X)
     assert load_vectors(tmp_path / "c.npz", "y").vectors.dtype == np.float64
@@ -133,8 +133,8 @@ def test_arrays_of_safetensors_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
     save_file({"states": np.stack([X, X]), "lengths": np.zeros(6, np.int32)}, path)
     assert is_arrays(path)
-    found = load_vectors(path)
-    np.testing.assert_array_equal(found.vectors, np.stack([X, X]))
+    stacked = load_vectors(path)
+    np.testing.assert_array_equal(stacked.vectors, np.stack([X, X]))
     save_file({"a": X, "b": X}, path)
     with pytest.raises(WordbiasError, match="found a, b; choose with --array NAME"):
         load_vectors(path)
@@ -151,8 +151,8 @@ def test_representations_are_read(tmp_path: Path) -> None:
     columns = {"gender": Column.of("fmfmfm")}
     save_representations(Representations(np.stack([X, 2 * X]), (0, 6), columns), path)
     assert is_arrays(path)
-    found = load_vectors(path)
-    assert (found.layers, found.column("gender").cells()) == ((0, 6), list("fmfmfm"))
+    loaded = load_vectors(path)
+    assert (loaded.layers, loaded.column("gender").cells()) == ((0, 6), list("fmfmfm"))
 
 
 def test_embeddings_are_no_arrays(tmp_path: Path) -> None:
@@ -200,10 +200,10 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 def test_a_type_has_one_label(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     labels, types = rng.integers(0, 3, 200), 5 * rng.integers(0, count, 200)
-    found = control_labels(labels, types, seed)
-    assert all(len(set(found[types == one])) == 1 for one in set(types.tolist()))
-    assert set(found) <= set(labels)
-    np.testing.assert_array_equal(found, control_labels(labels, types, seed))
+    controls = control_labels(labels, types, seed)
+    assert all(len(set(controls[types == kind])) == 1 for kind in set(types.tolist()))
+    assert set(controls) <= set(labels)
+    np.testing.assert_array_equal(controls, control_labels(labels, types, seed))
 
 
 def test_labels_are_drawn_as_often_as_they_occur() -> None:
@@ -238,13 +238,13 @@ def test_random_vectors_have_the_scale_and_nothing_else() -> None:
     rng = np.random.default_rng(0)
     like = rng.standard_normal((2, 900, 30)) * [[[0.1]], [[7.0]]]
     before = like.copy()
-    found = random_vectors(like, 3)
+    drawn = random_vectors(like, 3)
     np.testing.assert_array_equal(like, before)
-    assert found.shape == like.shape
+    assert drawn.shape == like.shape
     # a mean square of N normal numbers has a relative standard deviation of √(2/N)
     tolerance = 5 * np.sqrt(2 / like[0].size) * 2
-    for layer, same in zip(found, like, strict=True):
+    for layer, same in zip(drawn, like, strict=True):
         np.testing.assert_allclose(np.mean(layer**2), np.mean(same**2), rtol=tolerance)
-    assert abs(np.corrcoef(found[0].ravel(), like[0].ravel())[0, 1]) < 5 / np.sqrt(like[0].size)
-    np.testing.assert_array_equal(found, random_vectors(like, 3))
-    assert not np.array_equal(found, random_vectors(like, 4))
+    assert abs(np.corrcoef(drawn[0].ravel(), like[0].ravel())[0, 1]) < 5 / np.sqrt(like[0].size)
+    np.testing.assert_array_equal(drawn, random_vectors(like, 3))
+    assert not np.array_equal(drawn, random_vectors(like, 4))

@@ -59,8 +59,8 @@ def test_equal_to_a_plain_loop(probe: str, k: int, last: bool) -> None:
     assert all(size % recipe.batch for size in job.schedule.train)
     (ours,) = train_jobs(x, [job], k, recipe, device="cpu")
     single, double = (loop(x[0], job, k, recipe, dtype) for dtype in (torch.float32, torch.float64))
-    assert [one.epochs for one in ours] == [one.epochs for one in double]
-    assert len({one.epochs for one in ours}) > 2, "blocks that stop together prove less"
+    assert [block.epochs for block in ours] == [block.epochs for block in double]
+    assert len({block.epochs for block in ours}) > 2, "blocks that stop together prove less"
     for mine, near, exact in zip(ours, single, double, strict=True):
         # as far from the exact loop as torch's own float32 is, give or take the order of sums
         rounding = max(abs(near.loss - exact.loss), np.finfo(np.float32).eps * mine.n)
@@ -86,7 +86,7 @@ def test_two_mirrored_rows_are_their_difference() -> None:
 
 
 def _losses(found: list[list[Result]]) -> np.ndarray:
-    return np.array([[one.loss for one in row] for row in found])
+    return np.array([[probe.loss for probe in row] for row in found])
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 100])
@@ -95,10 +95,10 @@ def test_chunks_do_not_matter(rows: int, monkeypatch: pytest.MonkeyPatch) -> Non
     jobs = _jobs(y, layers=3, seeds=2)
     expected = train_jobs(x, jobs, 2, QUICK)
     monkeypatch.setattr(trainer, "ROWS", rows)
-    found = train_jobs(x, jobs, 2, QUICK)
-    np.testing.assert_allclose(_losses(found), _losses(expected), rtol=1e-4)
-    assert [[one.epochs for one in row] for row in found] == [
-        [one.epochs for one in row] for row in expected
+    chunked = train_jobs(x, jobs, 2, QUICK)
+    np.testing.assert_allclose(_losses(chunked), _losses(expected), rtol=1e-4)
+    assert [[probe.epochs for probe in row] for row in chunked] == [
+        [probe.epochs for probe in row] for row in expected
     ]
 
 
@@ -108,11 +108,11 @@ def test_threads_change_no_bit(probe: str) -> None:
     x, y = _data(200, 8, 3, layers=4)
     jobs = _jobs(y, layers=4, seeds=3)
     recipe = Recipe(probe, epochs=3)
-    found = []
+    by_threads = []
     for count in (1, 2, 5):
         set_threads(count)
-        found.append(train_jobs(x, jobs, 3, recipe, device="cpu"))
-    assert found[0] == found[1] == found[2]
+        by_threads.append(train_jobs(x, jobs, 3, recipe, device="cpu"))
+    assert by_threads[0] == by_threads[1] == by_threads[2]
 
 
 def test_layers_that_are_trained_together_do_not_change_each_other() -> None:
@@ -158,7 +158,7 @@ def test_large_scores_do_not_overflow() -> None:
     x, y = _data(100, 4, 2)
     (row,) = train_jobs(x * np.float32(1e6), _jobs(y, shares=(0.5, 1.0)), 2, QUICK)
     (three,) = train_jobs(x * np.float32(1e6), _jobs(y, shares=(0.5, 1.0)), 3, QUICK)
-    assert np.isfinite([one.loss for one in (*row, *three)]).all()
+    assert np.isfinite([probe.loss for probe in (*row, *three)]).all()
 
 
 def test_scoring_in_small_tiles_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,8 +166,8 @@ def test_scoring_in_small_tiles_changes_nothing(monkeypatch: pytest.MonkeyPatch)
     expected = train_jobs(x, _jobs(y), 2, QUICK)
     # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr("wordbias.probes.train._TILE", 7 * 6)
-    found = train_jobs(x, _jobs(y), 2, QUICK)
-    np.testing.assert_allclose(_losses(found), _losses(expected), rtol=1e-5)
+    tiled = train_jobs(x, _jobs(y), 2, QUICK)
+    np.testing.assert_allclose(_losses(tiled), _losses(expected), rtol=1e-5)
 
 
 def test_a_stack_can_be_stopped() -> None:
@@ -206,8 +206,8 @@ def test_cross_entropy_is_its_definition() -> None:
 
 def test_the_best_epoch_is_the_one_before_the_patience() -> None:
     x, y = _data(331, 12, 2)
-    found = [one for row in train_jobs(x, _jobs(y), 2, QUICK) for one in row]
-    stopped = [one for one in found if one.epochs < QUICK.epochs]
+    probes = [probe for row in train_jobs(x, _jobs(y), 2, QUICK) for probe in row]
+    stopped = [probe for probe in probes if probe.epochs < QUICK.epochs]
     assert stopped
-    assert all(one.epochs - one.best == QUICK.patience + 1 for one in stopped)
-    assert all(a.n < b.n for a, b in pairwise(found))
+    assert all(probe.epochs - probe.best == QUICK.patience + 1 for probe in stopped)
+    assert all(a.n < b.n for a, b in pairwise(probes))

@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 
 def units(*shape: int, seed: int = 0) -> Array:
     x = np.random.default_rng(seed).normal(size=(*shape, D))
-    found: Array = normalise(x.reshape(-1, D)).reshape(x.shape)
-    return found
+    vectors: Array = normalise(x.reshape(-1, D)).reshape(x.shape)
+    return vectors
 
 
 def planted(strength: float) -> tuple[Array, Array, Array]:
@@ -52,14 +52,14 @@ def test_a_lean_is_the_mean_difference_of_two_cosines() -> None:
 def test_what_is_planted_is_found_beyond_chance() -> None:
     jobs, she, he = planted(2.0)
     chance = Chance.of(jobs, units(8, T, seed=2), WOMEN)
-    found = rows(Pronouns.of(jobs, she, he, WOMEN), chance=chance)
-    row, lean = found["pronoun-stereotype"], leans(jobs, she, he)
+    by_measure = rows(Pronouns.of(jobs, she, he, WOMEN), chance=chance)
+    row, lean = by_measure["pronoun-stereotype"], leans(jobs, she, he)
     assert row.value == pytest.approx(spearmanr(lean, list(WOMEN.values())).statistic)
     assert row.value > 0.8
     assert row.details["low"] > 0.5
     assert row.details["beyond_chance"] is True
     assert row.details["chance_low"] == -row.details["chance_high"]
-    assert found["pronoun-gap"].value == pytest.approx(lean.mean())
+    assert by_measure["pronoun-gap"].value == pytest.approx(lean.mean())
 
 
 def test_pronouns_like_other_subjects_are_rarely_beyond_chance() -> None:
@@ -67,8 +67,8 @@ def test_pronouns_like_other_subjects_are_rarely_beyond_chance() -> None:
     for seed in range(20):
         subjects, jobs = units(10, T, seed=100 + seed), units(N, T, seed=200 + seed)
         chance = Chance.of(jobs, subjects[2:], WOMEN)
-        found = rows(Pronouns.of(jobs, subjects[0], subjects[1], WOMEN), chance=chance)
-        beyond += found["pronoun-stereotype"].details["beyond_chance"]
+        by_measure = rows(Pronouns.of(jobs, subjects[0], subjects[1], WOMEN), chance=chance)
+        beyond += by_measure["pronoun-stereotype"].details["beyond_chance"]
     assert beyond <= 3  # of one pair among 29 that are alike, 1 in 29 is the largest
 
 
@@ -91,7 +91,7 @@ def test_a_removed_axis_changes_the_correlation_by_a_paired_interval() -> None:
         return normalise(y.reshape(-1, D)).reshape(y.shape)
 
     after = Pronouns.of(without(jobs), without(she), without(he), WOMEN)
-    old, new = (rows(one)["pronoun-stereotype"] for one in (before, after))
+    old, new = (rows(pronouns)["pronoun-stereotype"] for pronouns in (before, after))
     row = with_change(old, new)
     assert row.details["change"] == pytest.approx(row.value - before.stereotype.value)
     assert row.details["change_high"] < 0
@@ -101,12 +101,12 @@ def test_a_removed_axis_changes_the_correlation_by_a_paired_interval() -> None:
 
 def test_each_occupation_has_a_row_if_asked_for() -> None:
     jobs, she, he = planted(1.0)
-    one = Pronouns.of(jobs, she, he, WOMEN)
-    words = [row for row in one.rows("m", {}, words=True) if row.measure == "pronoun-lean"]
+    pronouns = Pronouns.of(jobs, she, he, WOMEN)
+    words = [row for row in pronouns.rows("m", {}, words=True) if row.measure == "pronoun-lean"]
     assert [row.details["word"] for row in words] == [*WOMEN]
-    assert [row.value for row in words] == pytest.approx(one.lean.tolist())
+    assert [row.value for row in words] == pytest.approx(pronouns.lean.tolist())
     assert words[3].details["women"] == 15.0
-    assert not [row for row in one.rows("m", {}) if row.measure == "pronoun-lean"]
+    assert not [row for row in pronouns.rows("m", {}) if row.measure == "pronoun-lean"]
 
 
 def test_equal_leans_have_no_correlation() -> None:
@@ -133,25 +133,25 @@ def kept(before: Array, after: Array) -> dict[str, Any]:
 def test_a_rotation_keeps_everything() -> None:
     x = units(30)
     q = np.linalg.qr(np.random.default_rng(0).normal(size=(D, D)))[0]
-    found = kept(x, x @ q)
-    assert found["sentence-order-kept"].value == pytest.approx(1)
-    assert found["sentence-similarity-moved"].value == pytest.approx(0, abs=1e-12)
-    assert found["sentence-neighbours-kept"].value == 1
+    by_measure = kept(x, x @ q)
+    assert by_measure["sentence-order-kept"].value == pytest.approx(1)
+    assert by_measure["sentence-similarity-moved"].value == pytest.approx(0, abs=1e-12)
+    assert by_measure["sentence-neighbours-kept"].value == 1
 
 
 def test_values_are_those_of_scipy_and_of_a_loop() -> None:
     x, y = units(12), units(12, seed=5)
-    found = kept(x, y)
+    by_measure = kept(x, y)
     i, j = np.triu_indices(12, 1)
     old, new = (x @ x.T)[i, j], (y @ y.T)[i, j]
-    assert found["sentence-order-kept"].value == pytest.approx(spearmanr(old, new).statistic)
-    assert found["sentence-similarity-moved"].value == pytest.approx(np.abs(new - old).mean())
+    assert by_measure["sentence-order-kept"].value == pytest.approx(spearmanr(old, new).statistic)
+    assert by_measure["sentence-similarity-moved"].value == pytest.approx(np.abs(new - old).mean())
     shares = []
     for k in range(12):
         near = [{*np.argsort(-np.delete(z[k] @ z.T, k))[:5].tolist()} for z in (x, y)]
         shares.append(len(near[0] & near[1]) / 5)
-    assert found["sentence-neighbours-kept"].value == pytest.approx(np.mean(shares))
-    row = found["sentence-order-kept"]
+    assert by_measure["sentence-neighbours-kept"].value == pytest.approx(np.mean(shares))
+    row = by_measure["sentence-order-kept"]
     assert row.details["low"] <= row.value <= row.details["high"]
 
 

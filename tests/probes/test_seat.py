@@ -22,12 +22,12 @@ Vectors = dict[str, NDArray[np.float64]]
 def made(shift: float, sentences: int, seed: int = 0) -> Vectors:
     """Make sentences of each word; X and A, Y and B share a direction."""
     rng = np.random.default_rng(seed)
-    found = {}
+    vectors = {}
     for word in WORDS:
         x = rng.normal(size=(sentences, 8))
         x[:, 0] += shift if word[0] in "ac" else -shift
-        found[word] = x
-    return found
+        vectors[word] = x
+    return vectors
 
 
 def test_with_one_sentence_a_word_it_is_weat() -> None:
@@ -53,21 +53,21 @@ def test_repeated_sentences_change_nothing() -> None:
 
 def test_word_cosines_are_means_over_all_pairs_of_sentences() -> None:
     vectors = made(0.0, 3)
-    found = word_cosines([vectors["a1"], vectors["b1"]], [vectors["c1"]])
+    means = word_cosines([vectors["a1"], vectors["b1"]], [vectors["c1"]])
     for i, word in enumerate(("a1", "b1")):
         cosines = [
             x @ y / np.linalg.norm(x) / np.linalg.norm(y)
             for x in vectors[word]
             for y in vectors["c1"]
         ]
-        assert found[i, 0] == pytest.approx(np.mean(cosines))
+        assert means[i, 0] == pytest.approx(np.mean(cosines))
 
 
 def test_exchanged_attributes_change_the_sign() -> None:
     vectors = made(0.5, 2)
     other = Query("q", QUERY.targets, QUERY.attributes[::-1])
-    one, turned = Seat(QUERY, vectors), Seat(other, vectors)
-    assert turned.estimate.value == pytest.approx(-one.estimate.value)
+    seat, turned = Seat(QUERY, vectors), Seat(other, vectors)
+    assert turned.estimate.value == pytest.approx(-seat.estimate.value)
 
 
 def test_a_change_is_over_the_same_draws_and_none_where_nothing_changed() -> None:

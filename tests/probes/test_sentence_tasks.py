@@ -34,8 +34,10 @@ def test_ratings_are_compared_by_spearman() -> None:
     texts = tuple(map(str, range(40)))
     pairs = TextPairs("sts", texts, texts, ratings)
     cosines = (x * y).sum(1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)
-    found = values(pairs, x, y)
-    assert found["sts", "before"] == pytest.approx(spearmanr(cosines, ratings).statistic, abs=1e-12)
+    correlations = values(pairs, x, y)
+    assert correlations["sts", "before"] == pytest.approx(
+        spearmanr(cosines, ratings).statistic, abs=1e-12
+    )
     inner = values(pairs, x, y, similarity="dot")
     expected = spearmanr((x * y).sum(1), ratings).statistic
     assert inner["sts", "before"] == pytest.approx(expected, abs=1e-12)
@@ -66,10 +68,10 @@ def test_retrieval_is_that_of_its_definition(seed: int, questions: int, repeats:
     vectors = {text: rng.normal(size=3).astype(np.float32) for text in {*first, *second}}
     x, y = (np.stack([vectors[text] for text in side]) for side in (first, second))
     pairs = TextPairs("found", tuple(first), tuple(second))
-    found = values(pairs, x, y)
+    retrieval = values(pairs, x, y)
 
     def cosine(a: str, b: str) -> float:
-        v, w = (vectors[one].astype(float) for one in (a, b))
+        v, w = (vectors[text].astype(float) for text in (a, b))
         return float(v @ w / np.linalg.norm(v) / np.linalg.norm(w))
 
     recalls, ranks = [], []
@@ -78,29 +80,29 @@ def test_retrieval_is_that_of_its_definition(seed: int, questions: int, repeats:
         ordered = sorted(set(second), key=lambda text: -cosine(query, text))
         recalls.append(len(mine & set(ordered[:NEAREST])) / len(mine))
         ranks.append(1 / (1 + min(ordered.index(text) for text in mine)))
-    assert found["retrieval-recall", "before"] == pytest.approx(np.mean(recalls))
-    assert found["retrieval-rank", "before"] == pytest.approx(np.mean(ranks))
+    assert retrieval["retrieval-recall", "before"] == pytest.approx(np.mean(recalls))
+    assert retrieval["retrieval-rank", "before"] == pytest.approx(np.mean(ranks))
 
 
 def test_a_text_does_not_find_itself() -> None:
     first = [f"t{i}" for i in range(20)]
     second = [*first[1:], first[0]]  # each text's partner is the next one
     x = drawn(20, 0)
-    found = values(TextPairs("ring", tuple(first), tuple(second)), x, np.roll(x, -1, axis=0))
+    retrieval = values(TextPairs("ring", tuple(first), tuple(second)), x, np.roll(x, -1, axis=0))
     wide = x.astype(float) / np.linalg.norm(x, axis=1, keepdims=True)
     scores = wide @ wide.T
     np.fill_diagonal(scores, -np.inf)
     ranks = [(row >= row[(i + 1) % 20]).sum() for i, row in enumerate(scores)]
-    assert found["retrieval-rank", "before"] == pytest.approx(np.mean(1 / np.array(ranks)))
+    assert retrieval["retrieval-rank", "before"] == pytest.approx(np.mean(1 / np.array(ranks)))
 
 
 def test_equally_similar_texts_count_as_ranked_before() -> None:
     n = NEAREST + 5
     texts = tuple(map(str, range(n)))
     same = np.ones((n, 3), np.float32)
-    found = values(TextPairs("same", texts, tuple("d" + text for text in texts)), same, same)
-    assert found["retrieval-recall", "before"] == 0
-    assert found["retrieval-rank", "before"] == pytest.approx(1 / n)
+    retrieval = values(TextPairs("same", texts, tuple("d" + text for text in texts)), same, same)
+    assert retrieval["retrieval-recall", "before"] == 0
+    assert retrieval["retrieval-rank", "before"] == pytest.approx(1 / n)
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
@@ -150,9 +152,11 @@ def test_the_evaluator_of_the_library_finds_the_same() -> None:
 
     evaluator.score_functions, evaluator.score_function_names = {"cosine": cos_sim}, ["cosine"]
     scores = evaluator.compute_metrices(Model())["cosine"]
-    found = values(TextPairs("found", *map(tuple, texts)), x, y)  # type: ignore[arg-type]
-    assert found["retrieval-recall", "before"] == pytest.approx(scores["recall@k"][10], abs=1e-6)
-    assert found["retrieval-rank", "before"] == pytest.approx(scores["mrr@k"][30], abs=1e-6)
+    retrieval = values(TextPairs("found", *map(tuple, texts)), x, y)  # type: ignore[arg-type]
+    assert retrieval["retrieval-recall", "before"] == pytest.approx(
+        scores["recall@k"][10], abs=1e-6
+    )
+    assert retrieval["retrieval-rank", "before"] == pytest.approx(scores["mrr@k"][30], abs=1e-6)
 
 
 # reading
@@ -173,10 +177,10 @@ def test_files_of_every_kind_are_read(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(RATED.encode()))
     columns = {"a": expected.first, "b": expected.second, "gold": expected.ratings.tolist()}
     for source in (csv, packed, columns):
-        found = load_text_pairs(source)
-        assert (found.first, found.second) == (expected.first, expected.second)
-        assert found.ratings is not None
-        np.testing.assert_array_equal(found.ratings, expected.ratings)
+        pairs = load_text_pairs(source)
+        assert (pairs.first, pairs.second) == (expected.first, expected.second)
+        assert pairs.ratings is not None
+        np.testing.assert_array_equal(pairs.ratings, expected.ratings)
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     pandas.DataFrame(columns).to_parquet(tmp_path / "dev.parquet")
@@ -186,9 +190,9 @@ def test_files_of_every_kind_are_read(tmp_path: Path) -> None:
 def test_pairs_without_ratings_are_for_retrieval(tmp_path: Path) -> None:
     lines = ["query\tpositive\tsource", *(f"q{i}\td{i}\tx" for i in range(11))]
     (tmp_path / "qa.tsv").write_text("\n".join(lines))
-    found = load_text_pairs(tmp_path / "qa.tsv")
-    assert found.ratings is None
-    assert (len(found), found.name) == (11, "qa")
+    pairs = load_text_pairs(tmp_path / "qa.tsv")
+    assert pairs.ratings is None
+    assert (len(pairs), pairs.name) == (11, "qa")
 
 
 @pytest.mark.parametrize(

@@ -35,17 +35,17 @@ def rows(reading: Reading, **others: Any) -> dict[str, Any]:
 def test_what_a_gender_shares_is_read_and_what_a_name_has_is_not() -> None:
     (shared,) = read_names(vectors(2.0, 0.5), GENDER, NAME, seeds=SEEDS)
     (own,) = read_names(vectors(0.0, 3.0), GENDER, NAME, seeds=SEEDS)
-    found, control = rows(shared), rows(own)
-    assert found["compression"].value > 2
-    assert found["compression"].details["beyond_chance"] is True
-    assert found["selectivity"].details["low"] > 0.2
+    gendered, control = rows(shared), rows(own)
+    assert gendered["compression"].value > 2
+    assert gendered["compression"].details["beyond_chance"] is True
+    assert gendered["selectivity"].details["low"] > 0.2
     # every name can be told apart, but no unseen name's gender
     assert control["compression"].value < 1
     assert control["compression"].details["beyond_chance"] is False
     assert control["probe-accuracy"].details["neutral"] == 0.5
     # a probe that may see other sentences of a name remembers it
     remembered = online_codes(Labelled.of(vectors(0.0, 3.0), np.array(GENDER)), seeds=SEEDS)
-    assert min(one.code.accuracy for one in remembered) > 0.8
+    assert min(coding.code.accuracy for coding in remembered) > 0.8
     assert control["probe-accuracy"].value < 0.65
 
 
@@ -65,7 +65,7 @@ def test_the_codes_are_those_of_the_online_code_with_names_as_groups() -> None:
     groups = np.unique(NAME, return_inverse=True)[1]
     examples = Labelled.of(x / np.float32(scale), np.array(GENDER))
     expected = online_codes(examples, seeds=SEEDS, groups=groups, types=groups)
-    values = [one.code.compression for one in expected]
+    values = [coding.code.compression for coding in expected]
     row = rows(reading)["compression"]
     np.testing.assert_allclose(row.details["values"], values, rtol=1e-5)
     assert row.value == pytest.approx(np.mean(row.details["values"]))
@@ -76,10 +76,10 @@ def test_the_codes_are_those_of_the_online_code_with_names_as_groups() -> None:
 
 def test_values_do_not_depend_on_the_length_of_the_vectors() -> None:
     x = vectors(1.0, 0.5)
-    (one,) = read_names(x, GENDER, NAME, seeds=(0,))
+    (reading,) = read_names(x, GENDER, NAME, seeds=(0,))
     (longer,) = read_names(x * 1024, GENDER, NAME, seeds=(0,))
-    assert longer.scale == pytest.approx(1024 * one.scale)
-    assert rows(longer)["compression"].value == rows(one)["compression"].value
+    assert longer.scale == pytest.approx(1024 * reading.scale)
+    assert rows(longer)["compression"].value == rows(reading)["compression"].value
     # a power of two changes no bit of the scaled vectors
 
 
@@ -101,10 +101,10 @@ def test_changes_are_paired_by_seed_and_chance_is_that_before() -> None:
 
 def test_several_layers_are_each_read_as_by_itself() -> None:
     both = np.concatenate([vectors(2.0, 0.5), vectors(0.0, 1.0)])
-    found = read_names(both, GENDER, NAME, seeds=(0,))
+    readings = read_names(both, GENDER, NAME, seeds=(0,))
     alone = [read_names(x[None], GENDER, NAME, seeds=(0,))[0] for x in both]
-    for one, other in zip(found, alone, strict=True):
+    for reading, other in zip(readings, alone, strict=True):
         np.testing.assert_allclose(
-            rows(one)["compression"].value, rows(other)["compression"].value, rtol=1e-4
+            rows(reading)["compression"].value, rows(other)["compression"].value, rtol=1e-4
         )
-        assert one.scale == pytest.approx(other.scale)
+        assert reading.scale == pytest.approx(other.scale)

@@ -39,25 +39,27 @@ def _versions(texts: Sequence[str], draws: int = 2, **more: bool) -> Versions:
 
 def test_no_name_is_in_two_sets_and_those_of_a_set_are_as_long() -> None:
     sets = NameSets.of(NAMES, _lengths, 0)
-    used = [name for one in sets.sets for pair in one for name in pair]
+    used = [name for pairs in sets.sets for pair in pairs for name in pair]
     assert len(used) == len(set(used)) > 400
-    for one in sets.sets:
-        assert len({len(name) for pair in one for name in pair}) == 1
-        assert [{GROUP[name] for name in pair} for pair in one] == [{"female"}, {"male"}]
+    for name_pairs in sets.sets:
+        assert len({len(name) for pair in name_pairs for name in pair}) == 1
+        assert [{GROUP[name] for name in pair} for pair in name_pairs] == [{"female"}, {"male"}]
     odd, even = sets.part(True), sets.part(False)
     assert len(odd) + len(even) == len(sets)
 
 
 def test_the_names_of_a_set_stand_beside_each_other_in_the_list() -> None:
     order = {name: i for words in NAMES.values() for i, name in enumerate(words)}
-    for one in NameSets.of(NAMES, lambda names: [1] * len(names), 0).sets:
-        places = [order[name] for pair in one for name in pair]
+    for pairs in NameSets.of(NAMES, lambda names: [1] * len(names), 0).sets:
+        places = [order[name] for pair in pairs for name in pair]
         assert max(places) - min(places) == 1
 
 
 def test_who_is_first_is_drawn_in_each_group() -> None:
     order = {name: i for words in NAMES.values() for i, name in enumerate(words)}
-    firsts = [order[a] < order[b] for one in NameSets.of(NAMES, _lengths, 3).sets for a, b in one]
+    firsts = [
+        order[a] < order[b] for pairs in NameSets.of(NAMES, _lengths, 3).sets for a, b in pairs
+    ]
     low, high = (
         len(firsts) / 2 - 5 * len(firsts) ** 0.5 / 2,
         len(firsts) / 2 + 5 * len(firsts) ** 0.5 / 2,
@@ -67,15 +69,15 @@ def test_who_is_first_is_drawn_in_each_group() -> None:
 
 def test_the_name_is_changed_wherever_it_stands_and_nothing_else() -> None:
     text = "CV of Olivia. Olivia's father knows that she is a nurse; Oliviana is not her."
-    (one, *_) = _versions([text]).texts
-    assert one[GIVEN] == [text]
-    new, same = (one[kind][0].split(".")[0].removeprefix("CV of ") for kind in (NAME, SAME))
+    (by_kind, *_) = _versions([text]).texts
+    assert by_kind[GIVEN] == [text]
+    new, same = (by_kind[kind][0].split(".")[0].removeprefix("CV of ") for kind in (NAME, SAME))
     assert (GROUP[new], GROUP[same]) == ("male", "female")
-    assert one[NAME] == [re.sub(r"\bOlivia\b", new, text)]
-    assert one[SAME] == [re.sub(r"\bOlivia\b", same, text)]
+    assert by_kind[NAME] == [re.sub(r"\bOlivia\b", new, text)]
+    assert by_kind[SAME] == [re.sub(r"\bOlivia\b", same, text)]
     words = f"CV of {new}. {new}'s mother knows that he is a nurse; Oliviana is not him."
-    assert one[WORDS] == [words]
-    assert one[SPACE] == [text.replace(" ", "  ")]
+    assert by_kind[WORDS] == [words]
+    assert by_kind[SPACE] == [text.replace(" ", "  ")]
 
 
 @pytest.mark.parametrize(
@@ -90,11 +92,11 @@ def test_the_name_is_changed_wherever_it_stands_and_nothing_else() -> None:
 )
 def test_names_of_several_parts_are_found_as_a_whole(text: str, name: str) -> None:
     names = {"a": ["Anne", "Anne-Marie", "Mary Ann", "नीरा"], "b": ["O'Neil", "R\\1", "Tom", "Bo"]}
-    sets = NameSets.of(names, lambda some: [1] * len(some), 0)
-    (one,) = versions_of([text], names, sets, draws=1, gendered=False, seed=0, where=str).texts
+    sets = NameSets.of(names, lambda words: [1] * len(words), 0)
+    (by_kind,) = versions_of([text], names, sets, draws=1, gendered=False, seed=0, where=str).texts
     form = re.compile(re.escape(text).replace(re.escape(name), "(.+)", 1))
     for kind in (NAME, SAME):
-        assert form.fullmatch(one[kind][0])[1] in {*names["a"], *names["b"]} - {name}  # type: ignore[index]
+        assert form.fullmatch(by_kind[kind][0])[1] in {*names["a"], *names["b"]} - {name}  # type: ignore[index]
 
 
 def test_without_gendered_words_there_is_no_version_of_them() -> None:
@@ -105,11 +107,13 @@ def test_without_gendered_words_there_is_no_version_of_them() -> None:
 def test_a_template_gets_the_pronouns_of_the_group_of_its_name() -> None:
     pronouns = {"female": ("She", "her", "her"), "male": ("He", "his", "him")}
     texts = ["{name} writes. {Pronoun} likes {possessive} work, and work likes {object}."] * 8
-    found = _versions(texts, draws=3)
+    versions = _versions(texts, draws=3)
     form = re.compile(r"(\w+) writes\. (\w+) likes (\w+) work, and work likes (\w+)\.")
-    for r, by_kind in enumerate(found.texts):
+    for r, by_kind in enumerate(versions.texts):
         for j in range(len(texts)):
-            own, other = (found.groups[int(g)] for g in (found.codes[j], found.others[r, j]))
+            own, other = (
+                versions.groups[int(g)] for g in (versions.codes[j], versions.others[r, j])
+            )
             assert own != other
             for kind, name_of, words_of in (
                 (GIVEN, own, own), (SAME, own, own), (NAME, other, own), (WORDS, other, other),
@@ -133,9 +137,9 @@ def test_each_set_is_used_once_while_there_are_enough() -> None:
 
 
 def test_texts_without_a_name_have_no_versions() -> None:
-    found = _versions(["A clerk", "James is a clerk", "", "Emma is one"])
-    assert found.places.tolist() == [1, 3]
-    assert found.codes.tolist() == [1, 0]
+    versions = _versions(["A clerk", "James is a clerk", "", "Emma is one"])
+    assert versions.places.tolist() == [1, 3]
+    assert versions.codes.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +167,10 @@ def test_groups_without_pronouns_have_none_in_a_template() -> None:
 
 def test_names_of_scripts_without_upper_case_are_names() -> None:
     groups = {"a": ["नीरा", "मीरा"], "b": ["राम", "श्याम"]}
-    assert names_by_group(groups) == ({one: tuple(names) for one, names in groups.items()}, False)
+    assert names_by_group(groups) == (
+        {group: tuple(names) for group, names in groups.items()},
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,8 +196,10 @@ def test_names_that_match_in_no_length_are_refused() -> None:
 
 def test_more_than_two_groups_change_to_each_of_the_others() -> None:
     names, _ = names_by_group("ethnicity")
-    sets = NameSets.of(names, lambda some: [1] * len(some), 0)
-    found = versions_of(["{name}"] * 200, names, sets, draws=1, gendered=False, seed=0, where=str)
-    assert (found.others[0] != found.codes).all()
-    assert len({*zip(found.codes.tolist(), found.others[0].tolist(), strict=True)}) == 12
-    assert np.unique(found.codes).tolist() == [0, 1, 2, 3]
+    sets = NameSets.of(names, lambda words: [1] * len(words), 0)
+    versions = versions_of(
+        ["{name}"] * 200, names, sets, draws=1, gendered=False, seed=0, where=str
+    )
+    assert (versions.others[0] != versions.codes).all()
+    assert len({*zip(versions.codes.tolist(), versions.others[0].tolist(), strict=True)}) == 12
+    assert np.unique(versions.codes).tolist() == [0, 1, 2, 3]

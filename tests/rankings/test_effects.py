@@ -52,10 +52,10 @@ def _changed(
     by_draw: list[Mapping[str, Float32]] = [
         {
             GIVEN: _unit(changed),
-            NAME: _unit(changed + names[0, one]),
-            SAME: _unit(changed + names[1, one]),
+            NAME: _unit(changed + names[0, drawn]),
+            SAME: _unit(changed + names[1, drawn]),
         }
-        for one in sets
+        for drawn in sets
     ]
     queries, docs = (other, changed) if of_documents else (changed, other)
     places = np.arange(m)
@@ -84,12 +84,12 @@ def test_p_is_uniform_where_names_of_both_groups_are_drawn_alike(
     of_documents: bool, shared: bool, times: int
 ) -> None:
     rng = np.random.default_rng(0)
-    found: dict[str, list[float]] = {}
+    p_values: dict[str, list[float]] = {}
     for _ in range(times):
         for row in _p(rng, of_documents, shared):
-            found.setdefault(row.measure, []).append(row.details["p"])
-    assert set(found) == {OVERLAP, RBO, SHIFT}
-    for measure, values in found.items():
+            p_values.setdefault(row.measure, []).append(row.details["p"])
+    assert set(p_values) == {OVERLAP, RBO, SHIFT}
+    for measure, values in p_values.items():
         p = np.array(values)
         for level in (0.05, 0.2, 0.5):
             # valid: at most as many as the level says, but for one time in a million
@@ -118,8 +118,10 @@ def test_the_rows_are_means_of_the_lists_measured_one_by_one() -> None:
     shares = {}
     for kind in (NAME, SAME):
         several = []
-        for one in ranked:
-            for pool, first, second in zip(one.ids, one.ranks[GIVEN], one.ranks[kind], strict=True):
+        for draw in ranked:
+            for pool, first, second in zip(
+                draw.ids, draw.ranks[GIVEN], draw.ranks[kind], strict=True
+            ):
                 a, b = ({*pool[ranks <= 3].tolist()} for ranks in (first, second))
                 several.append(len(a & b) / 3)
         shares[kind] = float(np.mean(several))
@@ -131,12 +133,12 @@ def test_the_rows_are_means_of_the_lists_measured_one_by_one() -> None:
 
 def test_too_few_texts_cannot_tell() -> None:
     ranked, versions, lists = _changed(np.random.default_rng(3), False, False, shift=50.0)
-    some = [Ranked(one.ids[:3], {k: r[:3] for k, r in one.ranks.items()}) for one in ranked]
+    shortened = [Ranked(draw.ids[:3], {k: r[:3] for k, r in draw.ranks.items()}) for draw in ranked]
     few = Versions(
         KINDS, versions.texts, np.arange(3), versions.sets[:, :3], versions.codes[:3],
         versions.others, versions.groups,
     )  # fmt: skip
-    rows = change_rows("drawn", some, lists, few, of_documents=False, draws=40, seed=0)
+    rows = change_rows("drawn", shortened, lists, few, of_documents=False, draws=40, seed=0)
     row = next(row for row in rows if row.details["set"] == NAME)
     assert row.details["units"] == 3
     assert decide(MOVES, row.to_dict()).verdict == "cannot tell"
@@ -162,15 +164,17 @@ def test_exposures_and_selections_sum_to_those_of_the_first_ranks() -> None:
     assert sums[EXPOSURE] == pytest.approx(1 + 1 / np.log2(3) + 1 / 2)
     for measure, ratio in ((EXPOSURE, EXPOSURE_RATIO), (SELECTION, IMPACT)):
         a, b = (float(row.value or 0) for row in rows if row.measure == measure)
-        (found,) = (row for row in rows if row.measure == ratio)
-        assert found.value == pytest.approx(min(a, b) / max(a, b))
-        assert found.details["low"] <= found.value <= found.details["high"]
+        (ratio_row,) = (row for row in rows if row.measure == ratio)
+        assert ratio_row.value == pytest.approx(min(a, b) / max(a, b))
+        assert ratio_row.details["low"] <= ratio_row.value <= ratio_row.details["high"]
 
 
 def test_each_document_stands_once_in_each_group_if_names_are_changed() -> None:
     """Where the name moves nothing, both groups get the same, whatever their texts are."""
     ranked, _, lists = _changed(np.random.default_rng(5), True, False)
-    still = [Ranked(one.ids, {GIVEN: one.ranks[GIVEN], NAME: one.ranks[GIVEN]}) for one in ranked]
+    still = [
+        Ranked(draw.ids, {GIVEN: draw.ranks[GIVEN], NAME: draw.ranks[GIVEN]}) for draw in ranked
+    ]
     given = (np.arange(30) < 8).astype(np.intp)
     codes = {GIVEN: given, NAME: 1 - given}
     rows = exposure_rows(

@@ -29,8 +29,8 @@ from wordbias.rankings.ranking import (
 
 Lists = st.integers(1, 9).flatmap(
     lambda depth: st.tuples(
-        st.permutations(range(12)).map(lambda one: one[:depth]),
-        st.permutations(range(12)).map(lambda one: one[:depth]),
+        st.permutations(range(12)).map(lambda order: order[:depth]),
+        st.permutations(range(12)).map(lambda order: order[:depth]),
     )
 )
 
@@ -73,14 +73,14 @@ def test_the_residual_is_what_the_best_and_the_worst_continuation_differ_by(
     lists: tuple[list[int], list[int]], p: float
 ) -> None:
     first, second = lists
-    lacking = [one for one in first if one not in second]
-    others = [one for one in second if one not in first]
+    lacking = [document for document in first if document not in second]
+    others = [document for document in second if document not in first]
     common = list(range(100, 400))
     best = _summed([*first, *others, *common], [*second, *lacking, *common], p)
-    worst = _summed([*first, *common], [*second, *(-one for one in common)], p)
-    found = rbo_residual(*_ranks(first, second), len(first), p)[0]
+    worst = _summed([*first, *common], [*second, *(-document for document in common)], p)
+    residual = rbo_residual(*_ranks(first, second), len(first), p)[0]
     # the lists end at 300, where 0.8^300 is below 1e-29
-    assert found == pytest.approx(best - worst, abs=1e-12)
+    assert residual == pytest.approx(best - worst, abs=1e-12)
 
 
 @given(Lists)
@@ -116,7 +116,9 @@ def test_nearest_are_those_of_a_full_sort_however_the_blocks_are_cut(rows: int, 
     ids, scores = nearest(queries, blocks_of(documents, rows), depth)
     exact = (queries.astype(float)[:, None] * documents.astype(float)).sum(-1).round(9)
     for query in range(9):
-        expected = sorted(range(40), key=lambda one: (-exact[query, one], one))[:depth]
+        expected = sorted(range(40), key=lambda document: (-exact[query, document], document))[
+            :depth
+        ]
         assert ids[query].tolist() == expected
         assert scores[query].tolist() == exact[query, expected].tolist()
 
@@ -146,10 +148,10 @@ def test_ranks_of_scores_are_those_of_the_lists() -> None:
     scores = rng.integers(0, 4, size=(5, 12)).astype(float)  # many ties
     scores[2, 9:] = -np.inf
     ranks = ranks_of(scores, 6)
-    for line, found in zip(scores, ranks, strict=True):
-        order = sorted(range(12), key=lambda one: (-line[one], one))
-        for rank, one in enumerate(order, 1):
-            assert found[one] == (min(rank, 7) if np.isfinite(line[one]) else 7)
+    for line, row_ranks in zip(scores, ranks, strict=True):
+        order = sorted(range(12), key=lambda column: (-line[column], column))
+        for rank, document in enumerate(order, 1):
+            assert row_ranks[document] == (min(rank, 7) if np.isfinite(line[document]) else 7)
 
 
 def test_a_pool_with_fewer_documents_ends_in_nobody() -> None:
@@ -169,10 +171,10 @@ def test_ndcg_is_that_of_scikit_learn(k: int) -> None:
     rng = np.random.default_rng(k)
     scores = rng.permuted(np.arange(15.0)[None].repeat(8, 0), axis=1)
     relevance = rng.integers(0, 4, size=(8, 15)).astype(float)
-    ideal = np.array([ideal_gain(one, k) for one in relevance])
-    found = ndcg(ranks_of(scores, 15), relevance, ideal, k)
+    ideal = np.array([ideal_gain(gains, k) for gains in relevance])
+    ndcgs = ndcg(ranks_of(scores, 15), relevance, ideal, k)
     expected = [ndcg_score(a[None], b[None], k=k) for a, b in zip(relevance, scores, strict=True)]
-    assert found == pytest.approx(expected, rel=1e-12)
+    assert ndcgs == pytest.approx(expected, rel=1e-12)
 
 
 def test_ndcg_without_a_relevant_document_is_undefined() -> None:

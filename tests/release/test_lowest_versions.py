@@ -25,9 +25,9 @@ def numbers(text: str) -> list[int]:
 
 
 def test_every_requirement_of_the_base_has_a_lowest_version(tool: ModuleType) -> None:
-    found = dict(line.split("==") for line in tool.lowest())
-    assert {"numpy", "scipy", "scikit-learn", "click", "safetensors"} <= set(found)
-    for name, lowest in found.items():
+    requirements = dict(line.split("==") for line in tool.lowest())
+    assert {"numpy", "scipy", "scikit-learn", "click", "safetensors"} <= set(requirements)
+    for name, lowest in requirements.items():
         assert numbers(version(name)) >= numbers(lowest), name
 
 

@@ -41,8 +41,8 @@ def test_an_archive_is_read_without_what_building_adds(check: ModuleType, tmp_pa
             member = tarfile.TarInfo(f"wordbias-1/{name}")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    found = check.archive_files(tmp_path / "a.tar.gz", "as written")
-    assert found == {"setup.cfg": "as written", "docs/a.md": digest(b"4")}
+    files = check.archive_files(tmp_path / "a.tar.gz", "as written")
+    assert files == {"setup.cfg": "as written", "docs/a.md": digest(b"4")}
 
 
 def test_a_wheel_is_read(check: ModuleType, tmp_path: Path) -> None:

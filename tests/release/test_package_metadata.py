@@ -27,9 +27,9 @@ NOTEBOOK = "docs/notebooks/vectors.ipynb"
 
 
 def settings() -> ConfigParser:
-    found = ConfigParser(interpolation=None)
-    found.read(ROOT / "setup.cfg", encoding="utf-8")
-    return found
+    parser = ConfigParser(interpolation=None)
+    parser.read(ROOT / "setup.cfg", encoding="utf-8")
+    return parser
 
 
 def urls() -> dict[str, str]:
@@ -141,8 +141,8 @@ def test_authors_are_those_of_the_citation() -> None:
     yaml = pytest.importorskip("yaml")
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     names = [
-        one.get("name") or f"{one['given-names']} {one['family-names']}"
-        for one in citation["authors"]
+        author.get("name") or f"{author['given-names']} {author['family-names']}"
+        for author in citation["authors"]
     ]
     assert settings()["metadata"]["author"] == ", ".join(names)
     assert citation["repository-code"] == urls()["Repository"]
@@ -155,14 +155,14 @@ def test_all_files_have_the_address_of_the_metadata() -> None:
     owner, name = urls()["Repository"].removeprefix("https://github.com/").split("/")
     known = {f"github.com/{owner}/{name}", f"{owner}.github.io/{name}"}
     known.add(f"colab.research.google.com/github/{owner}/{name}")
-    found = {
+    addresses = {
         file: set(ADDRESS.findall((ROOT / file).read_text(encoding="utf-8", errors="ignore")))
         for file in repository_files()
         if (ROOT / file).is_file()
     }
-    other = {file: names - known for file, names in found.items() if names - known}
+    other = {file: names - known for file, names in addresses.items() if names - known}
     assert other == {}
-    assert {file for file, names in found.items() if names} >= {"setup.cfg", "CITATION.cff"}
+    assert {file for file, names in addresses.items() if names} >= {"setup.cfg", "CITATION.cff"}
 
 
 def copy_of_files_that_have_it(folder: Path) -> None:
@@ -211,8 +211,8 @@ def test_one_command_sets_another_version(tmp_path: Path, monkeypatch: pytest.Mo
     assert f"\n[9.8.7]: {urls()['Repository']}/compare/{before}...v9.8.7\n" in changes
     assert f"\n[Unreleased]: {urls()['Repository']}/compare/v9.8.7...HEAD\n" in changes
     tool("set_version", monkeypatch).set_version(tmp_path, "9.8.7", "2031-02-04")
-    again = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert again == changes.replace("2031-02-03", "2031-02-04")
+    repeated = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert repeated == changes.replace("2031-02-03", "2031-02-04")
 
 
 @pytest.mark.parametrize("words", [[], ["1.0"], ["1.0.0", "3 May"], ["1.0.0", "2031-02-03", "x"]])
@@ -238,7 +238,9 @@ def test_the_source_archive_names_every_file() -> None:
     """What MANIFEST.in takes is all that git knows, but the links at the top level."""
     lines = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines()
     grafted = {line.split()[1] for line in lines if line.startswith("graft ")}
-    patterns = [one for line in lines if line.startswith("include ") for one in line.split()[1:]]
+    patterns = [
+        pattern for line in lines if line.startswith("include ") for pattern in line.split()[1:]
+    ]
     left_out = [
         name
         for name in repository_files()

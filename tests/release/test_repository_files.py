@@ -35,9 +35,9 @@ def test_scripts_that_a_workflow_runs_exist(path: Path) -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_may_only_what_it_needs(path: Path) -> None:
-    found = read(path)
-    assert found["permissions"] == {"contents": "read"}
-    for job in found["jobs"].values():
+    workflow = read(path)
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
         assert job["timeout-minutes"] <= 60
         for step in job["steps"]:
             assert re.search(r"@(?:v\d+|release/v1)$", step.get("uses", "@v1")), step
@@ -46,9 +46,9 @@ def test_a_workflow_may_only_what_it_needs(path: Path) -> None:
 def test_the_linters_are_those_of_the_checkout() -> None:
     """The workflow, `make lint` and `.ci/run` lint alike."""
     linters = ("ruff check", "ruff format", "mypy", "lint-imports", "python tools/structure.py")
-    made = re.search(r"^lint:\n((?:\t.+\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert made is not None
-    commands = made[1].replace("\t", "").splitlines()
+    recipe = re.search(r"^lint:\n((?:\t.+\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe is not None
+    commands = recipe[1].replace("\t", "").splitlines()
     assert [command for command in commands if command.startswith(linters)] == commands
     run = steps(ROOT / ".github" / "workflows" / "lint.yml")
     assert [command for command in run if command.startswith(linters)] == commands
@@ -84,7 +84,7 @@ def test_tests_run_on_every_version_that_the_package_names() -> None:
     matrix = read(ROOT / ".github" / "workflows" / "test.yml")["jobs"]["all"]["strategy"]["matrix"]
     assert {*named} <= {*matrix["python"]}
     assert f"python_requires = >={named[0]}\n" in settings
-    systems = {(one["os"], one["python"]) for one in matrix["include"]}
+    systems = {(included["os"], included["python"]) for included in matrix["include"]}
     assert systems == {("macos-latest", "3.13"), ("windows-latest", "3.13")}
 
 
@@ -95,18 +95,20 @@ def test_a_promise_names_tests_that_exist() -> None:
     assert len(named) == text.count("`tests/"), "one names a file and no test"
     there = {file: (ROOT / file).read_text(encoding="utf-8") for file, _ in named}
     assert [test for file, test in named if f"\ndef {test}(" not in there[file]] == []
-    bare = [one for one in re.split(r"\n- ", promises)[1:] if "`tests/" not in one]
+    bare = [promise for promise in re.split(r"\n- ", promises)[1:] if "`tests/" not in promise]
     assert bare == [], "a promise that no test holds"
     option = "--longest-line"
     assert option in promises
-    assert option in {name for one in common_options() for name in one.opts}
+    assert option in {name for click_option in common_options() for name in click_option.opts}
 
 
 @pytest.mark.parametrize("name", ["bug", "request"])
 def test_a_form_asks_for_something(name: str) -> None:
     form = read(ROOT / ".github" / "ISSUE_TEMPLATE" / f"{name}.yml")
     assert {"name", "description", "body"} <= set(form)
-    required = [one["id"] for one in form["body"] if one.get("validations", {}).get("required")]
+    required = [
+        field["id"] for field in form["body"] if field.get("validations", {}).get("required")
+    ]
     assert required == {"bug": ["call", "output", "expected", "installation"]}.get(name, ["task"])
 
 

@@ -71,14 +71,17 @@ def test_an_import_in_a_function_counts_and_one_for_types_does_not(
 
 
 def test_a_variable_says_what_it_is() -> None:
-    for path in (ROOT / "wordbias").rglob("*.py"):
+    folders = ("wordbias", "tests", "tools", "benchmarks", "integrations")
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
         functions = [
             node
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         ]
         for node in functions:
-            vague = VAGUE - {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+            vague = VAGUE - {
+                argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)
+            }
             for name in ast.walk(node):
                 if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
                     assert name.id not in vague, f"{path}, line {name.lineno}"

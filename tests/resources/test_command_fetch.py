@@ -81,10 +81,10 @@ def test_the_list_in_every_format(cli: Run, to: str) -> None:
 
 
 def test_json_has_what_the_table_leaves_out(cli: Run) -> None:
-    found = json.loads(cli("fetch", "--format", "json").out)
-    assert [row["subject"] for row in found["rows"]] == [*found["inputs"]] == list(catalogue())
-    for row in found["rows"]:
-        resource, about = catalogue()[row["subject"]], found["inputs"][row["subject"]]
+    report = json.loads(cli("fetch", "--format", "json").out)
+    assert [row["subject"] for row in report["rows"]] == [*report["inputs"]] == list(catalogue())
+    for row in report["rows"]:
+        resource, about = catalogue()[row["subject"]], report["inputs"][row["subject"]]
         assert about["url"] == list(resource.urls)
         assert about["citation"] == resource.citation
         assert about["licence"] == resource.licence
@@ -233,19 +233,19 @@ def test_the_published_vocabulary_leaves_out_the_papers_1622_words(
     }
     assert len(specific) == 1622
     words = Embedding.sample().words[:50_000]
-    kept = neutral_vocabulary(words, {word.lower() for word in specific})
-    assert 0 < len(kept) != len(neutral_vocabulary(words, Attribute.load().specific))
-    said = f"{len(kept):,} neutral words, all but 1,622 published gendered ones"
+    neutral_words = neutral_vocabulary(words, {word.lower() for word in specific})
+    assert 0 < len(neutral_words) != len(neutral_vocabulary(words, Attribute.load().specific))
+    phrase = f"{len(neutral_words):,} neutral words, all but 1,622 published gendered ones"
     quick = ("--vocab", "published", "--no-chance", "-q")
     for call in (("measure", "--only", "direct-bias"), ("misp",)):
         table = cli(*call, *quick)
-        assert said in " ".join(table.out.split()), table.err
+        assert phrase in " ".join(table.out.split()), table.err
         rows = json.loads(cli(*call, *quick, "--format", "json").out)["rows"]
-        assert {row["n"] for row in rows if row["measure"] == "direct-bias"} == {len(kept)}
+        assert {row["n"] for row in rows if row["measure"] == "direct-bias"} == {len(neutral_words)}
         assert not any("known_values" in row for row in rows)
     before = ("debias", "misp", "--measure", "--only", "direct-bias", *quick, "--format", "json")
     rows = json.loads(cli(*before).out)["rows"]
-    assert {row["n"] for row in rows if row["measure"] == "direct-bias"} == {len(kept)}
+    assert {row["n"] for row in rows if row["measure"] == "direct-bias"} == {len(neutral_words)}
     skipped = (
         "midb,clustering,recoverability,sembias,gipe,weat,occupations,map,neighbours,mab,quality"
     )
@@ -253,7 +253,7 @@ def test_the_published_vocabulary_leaves_out_the_papers_1622_words(
     done = cli(*page, *quick, "--jobs", 1)
     assert done.code == 0, done.err
     rows = json.loads((tmp_path / "page.json").read_text("utf-8"))["rows"]
-    assert {row["n"] for row in rows if row["measure"] == "direct-bias"} == {len(kept)}
+    assert {row["n"] for row in rows if row["measure"] == "direct-bias"} == {len(neutral_words)}
 
     refused = cli("measure", "--vocab", "published", "--groups", "age")
     assert (refused.code, "the attribute is age" in refused.err) == (2, True)
@@ -268,16 +268,16 @@ def test_a_published_list_that_is_none_is_named(
     broken.parent.mkdir()
     for content, complaint in (("[1]", "expected a list of words"), ("[", "not valid JSON")):
         broken.write_text(content)
-        said = _refused(cli, "measure", "--vocab", "published")
-        assert f"{broken}: {complaint}" in said
-        assert "wordbias fetch bolukbasi-lists --again" in said
+        message = _refused(cli, "measure", "--vocab", "published")
+        assert f"{broken}: {complaint}" in message
+        assert "wordbias fetch bolukbasi-lists --again" in message
 
 
 @pytest.mark.parametrize("call", ["measure", "misp", "debias misp --measure", "audit"])
 def test_the_published_vocabulary_has_to_be_fetched(cli: Run, call: str, tmp_path: Path) -> None:
     options = ("-o", tmp_path / "page.html") if call == "audit" else ()
-    said = _refused(cli, *call.split(), *options, "--vocab", "published")
-    assert "run: wordbias fetch bolukbasi-lists" in said
+    message = _refused(cli, *call.split(), *options, "--vocab", "published")
+    assert "run: wordbias fetch bolukbasi-lists" in message
     assert not list(tmp_path.iterdir())
 
 
@@ -338,15 +338,15 @@ def test_a_killed_fetch_is_resumed(
     with _running(server, name) as process:
         part = _wait_for_part(data)
         process.send_signal(how)
-        _, said = process.communicate()
-    kept = part.stat().st_size
-    assert 0 < kept < len(body)
+        _, message = process.communicate()
+    size = part.stat().st_size
+    assert 0 < size < len(body)
     assert not (data / name).exists()
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert f"{kept:,} bytes are kept; the same call resumes from there" in said
+        assert f"{size:,} bytes are kept; the same call resumes from there" in message
     assert cli("fetch", name, "--mirror", server.url).code == 0
-    assert server.ranges() == [None, f"bytes={kept}-"]
+    assert server.ranges() == [None, f"bytes={size}-"]
     assert (data / name / f"{name}.txt").read_bytes() == VECTORS * 20_000
     assert list((data / ".downloads").iterdir()) == []
 

@@ -51,8 +51,13 @@ VECTORS = b"she 1 0 0\nhe 0 1 0\nnurse 1 0 1\ndoctor 0 1 1\n"
 def test_an_address_has_a_repository_a_revision_and_a_path(
     text: str, kind: str, repo: str, revision: str | None, path: str
 ) -> None:
-    found = Address.parse(text)
-    assert (found.kind, found.repo, found.revision, found.path) == (kind, repo, revision, path)
+    address = Address.parse(text)
+    assert (address.kind, address.repo, address.revision, address.path) == (
+        kind,
+        repo,
+        revision,
+        path,
+    )
 
 
 part = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,8}", fullmatch=True).filter(
@@ -74,8 +79,8 @@ def test_an_address_is_read_as_it_was_written(
     if owner in ("models", "datasets", "spaces", "buckets", "kernels"):
         return
     place = Address("", kind, f"{owner}/{name}", revision)
-    found = Address.parse(place.to(path))
-    assert (found.kind, found.repo, found.revision, found.path) == (
+    address = Address.parse(place.to(path))
+    assert (address.kind, address.repo, address.revision, address.path) == (
         kind,
         place.repo,
         revision,
@@ -156,8 +161,8 @@ def test_what_is_in_the_cache_is_not_sent_again(hub: Hub) -> None:
 
 @pytest.mark.slow
 def test_a_new_commit_is_noticed_and_a_revision_stays(hub: Hub) -> None:
-    made = hub.put("me/glove", {"glove.txt": VECTORS})
-    made.refs["v1"] = old = made.refs["main"]
+    repository = hub.put("me/glove", {"glove.txt": VECTORS})
+    repository.refs["v1"] = old = repository.refs["main"]
     fetched("hf://me/glove")
     hub.put("me/glove", {"glove.txt": VECTORS + b"cat 1 1 1\n"})
     assert Path(fetched("hf://me/glove")).read_bytes().endswith(b"cat 1 1 1\n")
@@ -245,13 +250,13 @@ def refusal(name: str, **how: str) -> str:
 
 
 def test_a_repository_that_is_not_there(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = refusal("hf://me/none")
-    assert f"no such model on {hub.url}, or it is private and your token gives no access" in said
-    assert "if it is a data set: hf://datasets/me/none" in said
+    message = refusal("hf://me/none")
+    assert f"no such model on {hub.url}, or it is private and your token gives no access" in message
+    assert "if it is a data set: hf://datasets/me/none" in message
     monkeypatch.delenv("HF_TOKEN")
-    said = refusal("hf://datasets/me/none")
-    assert "no such data set" in said
-    assert "hf auth login (or set HF_TOKEN)" in said
+    message = refusal("hf://datasets/me/none")
+    assert "no such data set" in message
+    assert "hf auth login (or set HF_TOKEN)" in message
 
 
 def test_a_private_repository_needs_a_token(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,21 +282,21 @@ def test_a_gated_repository_says_where_its_terms_are(
 def test_a_revision_or_a_file_that_is_not_there(hub: Hub) -> None:
     hub.put("me/glove", {"glove.txt": VECTORS, "more/a.txt": b"x"})
     assert "me/glove has no revision v9; name one of its branches" in refusal("hf://me/glove@v9")
-    said = refusal("hf://me/glove@main/glov.txt")
-    assert "has no file or folder 'glov.txt' at main; it holds glove.txt, more/a.txt" in said
+    message = refusal("hf://me/glove@main/glov.txt")
+    assert "has no file or folder 'glov.txt' at main; it holds glove.txt, more/a.txt" in message
 
 
 def test_a_repository_of_several_files_lists_their_addresses(hub: Hub) -> None:
     hub.put("me/both", {f"{i:02}.txt": b"x" for i in range(15)})
-    said = refusal("hf://me/both")
-    assert "holds 15 files; name one of: hf://me/both/00.txt, hf://me/both/01.txt" in said
-    assert said.endswith(", … and 3 more")
+    message = refusal("hf://me/both")
+    assert "holds 15 files; name one of: hf://me/both/00.txt, hf://me/both/01.txt" in message
+    assert message.endswith(", … and 3 more")
 
 
 def test_a_repository_without_anything_usable_says_what_it_holds(hub: Hub) -> None:
     hub.put("me/empty", {"README.md": b"x", ".gitattributes": b"", "plot.png": b""})
-    said = refusal("hf://me/empty")
-    assert "holds nothing that can be used; it holds .gitattributes, README.md, plot.png" in said
+    message = refusal("hf://me/empty")
+    assert "holds nothing that can be used; it holds .gitattributes, README.md, plot.png" in message
     assert "has no method.safetensors; it holds" in refusal(
         "hf://me/empty", wanted="method.safetensors"
     )
@@ -299,8 +304,8 @@ def test_a_repository_without_anything_usable_says_what_it_holds(hub: Hub) -> No
 
 def test_of_several_methods_one_must_be_named(hub: Hub) -> None:
     hub.put("me/two", {"a.safetensors": b"x", "b.safetensors": b"y"})
-    said = refusal("hf://me/two", wanted="method.safetensors")
-    assert "has no method.safetensors; name one of: hf://me/two/a.safetensors" in said
+    message = refusal("hf://me/two", wanted="method.safetensors")
+    assert "has no method.safetensors; name one of: hf://me/two/a.safetensors" in message
     hub.put("me/two", {"a.safetensors": b"x", "method.safetensors": b"y"})
     assert Path(fetched("hf://me/two", wanted="method.safetensors")).read_bytes() == b"y"
 
@@ -329,9 +334,9 @@ def test_without_a_network_the_cache_serves_and_says_so(
         with pytest.warns(WordbiasWarning, match="taken from the cache, commit"):
             assert wb.load("hf://me/glove").words[0] == "she"
         assert fetched("hf://me/glove") == path
-        said = refusal("hf://me/other")
-    assert f"{nowhere} cannot be reached" in said
-    assert said.endswith("or give a local path")
+        message = refusal("hf://me/other")
+    assert f"{nowhere} cannot be reached" in message
+    assert message.endswith("or give a local path")
 
 
 def test_offline_the_cache_serves_and_the_rest_is_refused(
@@ -339,15 +344,15 @@ def test_offline_the_cache_serves_and_the_rest_is_refused(
 ) -> None:
     hub.put("me/glove", {"glove.txt": VECTORS})
     path = fetched("hf://me/glove")
-    asked = len(hub.requests)
+    request_count = len(hub.requests)
     monkeypatch.setattr(sys.modules["huggingface_hub.constants"], "HF_HUB_OFFLINE", True)
     assert fetched("hf://me/glove") == path
-    said = refusal("hf://me/other")
-    assert "HF_HUB_OFFLINE" in said
-    assert said.endswith("hf download me/other")
+    message = refusal("hf://me/other")
+    assert "HF_HUB_OFFLINE" in message
+    assert message.endswith("hf download me/other")
     of_data = refusal("hf://datasets/me/other@v1/rows.parquet")
     assert of_data.endswith("hf download me/other --repo-type dataset --revision v1")
-    assert len(hub.requests) == asked
+    assert len(hub.requests) == request_count
 
 
 def test_a_download_that_broke_off_is_resumed_where_it_broke_off(
@@ -395,19 +400,19 @@ def test_a_cache_that_cannot_be_written_is_named(
     (tmp_path / "file").write_text("")
     constants = sys.modules["huggingface_hub.constants"]
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "file"))
-    said = refusal("hf://me/glove")
-    assert "cannot be written to the cache of the hub" in said
-    assert "HF_HUB_CACHE" in said
+    message = refusal("hf://me/glove")
+    assert "cannot be written to the cache of the hub" in message
+    assert "HF_HUB_CACHE" in message
 
 
 def test_without_huggingface_hub_the_line_that_installs_it_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    for name in [one for one in sys.modules if one.startswith("huggingface_hub.")]:
+    for name in [module for module in sys.modules if module.startswith("huggingface_hub.")]:
         monkeypatch.setitem(sys.modules, name, None)
-    said = refusal("hf://me/glove")
-    assert 'huggingface_hub; install it with: pip install "wordbias[data]"' in said
+    message = refusal("hf://me/glove")
+    assert 'huggingface_hub; install it with: pip install "wordbias[data]"' in message
 
 
 def test_an_address_is_no_output(cli: Callable[..., Any], hub: Hub) -> None:
@@ -423,12 +428,12 @@ def test_an_address_is_no_output(cli: Callable[..., Any], hub: Hub) -> None:
 @pytest.mark.slow
 def test_the_command_line_reads_the_settings_of_huggingface_hub(hub: Hub, tmp_path: Path) -> None:
     hub.put("me/secret", {"v.txt": b"\n".join(VECTORS.split(b"\n"))}, private=True)
-    told = hub_server.environment(hub.url, tmp_path / "home", TOKEN)
+    variables = hub_server.environment(hub.url, tmp_path / "home", TOKEN)
     cache = {"WORDBIAS_CACHE": str(tmp_path / "cache")}
     target = tmp_path / "v.safetensors"
     call = [sys.executable, "-m", "wordbias", "convert", "hf://me/secret", str(target)]
     done = subprocess.run(
-        call, env={**os.environ, **cache, **told}, capture_output=True, text=True, check=False
+        call, env={**os.environ, **cache, **variables}, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert wb.load(target).words == ("she", "he", "nurse", "doctor")

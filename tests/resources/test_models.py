@@ -67,16 +67,16 @@ def test_a_name_without_an_owner_is_one_of_sentence_transformers(
     hub: Hub, minilm: Path, offline: Callable[[], None]
 ) -> None:
     expected = wb.encode(minilm, TEXTS)
-    found = wb.encode(MINILM, TEXTS)
-    assert np.array_equal(found.vectors, expected.vectors)
-    assert found.about["model"] == MINILM
+    encoded = wb.encode(MINILM, TEXTS)
+    assert np.array_equal(encoded.vectors, expected.vectors)
+    assert encoded.about["model"] == MINILM
     assert hub_name(model_folder(MINILM)) == f"sentence-transformers/{MINILM}"
     assert model_on_hub(MINILM) == (f"sentence-transformers/{MINILM}", None)
     assert model_among(MINILM) == MINILM
     offline()
-    asked = len(hub.requests)
+    request_count = len(hub.requests)
     assert np.array_equal(wb.encode(MINILM, TEXTS).vectors, expected.vectors)
-    assert len(hub.requests) == asked
+    assert len(hub.requests) == request_count
 
 
 def test_a_name_of_the_hub_without_an_owner_comes_first(hub: Hub, minilm: Path) -> None:
@@ -94,9 +94,9 @@ def test_a_folder_here_comes_first(hub: Hub, minilm: Path, monkeypatch: pytest.M
 def test_a_model_that_is_in_the_cache_is_not_asked_for(hub: Hub, minilm: Path) -> None:
     name = f"sentence-transformers/{MINILM}"
     wb.encode(name, TEXTS)
-    asked = len(hub.requests)
+    request_count = len(hub.requests)
     wb.encode(name, TEXTS)
-    assert len(hub.requests) == asked
+    assert len(hub.requests) == request_count
 
 
 @pytest.mark.slow
@@ -123,10 +123,10 @@ def test_shards_that_the_cache_lacks_are_fetched(hub: Hub, tmp_path: Path) -> No
     place = Path(model_folder("me/large"))
     last = place / list(shards)[1]
     last.unlink()
-    asked = len(hub.requests)
+    request_count = len(hub.requests)
     model_folder("me/large")
     assert last.is_file()
-    assert len(hub.requests) > asked
+    assert len(hub.requests) > request_count
 
 
 def test_what_is_no_name_is_not_looked_up(hub: Hub) -> None:
@@ -159,18 +159,18 @@ def test_a_name_that_is_not_to_be_had_says_where_it_was_looked_for(
 def test_without_a_network_the_error_comes_at_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked = []
+    timeouts = []
 
     def unreachable(self: object, name: str, **options: Any) -> None:
-        asked.append(options["timeout"])
+        timeouts.append(options["timeout"])
         raise OSError("Name or service not known\nand more")
 
     monkeypatch.setattr(hub_library.HfApi, "repo_info", unreachable)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WordbiasError, match=r"\(Name or service not known\)"):
         model_folder("nothing-at-all")
-    assert len(asked) == 1  # a second name would wait as long
-    assert asked[0] <= 10
+    assert len(timeouts) == 1  # a second name would wait as long
+    assert timeouts[0] <= 10
 
 
 def test_a_gated_model_says_so(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_every_command_that_takes_a_model_says_the_same(
     (tmp_path / "query.toml").write_text(QUERY)
     files = {"QUERY": "query.toml", "SNLI": "snli.tsv.gz"}
     files |= {"TEXTS": "texts.txt", "TABLE": "table.csv", "DATA": "gsss_dev.csv", "MODEL": name}
-    done = cli(*(files.get(one, one) for one in arguments))
+    done = cli(*(files.get(argument, argument) for argument in arguments))
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), done.err
     here = "there is no such file" if arguments[0] == "audit" else "no such folder"
     assert done.err.startswith(f"wordbias: {name}: {here}")

@@ -120,8 +120,8 @@ def test_what_is_no_name_stays_as_it_is(name: str) -> None:
     [("glove.6B.100", "glove.6B.100d"), ("glove-6b-50", "glove.6B.50d"), ("Men", "men")],
 )
 def test_what_resembles_a_name_is_asked_about(name: str, near: str) -> None:
-    said = f"{name}: there is no such file, nor are data of that name; did you mean {near}"
-    with pytest.raises(WordbiasError, match=f"^{re.escape(said)}"):
+    message = f"{name}: there is no such file, nor are data of that name; did you mean {near}"
+    with pytest.raises(WordbiasError, match=f"^{re.escape(message)}"):
         located(name)
 
 

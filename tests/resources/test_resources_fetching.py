@@ -38,8 +38,8 @@ def _zipped(members: dict[str, bytes]) -> bytes:
 
 
 def _resource(server: Server, **about: Any) -> Resource:
-    (found,) = read_group("set", {**ABOUT, "url": f"{server.url}/d/set.txt", **about})
-    return found
+    (resource,) = read_group("set", {**ABOUT, "url": f"{server.url}/d/set.txt", **about})
+    return resource
 
 
 def _fetch(*resources: Resource, **options: Any) -> list[Fetched]:
@@ -61,10 +61,10 @@ def _tree(folder: Path) -> set[str]:
 def test_a_file_is_put_in_its_place_and_recorded(server: Server, data: Path) -> None:
     server.put("/d/set.txt", TEXT)
     resource = _resource(server, hash=_sha(TEXT))
-    (found,) = _fetch(resource)
-    assert found.path == data / "set" / "set.txt"
-    assert found.path.read_bytes() == TEXT
-    assert found.new
+    (fetched,) = _fetch(resource)
+    assert fetched.path == data / "set" / "set.txt"
+    assert fetched.path.read_bytes() == TEXT
+    assert fetched.new
     record = json.loads((data / "set" / ".fetched.json").read_text())
     assert record["sha256"] == [hashlib.sha256(TEXT).hexdigest()]
     assert record["files"] == {"set.txt": len(TEXT)}
@@ -75,21 +75,21 @@ def test_what_is_there_is_not_downloaded_again(server: Server) -> None:
     server.put("/d/set.txt", TEXT)
     resource = _resource(server)
     _fetch(resource)
-    (found,) = _fetch(resource)
-    assert not found.new
+    (fetched,) = _fetch(resource)
+    assert not fetched.new
     assert len(server.requests) == 1
-    assert [one.new for one in _fetch(resource, again=True)] == [True]
+    assert [download.new for download in _fetch(resource, again=True)] == [True]
 
 
 @pytest.mark.parametrize("damage", ["", TEXT.decode() + "x"])
 def test_what_lost_its_size_counts_as_not_there(server: Server, damage: str) -> None:
     server.put("/d/set.txt", TEXT)
     resource = _resource(server)
-    (found,) = _fetch(resource)
-    found.path.write_text(damage)
+    (fetched,) = _fetch(resource)
+    fetched.path.write_text(damage)
     assert available(resource) is None
     _fetch(resource)
-    assert found.path.read_bytes() == TEXT
+    assert fetched.path.read_bytes() == TEXT
 
 
 def test_data_of_another_address_is_fetched_anew(server: Server) -> None:
@@ -133,12 +133,12 @@ def test_a_wrong_checksum_leaves_nothing(server: Server, data: Path, algorithm: 
 def test_without_a_known_hash_the_first_download_decides(server: Server) -> None:
     server.put("/d/set.txt", TEXT)
     resource = _resource(server)
-    (found,) = _fetch(resource)
+    (fetched,) = _fetch(resource)
     server.put("/d/set.txt", b"other")
     message = _refused(resource, again=True)
     assert "is not the file that was recorded on " in message
-    assert found.path.read_bytes() == TEXT
-    assert available(resource) == found.record
+    assert fetched.path.read_bytes() == TEXT
+    assert available(resource) == fetched.record
 
 
 def test_members_of_one_archive_are_downloaded_once(server: Server, data: Path) -> None:
@@ -147,8 +147,8 @@ def test_members_of_one_archive_are_downloaded_once(server: Server, data: Path) 
     server.put("/d/set.zip", packed)
     table = {**ABOUT, "url": f"{server.url}/d/set.zip", "hash": _sha(packed)}
     members = {"a": "a_*.txt", "b": "in/b.txt", "c": "c.txt"}
-    found = _fetch(*read_group("set", {**table, "members": members}))
-    assert [one.path.read_bytes() for one in found] == [b"aa", TEXT, b"cc"]
+    downloads = _fetch(*read_group("set", {**table, "members": members}))
+    assert [download.path.read_bytes() for download in downloads] == [b"aa", TEXT, b"cc"]
     assert _tree(data) == {
         f"{name}/{file}" for name in "abc" for file in (f"{name}.txt", ".fetched.json")
     }
@@ -199,13 +199,13 @@ def test_a_damaged_archive(server: Server, data: Path) -> None:
 def test_gzip_is_unpacked_where_that_is_wanted(server: Server, data: Path) -> None:
     packed = gzip.compress(TEXT)
     server.put("/d/set.txt", packed)
-    (found,) = _fetch(_resource(server, keep="set.bin", gunzip=True))
-    assert found.path == data / "set" / "set.bin"
-    assert found.path.read_bytes() == TEXT
+    (fetched,) = _fetch(_resource(server, keep="set.bin", gunzip=True))
+    assert fetched.path == data / "set" / "set.bin"
+    assert fetched.path.read_bytes() == TEXT
     server.put("/d/set.txt", packed[:-9])
-    again = _resource(server, keep="set.bin", gunzip=True, hash=_sha(packed[:-9]))
-    assert "is damaged" in _refused(again, again=True)
-    assert found.path.read_bytes() == TEXT
+    damaged = _resource(server, keep="set.bin", gunzip=True, hash=_sha(packed[:-9]))
+    assert "is damaged" in _refused(damaged, again=True)
+    assert fetched.path.read_bytes() == TEXT
 
 
 def test_files_of_one_set_are_kept_in_one_folder(server: Server, data: Path) -> None:
@@ -214,15 +214,15 @@ def test_files_of_one_set_are_kept_in_one_folder(server: Server, data: Path) -> 
     server.put("/z/z.json", b"zzz")
     files = ["x/dev.csv", "y/dev.csv", f"{server.url}/z/z.json"]
     resource = _resource(server, url=f"{server.url}/d/", files=files)
-    (found,) = _fetch(resource)
-    assert found.path == data / "set"
-    assert (found.path / "x" / "dev.csv").read_bytes() == b"x"
-    assert (found.path / "y" / "dev.csv").read_bytes() == b"yy"
-    assert (found.path / "z.json").read_bytes() == b"zzz"
+    (fetched,) = _fetch(resource)
+    assert fetched.path == data / "set"
+    assert (fetched.path / "x" / "dev.csv").read_bytes() == b"x"
+    assert (fetched.path / "y" / "dev.csv").read_bytes() == b"yy"
+    assert (fetched.path / "z.json").read_bytes() == b"zzz"
     assert _fetch(resource, again=True)[0].new
     server.put("/d/y/dev.csv", b"changed")
     assert "is not the file that was recorded on" in _refused(resource, again=True)
-    assert (found.path / "y" / "dev.csv").read_bytes() == b"yy"
+    assert (fetched.path / "y" / "dev.csv").read_bytes() == b"yy"
 
 
 def test_a_set_that_lacks_one_file_is_not_there(server: Server, data: Path) -> None:
@@ -240,9 +240,9 @@ def test_a_set_that_lacks_one_file_is_not_there(server: Server, data: Path) -> N
 def test_a_mirror_replaces_the_host(server: Server) -> None:
     server.put("/copy/d/set.txt", TEXT)
     (resource,) = read_group("set", {**ABOUT, "url": "https://gone.invalid/d/set.txt"})
-    (found,) = _fetch(resource, mirror=f"{server.url}/copy/")
-    assert found.record.origin == f"{server.url}/copy/d/set.txt"
-    assert found.record.url == "https://gone.invalid/d/set.txt"
+    (fetched,) = _fetch(resource, mirror=f"{server.url}/copy/")
+    assert fetched.record.origin == f"{server.url}/copy/d/set.txt"
+    assert fetched.record.url == "https://gone.invalid/d/set.txt"
     assert available(resource) is not None
 
 
@@ -256,10 +256,10 @@ def test_a_mirror_is_a_web_address(server: Server) -> None:
 def test_a_folder_serves_without_a_network(server: Server, tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "set.txt").write_bytes(TEXT)
-    (found,) = _fetch(_resource(server, hash=_sha(TEXT)), source=str(tmp_path / "d"))
-    assert found.path.read_bytes() == TEXT
+    (fetched,) = _fetch(_resource(server, hash=_sha(TEXT)), source=str(tmp_path / "d"))
+    assert fetched.path.read_bytes() == TEXT
     assert (tmp_path / "d" / "set.txt").read_bytes() == TEXT
-    found.path.write_bytes(b"")
+    fetched.path.write_bytes(b"")
     assert (tmp_path / "d" / "set.txt").read_bytes() == TEXT  # a copy, not a second name
     assert server.requests == []
 
@@ -267,8 +267,8 @@ def test_a_folder_serves_without_a_network(server: Server, tmp_path: Path) -> No
 def test_an_archive_in_a_folder_is_unpacked_from_there(server: Server, tmp_path: Path) -> None:
     (tmp_path / "set.zip").write_bytes(_zipped({"a.txt": TEXT}))
     table = {**ABOUT, "url": f"{server.url}/d/set.zip", "members": {"a": "a.txt"}}
-    (found,) = _fetch(*read_group("set", table), source=str(tmp_path))
-    assert found.path.read_bytes() == TEXT
+    (fetched,) = _fetch(*read_group("set", table), source=str(tmp_path))
+    assert fetched.path.read_bytes() == TEXT
     assert (tmp_path / "set.zip").exists()
 
 
@@ -277,8 +277,8 @@ def test_of_a_folder_the_packed_file_is_taken_not_the_unpacked(
 ) -> None:
     (tmp_path / "set.txt").write_bytes(gzip.compress(TEXT))
     (tmp_path / "set.bin").write_bytes(TEXT)
-    (found,) = _fetch(_resource(server, keep="set.bin", gunzip=True), source=str(tmp_path))
-    assert found.path.read_bytes() == TEXT
+    (fetched,) = _fetch(_resource(server, keep="set.bin", gunzip=True), source=str(tmp_path))
+    assert fetched.path.read_bytes() == TEXT
 
 
 def test_another_machine_s_data_folder_will_do(
@@ -290,8 +290,8 @@ def test_another_machine_s_data_folder_will_do(
     _fetch(resource)
     monkeypatch.setenv("WORDBIAS_DATA", str(data.with_name("elsewhere")))
     server.answers.clear()
-    (found,) = _fetch(resource, source=str(data))
-    assert (found.path / "b" / "x.csv").read_bytes() == b"y"
+    (fetched,) = _fetch(resource, source=str(data))
+    assert (fetched.path / "b" / "x.csv").read_bytes() == b"y"
 
 
 def test_without_pooch_the_line_that_installs_it(
@@ -410,7 +410,9 @@ def test_an_interrupted_download_is_no_resource(server: Server, data: Path) -> N
 
 
 def test_every_resource_that_is_downloaded_has_a_size() -> None:
-    assert [one.name for one in catalogue().values() if one.urls and not one.size] == []
+    assert [
+        resource.name for resource in catalogue().values() if resource.urls and not resource.size
+    ] == []
 
 
 @pytest.mark.parametrize("kind", ["zip", "gz"])

@@ -253,9 +253,9 @@ def test_a_size_of_thousands_of_digits_is_none(server: Server, tmp_path: Path) -
 def test_a_hanging_server_leaves_what_it_sent(server: Server, tmp_path: Path) -> None:
     server.put(PATH, Answer(BODY, etag='"v1"', hang=600_000))
     assert "bytes are kept" in _refused(server, tmp_path, timeout=0.2)
-    kept = (tmp_path / "data.part").stat().st_size
-    assert 0 < kept <= 600_000
-    assert (tmp_path / "data.part").read_bytes() == BODY[:kept]
+    size = (tmp_path / "data.part").stat().st_size
+    assert 0 < size <= 600_000
+    assert (tmp_path / "data.part").read_bytes() == BODY[:size]
 
 
 def test_no_server_at_all(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_after_an_error_of_the_disk_the_part_is_still_there(
         patched.setattr(Path, "open", full)
         with pytest.raises(OSError, match="No space left"):
             _get(server, tmp_path)
-    kept = (tmp_path / "data.part").read_bytes()
-    assert kept == BODY[: len(kept)] != b""
+    received = (tmp_path / "data.part").read_bytes()
+    assert received == BODY[: len(received)] != b""
     assert _get(server, tmp_path) == BODY
-    assert server.ranges()[-1] == f"bytes={len(kept)}-"
+    assert server.ranges()[-1] == f"bytes={len(received)}-"

@@ -69,51 +69,51 @@ def two_strategies(x: list[float], y: list[float], z: list[float]) -> list[Row]:
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=8, max_size=8))
 def test_r_squared_is_that_of_numpy(triples: list[tuple[float, float, float]]) -> None:
     x, y, z = (list(values) for values in zip(*triples, strict=True))
-    found = Summary.of(two_strategies(x, y, z))
+    summary = Summary.of(two_strategies(x, y, z))
     differences = (np.array(z) - np.array(y)).tolist()
     for stage, values in ((BEFORE, y), (AFTER, z), (RESTORED, differences)):
         debiased = slice(4, None)
         every = debiased if stage == RESTORED else slice(None)
         for name, part in (("", every), ("none", slice(4)), ("scrub", debiased)):
-            one = found.association(COMPRESSED, TPR_S, stage, name)
+            association = summary.association(COMPRESSED, TPR_S, stage, name)
             a, b = x[part], values[part]
             if min(np.ptp(a) / max(1e-9, max(map(abs, a))), np.ptp(b)) < 1e-3:
                 continue  # constant, or nearly
-            assert one.n == len(a)
-            assert one.r2 == pytest.approx(np.corrcoef(a, b)[0, 1] ** 2, abs=1e-9)
-            assert one.p == pytest.approx(stats.pearsonr(a, b).pvalue, abs=1e-9)
+            assert association.n == len(a)
+            assert association.r2 == pytest.approx(np.corrcoef(a, b)[0, 1] ** 2, abs=1e-9)
+            assert association.p == pytest.approx(stats.pearsonr(a, b).pvalue, abs=1e-9)
 
 
 def test_r_squared_of_a_table_worked_out_by_hand() -> None:
     # x − 2.5 = −1.5, −.5, .5, 1.5; y − 2 = −1, −1, 1, 1: Sxy = 4, Sxx = 5, Syy = 4; R² = 16/20
-    found = Summary.of(two_strategies([1, 2, 3, 4], [1, 1, 3, 3], [4, 3, 2, 1]))
-    assert found.association(COMPRESSED, TPR_S, BEFORE).r2 == pytest.approx(0.8, abs=1e-12)
-    after = found.association(COMPRESSED, TPR_S, AFTER)
+    summary = Summary.of(two_strategies([1, 2, 3, 4], [1, 1, 3, 3], [4, 3, 2, 1]))
+    assert summary.association(COMPRESSED, TPR_S, BEFORE).r2 == pytest.approx(0.8, abs=1e-12)
+    after = summary.association(COMPRESSED, TPR_S, AFTER)
     assert (after.r, after.r2) == (pytest.approx(-1), pytest.approx(1))
-    within = found.association(COMPRESSED, TPR_S, AFTER, "none")
+    within = summary.association(COMPRESSED, TPR_S, AFTER, "none")
     assert (within.r2, within.n) == (None, 2)
     assert within.reason == "2 runs have both, needed are 3"
 
 
 def test_a_constant_has_no_r_squared() -> None:
-    found = Summary.of(two_strategies([1, 2, 3, 4], [5, 5, 5, 5], [1, 2, 4, 3]))
-    one = found.association(COMPRESSED, TPR_S, BEFORE)
-    assert (one.r2, one.p) == (None, None)
-    assert one.reason == "TPR gap (S) is the same in all 4 runs"
-    assert found.association(COMPRESSED, FPR_S, BEFORE).reason == "0 runs have both, needed are 3"
+    summary = Summary.of(two_strategies([1, 2, 3, 4], [5, 5, 5, 5], [1, 2, 4, 3]))
+    association = summary.association(COMPRESSED, TPR_S, BEFORE)
+    assert (association.r2, association.p) == (None, None)
+    assert association.reason == "TPR gap (S) is the same in all 4 runs"
+    assert summary.association(COMPRESSED, FPR_S, BEFORE).reason == "0 runs have both, needed are 3"
 
 
 def test_runs_without_a_value_are_left_out_of_both() -> None:
     rows = two_strategies([1, 2, 3, 9, 4, 5], [1, 1, 3, 9, 3, 2], [0] * 6)
     undefined = [
-        Row(one.subject, one.measure, None, {**one.details, "reason": "because"})
-        if one.value == 9 and one.measure == "compression"
-        else one
-        for one in rows
+        Row(run_row.subject, run_row.measure, None, {**run_row.details, "reason": "because"})
+        if run_row.value == 9 and run_row.measure == "compression"
+        else run_row
+        for run_row in rows
     ]
-    one = Summary.of(undefined).association(COMPRESSED, TPR_S, BEFORE)
-    assert one.n == 5
-    assert one.r == pytest.approx(np.corrcoef([1, 2, 3, 4, 5], [1, 1, 3, 3, 2])[0, 1])
+    association = Summary.of(undefined).association(COMPRESSED, TPR_S, BEFORE)
+    assert association.n == 5
+    assert association.r == pytest.approx(np.corrcoef([1, 2, 3, 4, 5], [1, 1, 3, 3, 2])[0, 1])
 
 
 @given(st.lists(NUMBERS, min_size=2, max_size=10))
@@ -128,11 +128,11 @@ def test_mean_and_deviation_are_those_of_numpy(values: list[float]) -> None:
 
 def test_one_seed_has_no_deviation_and_none_no_mean() -> None:
     rows = [*compression_rows({"none": [2.0], "scrub": [None]}, reason="too few")]
-    found = Summary.of(rows)
-    assert found.cell(COMPRESSED, "none", REPRESENTATION).spread == (2.0, None, 1)
-    scrub = found.cell(COMPRESSED, "scrub", REPRESENTATION)
+    summary = Summary.of(rows)
+    assert summary.cell(COMPRESSED, "none", REPRESENTATION).spread == (2.0, None, 1)
+    scrub = summary.cell(COMPRESSED, "scrub", REPRESENTATION)
     assert (scrub.spread, scrub.reason) == ((None, None, 0), "too few")
-    assert found.cell(TPR_S, "none", BEFORE).spread.n == 0
+    assert summary.cell(TPR_S, "none", BEFORE).spread.n == 0
 
 
 def test_compression_within_classes_is_that_of_all_their_bits() -> None:
@@ -154,12 +154,12 @@ def test_compression_within_classes_is_that_of_all_their_bits() -> None:
 def test_baselines_are_no_strategies_and_no_points() -> None:
     values = {"pretrained": [9.0] * 3, "untrained": [8.0] * 3, "none": [1.0, 2.0, 4.0]}
     rows = [*compression_rows(values), *gap_rows(TPR_S, BEFORE, {"none": [1.0, 2.0, 4.0]})]
-    found = Summary.of(rows)
-    assert found.runs.strategies == ("none",)
-    assert found.runs.baselines == ("pretrained", "untrained")
-    assert found.association(COMPRESSED, TPR_S, BEFORE).n == 3
-    assert found.cell(COMPRESSED, "untrained", REPRESENTATION).spread.mean == 8
-    assert found.cell(COMPRESSED, "untrained", REPRESENTATION).test is None
+    summary = Summary.of(rows)
+    assert summary.runs.strategies == ("none",)
+    assert summary.runs.baselines == ("pretrained", "untrained")
+    assert summary.association(COMPRESSED, TPR_S, BEFORE).n == 3
+    assert summary.cell(COMPRESSED, "untrained", REPRESENTATION).spread.mean == 8
+    assert summary.cell(COMPRESSED, "untrained", REPRESENTATION).test is None
 
 
 def test_ceat_is_found_whatever_its_stimuli_are_called() -> None:
@@ -186,15 +186,15 @@ def made_within(seeds: int) -> list[Row]:
 
 
 def test_stars_are_of_pairs_of_seeds_and_against_none() -> None:
-    found = Summary.of(made(SEEDS))
-    scrub, swap = (found.cell(TPR_S, name, BEFORE) for name in ("scrub", "swap"))
+    summary = Summary.of(made(SEEDS))
+    scrub, swap = (summary.cell(TPR_S, name, BEFORE) for name in ("scrub", "swap"))
     assert scrub.test is not None
     assert swap.test is not None
     assert scrub.test.p == 2 / 2**SEEDS
     assert scrub.test.is_significant
     assert swap.test.p == 1
-    assert found.cell(TPR_S, "none", BEFORE).test is None
-    original = found.cell(TPR_S, "scrub", BEFORE, "original").test
+    assert summary.cell(TPR_S, "none", BEFORE).test is None
+    original = summary.cell(TPR_S, "scrub", BEFORE, "original").test
     assert original is not None  # against none on the texts as they were, which are its own
     assert original.p == 2 / 2**SEEDS
 
@@ -209,9 +209,9 @@ def with_null(seeds: int) -> list[Row]:
 
 def test_a_strategy_is_tested_against_its_random_change() -> None:
     rows = with_null(SEEDS)
-    found = Summary.of(rows)
+    summary = Summary.of(rows)
     scrub, swap, null = (
-        found.cell(TPR_S, name, BEFORE) for name in ("scrub", "swap", "random-scrub")
+        summary.cell(TPR_S, name, BEFORE) for name in ("scrub", "swap", "random-scrub")
     )
     assert scrub.null_test is not None
     values = {
@@ -228,10 +228,10 @@ def test_a_strategy_is_tested_against_its_random_change() -> None:
     assert null.null_test is None
     assert null.test is not None
     assert null.test.difference == pytest.approx(-0.1, abs=0.01)
-    one = next(r for r in found.rows() if (r.subject, r.measure) == ("scrub", "tpr-gap"))
-    assert one.details["null"] == "random-scrub"
-    assert one.details["null_change"] == scrub.null_test.difference
-    assert one.details["null_p"] == 2 / 2**SEEDS
+    scrub_row = next(r for r in summary.rows() if (r.subject, r.measure) == ("scrub", "tpr-gap"))
+    assert scrub_row.details["null"] == "random-scrub"
+    assert scrub_row.details["null_change"] == scrub.null_test.difference
+    assert scrub_row.details["null_p"] == 2 / 2**SEEDS
     corrected = Summary.of(rows, correct=True)
     of_none = corrected.cell(TPR_S, "scrub", BEFORE)
     assert of_none.test is not None
@@ -242,12 +242,12 @@ def test_a_strategy_is_tested_against_its_random_change() -> None:
 
 def test_random_changes_are_no_points_of_associations() -> None:
     without, beside = Summary.of(made(SEEDS)), Summary.of(with_null(SEEDS))
-    for one, other in zip(without.associations, beside.associations, strict=True):
-        assert one == other
+    for association, other in zip(without.associations, beside.associations, strict=True):
+        assert association == other
     assert beside.runs.debiased() == ("scrub", "swap")
-    said = " ".join(conclusions(beside))
-    assert "TPR gap (S) compared with random changes of the same size (none: " in said
-    assert f"p = {2 / 2**SEEDS:.3f}" in said
+    text = " ".join(conclusions(beside))
+    assert "TPR gap (S) compared with random changes of the same size (none: " in text
+    assert f"p = {2 / 2**SEEDS:.3f}" in text
     assert "random changes" not in " ".join(conclusions(without))
 
 
@@ -259,8 +259,8 @@ def test_below_six_seeds_nothing_is_tested() -> None:
 
 
 def test_the_correction_counts_the_tests_of_a_stage() -> None:
-    found = Summary.of(made(SEEDS), correct=True)
-    test = found.cell(TPR_S, "scrub", BEFORE).test
+    summary = Summary.of(made(SEEDS), correct=True)
+    test = summary.cell(TPR_S, "scrub", BEFORE).test
     assert test is not None
     assert test.p == 2 * 2 / 2**SEEDS  # of two strategies
     assert not test.is_significant
@@ -268,21 +268,23 @@ def test_the_correction_counts_the_tests_of_a_stage() -> None:
 
 def test_rows_are_for_machines() -> None:
     rows = Summary.of(made(SEEDS)).rows()
-    for one in rows:
-        told = json.loads(as_json(one.to_dict()))
-        assert told["better"] in ("lower", "neutral")
-        assert told["neutral"] == (1 if told.get("classes_measured") else 0)
-        assert told["seeds"] == list(range(SEEDS))
-        assert told["value"] is not None or told["reason"]
-        assert "seed" not in told  # which is what rows of jobs have
+    for summary_row in rows:
+        record = json.loads(as_json(summary_row.to_dict()))
+        assert record["better"] in ("lower", "neutral")
+        assert record["neutral"] == (1 if record.get("classes_measured") else 0)
+        assert record["seeds"] == list(range(SEEDS))
+        assert record["value"] is not None or record["reason"]
+        assert "seed" not in record  # which is what rows of jobs have
     squares = {
-        (one.subject, *(one.details[key] for key in ("x", "x_set", "y", "set", "stage")))
-        for one in rows
-        if one.measure == R_SQUARED
+        (square.subject, *(square.details[key] for key in ("x", "x_set", "y", "set", "stage")))
+        for square in rows
+        if square.measure == R_SQUARED
     }
     assert {name for name, *_ in squares} == {ALL_RUNS, "none", "scrub", "swap"}
     assert len(squares) == 4 * 3 * len(GAPS) * 3
-    mean = next(one for one in rows if one.measure == "tpr-gap" and one.subject == "scrub")
+    mean = next(
+        gap_row for gap_row in rows if gap_row.measure == "tpr-gap" and gap_row.subject == "scrub"
+    )
     assert mean.details["p"] == 2 / 2**SEEDS
     assert "sign-flip" in mean.details["test"]
     assert Summary.of(rows).runs.strategies == ()  # they are not taken for runs
@@ -296,25 +298,25 @@ def test_the_published_means_have_the_published_order() -> None:
         assert before is not None
         assert after is not None
         assert (after > before) == (metric != FPR_S)
-    found = Summary.of(published_rows())
+    summary = Summary.of(published_rows())
     order = sorted(PUBLISHED_COMPRESSION, key=lambda name: PUBLISHED_COMPRESSION[name])
-    said = ", ".join(f"{name} {PUBLISHED_COMPRESSION[name]:.3f}" for name in order)
-    assert f"from least to most: {said}." in conclusions(found)[0]
-    assert "larger after retraining than before for 8 of 9 metrics" in conclusions(found)[2]
+    ordered = ", ".join(f"{name} {PUBLISHED_COMPRESSION[name]:.3f}" for name in order)
+    assert f"from least to most: {ordered}." in conclusions(summary)[0]
+    assert "larger after retraining than before for 8 of 9 metrics" in conclusions(summary)[2]
 
 
 def test_what_the_published_retraining_brings_back() -> None:
-    found = Summary.of(published_rows())
+    summary = Summary.of(published_rows())
     before, after = ({k: v[2] for k, v in PUBLISHED[stage].items()} for stage in (BEFORE, AFTER))
     for name in ("subsample", "oversample", "scrub"):
         share = (after[name] - before[name]) / (before["none"] - before[name])
-        assert restored_share(found, OCCUPATION.main, name) == pytest.approx(share)
-    assert restored_share(found, OCCUPATION.main, "none") is None
-    said = conclusions(found)[1]
-    assert "subsample 71 % (1.598 → 2.164)" in said  # superficial
-    assert "oversample 182 % (2.145 → 2.593)" in said
-    assert "scrub −8 % (2.019 → 1.989)" in said  # absorbed
-    assert "of none (2.391)" in said
+        assert restored_share(summary, OCCUPATION.main, name) == pytest.approx(share)
+    assert restored_share(summary, OCCUPATION.main, "none") is None
+    conclusion = conclusions(summary)[1]
+    assert "subsample 71 % (1.598 → 2.164)" in conclusion  # superficial
+    assert "oversample 182 % (2.145 → 2.593)" in conclusion
+    assert "scrub −8 % (2.019 → 1.989)" in conclusion  # absorbed
+    assert "of none (2.391)" in conclusion
 
 
 GAP = [1.0, 1.1, 1.2, 1.3, 1.2, 1.1]
@@ -343,21 +345,21 @@ def test_whether_the_gap_comes_back(
         for stage, of in shares.items()
         for row in gap_rows(TPR_S, stage, {name: [x * y for y in GAP] for name, x in of.items()})
     ]
-    found = Summary.of(rows)
-    (returned,) = found.returns
+    summary = Summary.of(rows)
+    (returned,) = summary.returns
     assert (returned.strategy, returned.verdict) == ("leace", verdict)
     changes = [(after - before) * y for y in GAP]
     assert returned.test.difference == pytest.approx(np.mean(changes), abs=1e-12)
-    (line,) = [one for one in found.rows() if one.details.get("stage") == RESTORED
-               and one.measure == OCCUPATION.main.measure]  # fmt: skip
+    (line,) = [row for row in summary.rows() if row.details.get("stage") == RESTORED
+               and row.measure == OCCUPATION.main.measure]  # fmt: skip
     assert (line.details["verdict"], line.details["n"]) == (verdict, SEEDS)
     assert line.details["change_low"] <= line.value <= line.details["change_high"]
-    (said,) = [one for one in conclusions(found) if "come back when" in one]
-    assert f"leace: {verdict} ({np.mean(changes):+.3f}, 95 %" in said
+    (conclusion,) = [sentence for sentence in conclusions(summary) if "come back when" in sentence]
+    assert f"leace: {verdict} ({np.mean(changes):+.3f}, 95 %" in conclusion
     off = (1 - before) * np.mean(GAP)
-    assert (f", of {off:.3f} taken off)" in said) == (off > 0)
-    few = Summary.of([one for one in rows if one.details["seed"] < 5])
-    assert [one.verdict for one in few.returns] == ["cannot tell"]
+    assert (f", of {off:.3f} taken off)" in conclusion) == (off > 0)
+    few = Summary.of([run_row for run_row in rows if run_row.details["seed"] < 5])
+    assert [outcome.verdict for outcome in few.returns] == ["cannot tell"]
 
 
 def test_rewritten_texts_are_not_what_the_model_will_meet() -> None:
@@ -365,18 +367,18 @@ def test_rewritten_texts_are_not_what_the_model_will_meet() -> None:
     rows = [*gap_rows(TPR_S, BEFORE, values, view="original")]
     rows += gap_rows(TPR_S, AFTER, {"scrub": [1.5, 1.9]}, view="original")
     rows += [*gap_rows(TPR_S, BEFORE, values), *gap_rows(TPR_S, AFTER, values)]
-    (said,) = [line for line in conclusions(Summary.of(rows)) if "rewritten too" in line]
-    assert said.startswith("scrub: ")
-    assert "its TPR gap (S) is 1.100, and 1.700 after retraining on them" in said
+    (conclusion,) = [line for line in conclusions(Summary.of(rows)) if "rewritten too" in line]
+    assert conclusion.startswith("scrub: ")
+    assert "its TPR gap (S) is 1.100, and 1.700 after retraining on them" in conclusion
 
 
 def test_a_strategy_that_took_nothing_off_has_nothing_to_bring_back() -> None:
     values = {"none": [1.0], "scrub": [1.0], "swap": [1.5]}
     rows = [row for stage in (BEFORE, AFTER) for row in gap_rows(TPR_S, stage, values)]
-    found = Summary.of(rows)
-    assert restored_share(found, TPR_S, "scrub") is None
-    assert restored_share(found, TPR_S, "swap") is None
-    assert not any("brings back" in line for line in conclusions(found))
+    summary = Summary.of(rows)
+    assert restored_share(summary, TPR_S, "scrub") is None
+    assert restored_share(summary, TPR_S, "swap") is None
+    assert not any("brings back" in line for line in conclusions(summary))
 
 
 @pytest.mark.parametrize(
@@ -417,11 +419,11 @@ def restored_rows(slope: float) -> list[Row]:
     ],
 )
 def test_the_answer_follows_the_figures(slope: float, answer: str, r: str, pairs: int) -> None:
-    said = conclusions(Summary.of(restored_rows(slope)))[-1]
+    conclusion = conclusions(Summary.of(restored_rows(slope)))[-1]
     over = f"Over 9 runs on debiased data: TPR gap (S) r = {r}"
-    assert f"(after − before)? {answer}. {over}" in said
-    assert "Of 3 pairs of strategies that differ in both, the one" in said
-    assert f"by retraining in {pairs} (means over seeds)" in said
+    assert f"(after − before)? {answer}. {over}" in conclusion
+    assert "Of 3 pairs of strategies that differ in both, the one" in conclusion
+    assert f"by retraining in {pairs} (means over seeds)" in conclusion
 
 
 def test_few_runs_that_do_not_agree_show_nothing() -> None:
@@ -431,8 +433,8 @@ def test_few_runs_that_do_not_agree_show_nothing() -> None:
     for metric in GAPS:
         rows += [*gap_rows(metric, BEFORE, {name: [0.0] for name in after})]
         rows += [*gap_rows(metric, AFTER, after)]
-    said = conclusions(Summary.of(rows))[-1]
-    assert "(after − before)? Not shown (p < .05 for none of 6 sums). Over 3 runs" in said
+    conclusion = conclusions(Summary.of(rows))[-1]
+    assert "(after − before)? Not shown (p < .05 for none of 6 sums). Over 3 runs" in conclusion
 
 
 def test_strategies_with_one_compression_are_in_no_order() -> None:
@@ -443,10 +445,12 @@ def test_strategies_with_one_compression_are_in_no_order() -> None:
     rows = list(compression_rows(x))
     for metric in GAPS:
         rows += [*gap_rows(metric, BEFORE, before), *gap_rows(metric, AFTER, after)]
-    said = conclusions(Summary.of(rows))[-1]
-    assert "Of 2 pairs of strategies that differ in both" in said  # scrub with each of the others
-    assert "by retraining in 2 (means over seeds)" in said
-    alike = [one for one in rows if one.subject != "scrub"]
+    conclusion = conclusions(Summary.of(rows))[-1]
+    assert (
+        "Of 2 pairs of strategies that differ in both" in conclusion
+    )  # scrub with each of the others
+    assert "by retraining in 2 (means over seeds)" in conclusion
+    alike = [run_row for run_row in rows if run_row.subject != "scrub"]
     alike += [Row("swap", r.measure, r.value, r.details) for r in alike if r.subject == "subsample"]
     assert "the same compression or gain alike" in conclusions(Summary.of(alike))[-1]
 
@@ -458,23 +462,23 @@ def test_a_model_of_the_data_as_they_are_has_nothing_to_restore() -> None:
     for metric in GAPS:
         rows += [*gap_rows(metric, BEFORE, {name: [0.0, 0.0] for name in x})]
         rows += [*gap_rows(metric, AFTER, {**x, "none": [0.0, 0.0]})]
-    found = Summary.of(rows).association(COMPRESSED, TPR_S, RESTORED)
-    assert (found.n, found.r) == (4, pytest.approx(1))
+    association = Summary.of(rows).association(COMPRESSED, TPR_S, RESTORED)
+    assert (association.n, association.r) == (4, pytest.approx(1))
     assert Summary.of(rows).association(COMPRESSED, TPR_S, AFTER).n == 6
-    alone = Summary.of([one for one in rows if one.subject == "none"] * 2)
+    alone = Summary.of([run_row for run_row in rows if run_row.subject == "none"] * 2)
     assert alone.association(COMPRESSED, TPR_S, RESTORED).n == 0
     assert conclusions(alone)[-1].endswith("The runs do not tell: 0 runs have both, needed are 3.")
 
 
 def test_where_retraining_changes_nothing_nothing_is_predicted() -> None:
-    said = conclusions(Summary.of(restored_rows(0.0)))[-1]
-    assert said.endswith("The runs do not tell: TPR gap (S) is the same in all 9 runs.")
+    conclusion = conclusions(Summary.of(restored_rows(0.0)))[-1]
+    assert conclusion.endswith("The runs do not tell: TPR gap (S) is the same in all 9 runs.")
 
 
 def test_too_few_runs_do_not_tell() -> None:
     rows = two_strategies([1, 2], [1, 2], [2, 1])
-    said = conclusions(Summary.of(rows))
-    assert said[-1].endswith("The runs do not tell: 1 run has both, needed are 3.")
+    sentences = conclusions(Summary.of(rows))
+    assert sentences[-1].endswith("The runs do not tell: 1 run has both, needed are 3.")
 
 
 def test_accuracy_is_a_metric_like_the_others() -> None:
@@ -489,7 +493,9 @@ def test_accuracy_is_a_metric_like_the_others() -> None:
 def test_details_of_rows_are_kept() -> None:
     about: dict[str, Any] = {"neutral": None, "better": "higher", "classes_measured": 3}
     rows = list(gap_rows(TPR_S, BEFORE, {"none": [1.0, 2.0]}, **about))
-    mean = next(one for one in Summary.of(rows).rows() if one.measure == "tpr-gap")
+    mean = next(
+        summary_row for summary_row in Summary.of(rows).rows() if summary_row.measure == "tpr-gap"
+    )
     assert mean.value == 1.5
     assert mean.details["sd"] == pytest.approx(math.sqrt(0.5))
     assert {key: mean.details[key] for key in about} == about
@@ -513,12 +519,12 @@ def test_six_pairs_are_the_fewest_that_can_have_a_star() -> None:
 @given(st.integers(2, 9), st.integers(0, 1000))
 def test_a_difference_has_the_interval_of_scipys_paired_t_test(n: int, seed: int) -> None:
     base, values = np.random.default_rng(seed).normal(size=(2, n))
-    found, expected = paired_test(values, base), stats.ttest_rel(values, base)
+    paired, expected = paired_test(values, base), stats.ttest_rel(values, base)
     interval = expected.confidence_interval(0.95)
-    assert found.difference == pytest.approx((values - base).mean())
-    assert found.interval == pytest.approx((interval.low, interval.high))
+    assert paired.difference == pytest.approx((values - base).mean())
+    assert paired.interval == pytest.approx((interval.low, interval.high))
     wide = expected.confidence_interval(0.90)
-    assert found.excluded == pytest.approx(max(abs(wide.low), abs(wide.high)))
+    assert paired.excluded == pytest.approx(max(abs(wide.low), abs(wide.high)))
 
 
 def test_pairs_are_seeds_that_have_both() -> None:
@@ -538,21 +544,21 @@ def test_pairs_are_seeds_that_have_both() -> None:
 
 def rejected(ps: list[int], level: int) -> set[int]:
     """Return which hypotheses Holm's steps reject; p and level in 64ths."""
-    found: set[int] = set()
+    hypotheses: set[int] = set()
     for i in sorted(range(len(ps)), key=ps.__getitem__):
-        if ps[i] * (len(ps) - len(found)) > level:
+        if ps[i] * (len(ps) - len(hypotheses)) > level:
             break
-        found.add(i)
-    return found
+        hypotheses.add(i)
+    return hypotheses
 
 
 @given(st.lists(st.integers(0, 64), min_size=1, max_size=12), st.integers(0, 63))
 def test_holm_rejects_what_its_steps_do(ps: list[int], level: int) -> None:
-    found = with_holm([PairedTest(p / 64, 9) for p in ps])  # whole 64ths are exact
-    assert {i for i, one in enumerate(found) if one.p * 64 <= level} == rejected(ps, level)
+    corrected = with_holm([PairedTest(p / 64, 9) for p in ps])  # whole 64ths are exact
+    assert {i for i, test in enumerate(corrected) if test.p * 64 <= level} == rejected(ps, level)
 
 
 def test_holm_does_not_count_what_was_not_tested() -> None:
     none = PairedTest(None, 3, "too few")
-    found = with_holm([none, PairedTest(0.02, 9), none, PairedTest(0.03, 9)])
-    assert found == [none, PairedTest(0.04, 9), none, PairedTest(0.04, 9)]
+    corrected = with_holm([none, PairedTest(0.02, 9), none, PairedTest(0.03, 9)])
+    assert corrected == [none, PairedTest(0.04, 9), none, PairedTest(0.04, 9)]

@@ -57,11 +57,13 @@ def runs(
             rows += compression_rows(of(names), view=view)
         for stage in (BEFORE, AFTER) if after else (BEFORE,):
             for metric in (ACCURATE, *GAPS):
-                found = list(gap_rows(metric, stage, of(names), view=view))
+                metric_rows = list(gap_rows(metric, stage, of(names), view=view))
                 if classes < 3 and metric.set == "pearson":
                     why = {"reason": "2 classes have a gap and a share, needed are 3"}
-                    found = [Row(r.subject, r.measure, None, {**r.details, **why}) for r in found]
-                rows += found
+                    metric_rows = [
+                        Row(r.subject, r.measure, None, {**r.details, **why}) for r in metric_rows
+                    ]
+                rows += metric_rows
     return rows
 
 
@@ -75,9 +77,9 @@ def tables_of(rows: Sequence[Row], *, frozen: bool = False, correct: bool = Fals
 
 
 def titled(tables: Sequence[Table], start: str) -> list[Table]:
-    found = [table for table in tables if table.title.startswith(start)]
-    assert found, [table.title for table in tables]
-    return found
+    matching = [table for table in tables if table.title.startswith(start)]
+    assert matching, [table.title for table in tables]
+    return matching
 
 
 @pytest.mark.each_once("frozen", "strategies")
@@ -121,16 +123,16 @@ def test_the_published_means_are_printed_as_published() -> None:
     (after,) = titled(tables, "Last layer retrained (as Orgad et al. 2022, Table 4)")
     assert column(after, "oversample")["Sufficiency (S)"] == "10.908"
     (both,) = titled(tables, "Before and after retraining")
-    shown = column(both, "scrub")
-    assert list(shown)[:2] == ["Compression", "Accuracy, before"]
-    assert shown["Compression"] == f"{PUBLISHED_COMPRESSION['scrub']:.3f}"
-    assert (shown["TPR gap (P), before"], shown["TPR gap (P), after"]) == ("0.704", "0.714")
+    cells = column(both, "scrub")
+    assert list(cells)[:2] == ["Compression", "Accuracy, before"]
+    assert cells["Compression"] == f"{PUBLISHED_COMPRESSION['scrub']:.3f}"
+    assert (cells["TPR gap (P), before"], cells["TPR gap (P), after"]) == ("0.704", "0.714")
     (squares,) = titled(tables, "Compression and extrinsic bias")
-    found = column(squares, "R² before"), column(squares, "R² after")
+    by_stage = column(squares, "R² before"), column(squares, "R² after")
     x = list(PUBLISHED_COMPRESSION.values())
     y = [0.075, 0.085, 0.030, 0.057], [0.073, 0.068, 0.081, 0.059]
-    for shown, values in zip(found, y, strict=True):
-        assert shown["FPR gap (S)"] == f"{np.corrcoef(x, values)[0, 1] ** 2:.3f}"
+    for cells, values in zip(by_stage, y, strict=True):
+        assert cells["FPR gap (S)"] == f"{np.corrcoef(x, values)[0, 1] ** 2:.3f}"
     assert "n = 4 runs of none, oversample, subsample, scrub." in squares.note
 
 
@@ -164,7 +166,7 @@ def test_metrics_undefined_in_all_runs_are_named_below_and_not_drawn() -> None:
 
 def test_a_frozen_encoder_of_coreference_has_no_published_table() -> None:
     rows = [*gap_rows(F1_GAP, BEFORE, {"none": [3.0]}), *gap_rows(F1_GAP, AFTER, {"none": [2.0]})]
-    titles = [one.title for one in tables(Summary.of(rows, COREFERENCE), frozen=True)]
+    titles = [table.title for table in tables(Summary.of(rows, COREFERENCE), frozen=True)]
     assert titles[-2:] == [
         "Frozen encoder",
         "Frozen encoder, all above the encoder retrained on the original data",
@@ -239,18 +241,18 @@ def test_one_job_alone_can_be_shown() -> None:
 
 
 def test_ceat_has_its_own_squares_where_it_is_defined() -> None:
-    rows = [one for one in runs(("none", "scrub"), 3) if one.measure != "ceat"]
+    rows = [run_row for run_row in runs(("none", "scrub"), 3) if run_row.measure != "ceat"]
     values = {"none": [0.4, 0.6, 0.9], "scrub": [0.1, 0.3, 0.2]}
     for name, of_seeds in values.items():
         rows += [row(name, "ceat", value, i, part="weat6") for i, value in enumerate(of_seeds)]
     (table,) = titled(tables_of(rows), "CEAT and extrinsic bias over all runs")
     gap = [
-        one.value
+        gap_row.value
         for name in values
-        for one in rows
-        if one.subject == name
-        and (one.measure, one.details["set"]) == ("tpr-gap", "sum")
-        and (one.details["stage"], one.details["view"]) == (BEFORE, "own")
+        for gap_row in rows
+        if gap_row.subject == name
+        and (gap_row.measure, gap_row.details["set"]) == ("tpr-gap", "sum")
+        and (gap_row.details["stage"], gap_row.details["view"]) == (BEFORE, "own")
     ]
     x = [value for of_seeds in values.values() for value in of_seeds]
     expected = np.corrcoef(x, np.array(gap, float))[0, 1]
@@ -260,8 +262,8 @@ def test_ceat_has_its_own_squares_where_it_is_defined() -> None:
 
 def test_differences_from_no_debiasing_are_paired_by_seed() -> None:
     rows = runs(("none", "scrub"), 3)
-    found = Summary.of(rows)
-    (table,) = (one for one in tables(found) if "paired by seed" in one.title)
+    summary = Summary.of(rows)
+    (table,) = (table for table in tables(summary) if "paired by seed" in table.title)
     assert table.title == "Differences from none, paired by seed"
     assert list(table.columns) == ["", "scrub"]
     cell = column(table, "scrub")["Compression"]
@@ -274,20 +276,20 @@ def test_differences_from_no_debiasing_are_paired_by_seed() -> None:
     half = 4.302652729696142 * d.std(ddof=1) / np.sqrt(3)  # Student's t of two degrees of freedom
     assert cell == f"{d.mean():.3f} ({d.mean() - half:.3f} to {d.mean() + half:.3f})"
     (cells,) = (
-        one.details
-        for one in found.rows()
-        if (one.subject, one.measure) == ("scrub", "compression")
-        and (one.details["set"], one.details["view"]) == ("all", "own")
+        summary_row.details
+        for summary_row in summary.rows()
+        if (summary_row.subject, summary_row.measure) == ("scrub", "compression")
+        and (summary_row.details["set"], summary_row.details["view"]) == ("all", "own")
     )
     assert cells["change"] == pytest.approx(d.mean())
     assert cells["change_low"] == pytest.approx(d.mean() - half)
     assert cells["excluded"] > abs(cells["change"])
     assert "No stars" in table.note
     one_seed = tables(Summary.of(runs(("none", "scrub"), 1)))
-    assert not [one for one in one_seed if "paired by seed" in one.title]
+    assert not [table for table in one_seed if "paired by seed" in table.title]
     for start in ("Before and after", "As fine-tuned", "Last layer retrained"):
-        (one,) = titled(one_seed, start)
-        assert one.note.startswith("One seed: no interval over seeds, no test.")
+        (titled_table,) = titled(one_seed, start)
+        assert titled_table.note.startswith("One seed: no interval over seeds, no test.")
 
 
 @pytest.mark.parametrize("seeds", [3, 6])
@@ -300,37 +302,43 @@ def test_every_gap_of_coreference_has_its_paired_interval(seeds: int) -> None:
         for stage in (BEFORE, AFTER)
     }
     rows = compression_rows({name: rng.normal(2, 1, seeds).tolist() for name in names})
-    made = [*rows, *(r for key, of in values.items() for r in gap_rows(*key, of))]
-    shown = tables(Summary.of(made, COREFERENCE))
+    study_rows = [*rows, *(r for key, of in values.items() for r in gap_rows(*key, of))]
+    study_tables = tables(Summary.of(study_rows, COREFERENCE))
     for start, base in (("Differences from none", "none"), ("Differences from rand", names[2])):
-        cells = column(*titled(shown, start), "leace")
+        cells = column(*titled(study_tables, start), "leace")
         for (metric, stage), of in values.items():
-            found = ttest_rel(of["leace"], of[base])
-            low, high = found.confidence_interval()
+            ttest = ttest_rel(of["leace"], of[base])
+            low, high = ttest.confidence_interval()
             cell = cells[f"{metric.title}, {'before' if stage == BEFORE else 'after'}"]
             mean = np.mean(of["leace"]) - np.mean(of[base])
             star = "*" * (sign_flip_p(np.subtract(of["leace"], of[base])) < 0.05)
             assert cell == f"{mean:.3f} ({low:.3f} to {high:.3f}){star}"
-    (above,) = (one for one in closing(Summary.of(made, COREFERENCE)) if "at random" in one)
+    (above,) = (
+        sentence
+        for sentence in closing(Summary.of(study_rows, COREFERENCE))
+        if "at random" in sentence
+    )
     main = values[F1_GAP, BEFORE]
     low, high = ttest_rel(main["leace"], main["random-leace"]).confidence_interval()
     assert f"95 % {low:.3f} to {high:.3f}" in above
 
 
 def test_more_undecided_examples_are_said_beside_the_gaps() -> None:
-    made = [
+    rows = [
         *compression_rows({"none": [1.0], "leace": [1.0]}),
         *gap_rows(UNRESOLVED, BEFORE, {"none": [0.4], "leace": [0.7], "random-leace": [0.9]}),
         *gap_rows(UNRESOLVED, AFTER, {"none": [0.5], "leace": [0.4], "random-leace": [0.9]}),
         *gap_rows(F1_GAP, BEFORE, {"none": [9.0], "leace": [2.0], "random-leace": [9.0]}),
         *gap_rows(F1_GAP, AFTER, {"none": [9.0], "leace": [2.0], "random-leace": [9.0]}),
     ]
-    (said,) = (one for one in closing(Summary.of(made, COREFERENCE)) if "Undecided" in one)
-    assert said.startswith("Undecided before retraining: none 40 %, leace 70 %. A")
-    larger = [*made, *gap_rows(F1_GAP, BEFORE, {"leace": [9.5]})]
+    (undecided,) = (
+        sentence for sentence in closing(Summary.of(rows, COREFERENCE)) if "Undecided" in sentence
+    )
+    assert undecided.startswith("Undecided before retraining: none 40 %, leace 70 %. A")
+    larger = [*rows, *gap_rows(F1_GAP, BEFORE, {"leace": [9.5]})]
     assert not [x for x in closing(Summary.of(larger, COREFERENCE)) if x.startswith("Undecided")]
-    (shown,) = titled(tables(Summary.of(made, COREFERENCE)), "Before and after")
-    assert column(shown, "leace")["Share undecided, after"] == "0.400"
+    (table,) = titled(tables(Summary.of(rows, COREFERENCE)), "Before and after")
+    assert column(table, "leace")["Share undecided, after"] == "0.400"
 
 
 def test_differences_from_random_changes_have_a_table_of_their_own() -> None:

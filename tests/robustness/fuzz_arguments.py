@@ -44,15 +44,15 @@ class Odd:
 
 
 def _loop() -> list[Any]:
-    found: list[Any] = ["she"]
-    found.append(found)
-    return found
+    loop: list[Any] = ["she"]
+    loop.append(loop)
+    return loop
 
 
 def _ring() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    found["she"] = found
-    return found
+    ring: dict[str, Any] = {}
+    ring["she"] = ring
+    return ring
 
 
 def _raising() -> Iterator[str]:
@@ -194,8 +194,8 @@ def run(
                 self.bound = inspect.signature(original).bind(*args, **kwargs)
 
             def fit(self, *rows: Any) -> Any:
-                made = lambda *args, **kwargs: original(*args, **kwargs).fit(*rows)  # noqa: E731
-                every(made, self.bound)
+                make_fitted = lambda *args, **kwargs: original(*args, **kwargs).fit(*rows)  # noqa: E731
+                every(make_fitted, self.bound)
                 raise Done
 
         def recorder(*args: Any, **kwargs: Any) -> Any:
@@ -229,11 +229,11 @@ def attempt(
     if (parameter.name, value) in TAKEN:
         expected = EITHER
     seconds = HANG if expected == REFUSED else seconds
-    said = io.StringIO()
+    printed = io.StringIO()
     with (
         warnings.catch_warnings(record=True) as warned,
-        contextlib.redirect_stdout(said),
-        contextlib.redirect_stderr(said),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
     ):
         warnings.simplefilter("always")
         ended = ending(call, bound, seconds, odd)
@@ -243,11 +243,13 @@ def attempt(
     for folder in sorted(folders() - known, reverse=True):
         folder.rmdir()
     fine = ended in ("refused", "taken")
-    if fine and (found := [str(one.message) for one in warned if is_odd(one.category)]):
-        return f"warns: {found[0]}"
-    stopped = "fuzz_guard.Hang" in said.getvalue()  # where Python ignores what is raised
-    if fine and "Traceback" in said.getvalue() and not stopped:
-        return f"prints a traceback: {said.getvalue()[-300:]}"
+    if fine and (
+        messages := [str(warning.message) for warning in warned if is_odd(warning.category)]
+    ):
+        return f"warns: {messages[0]}"
+    stopped = "fuzz_guard.Hang" in printed.getvalue()  # where Python ignores what is raised
+    if fine and "Traceback" in printed.getvalue() and not stopped:
+        return f"prints a traceback: {printed.getvalue()[-300:]}"
     if fine and state(arguments) != before:
         return "changes an argument"
     changed = left & files.keys() or (left if ended == "refused" else set())
@@ -288,17 +290,17 @@ def refusal(error: Exception, parameters: Iterable[str], odd: object) -> str:
         return f"says {len(text.splitlines())} lines: {text}"
     if len(text) > LONGEST:
         return f"says {len(text):,} characters: {text}"
-    names = "|".join(one.removesuffix("s").replace("_", "[_ -]") for one in parameters)
+    names = "|".join(parameter.removesuffix("s").replace("_", "[_ -]") for parameter in parameters)
     named = re.search(rf"(?<!\w)({names})(e?s)?(?!\w)|(?<!\w)expected ", text)
-    told = any(one in text for one in texts_in(odd))
-    return "refused" if named or told else f"does not name it: {text}"
+    is_shown = any(form in text for form in texts_in(odd))
+    return "refused" if named or is_shown else f"does not name it: {text}"
 
 
 def texts_in(odd: object) -> list[str]:
     """Return how a message may show the texts and numbers of an argument, or their beginnings."""
     values = odd if isinstance(odd, list) else [odd]
-    texts = [str(one) for one in values if isinstance(one, (str, Path, Integral))]
-    return [repr(shown)[1:-1][:50] for one in texts for shown in (one, " ".join(one.split("\n")))]
+    texts = [str(part) for part in values if isinstance(part, (str, Path, Integral))]
+    return [repr(form)[1:-1][:50] for text in texts for form in (text, " ".join(text.split("\n")))]
 
 
 def is_odd(category: type[Warning]) -> bool:
@@ -313,9 +315,9 @@ def state(value: Any, depth: int = 5) -> Any:
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, value.tobytes() if value.dtype != object else 0
     if depth and isinstance(value, dict):
-        return [(state(key, depth - 1), state(one, depth - 1)) for key, one in value.items()]
+        return [(state(key, depth - 1), state(part, depth - 1)) for key, part in value.items()]
     if depth and isinstance(value, (list, tuple)):
-        return [state(one, depth - 1) for one in value]
+        return [state(part, depth - 1) for part in value]
     if type(value).__name__ == "Embedding":
         return repr(value), state(value.vectors)
     return type(value).__name__ if hasattr(value, "__next__") else repr(value)
@@ -323,8 +325,8 @@ def state(value: Any, depth: int = 5) -> Any:
 
 def listing() -> dict[Path, tuple[int, int]]:
     """Return the files below this folder, with their size and time."""
-    found = ((path, path.lstat()) for path in Path().rglob("*") if not path.is_dir())
-    return {path: (facts.st_size, facts.st_mtime_ns) for path, facts in found}
+    files = ((path, path.lstat()) for path in Path().rglob("*") if not path.is_dir())
+    return {path: (facts.st_size, facts.st_mtime_ns) for path, facts in files}
 
 
 def folders() -> set[Path]:

@@ -70,10 +70,12 @@ def refusal(read: Callable[[Path], Any], path: Path) -> str:
 
 def check(read: Callable[[Path], Any], path: Path) -> None:
     """Hold a reader against what is promised of every input."""
-    said = refusal(read, path)
-    if not said:
+    message = refusal(read, path)
+    if not message:
         return
-    named = [name for name in (path, path.parent) if str(name) in said]
-    assert named, f"the file is not named: {said!r:.500}"
-    assert len(said.splitlines()) == 1, f"more than one line: {said!r:.500}"
-    assert len(said.replace(str(named[0]), "")) < LONGEST, f"{len(said)} characters: {said!r:.500}"
+    named = [name for name in (path, path.parent) if str(name) in message]
+    assert named, f"the file is not named: {message!r:.500}"
+    assert len(message.splitlines()) == 1, f"more than one line: {message!r:.500}"
+    assert len(message.replace(str(named[0]), "")) < LONGEST, (
+        f"{len(message)} characters: {message!r:.500}"
+    )

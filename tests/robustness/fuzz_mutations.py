@@ -115,19 +115,19 @@ def _overwrite(data: bytes, at: int, size: int, what: bytes) -> bytes:
 
 def _renumber(data: bytes, at: int, size: int, what: bytes) -> bytes:
     """Replace the next number; a header keeps its length where there is room for it."""
-    found = _NUMBER.search(data, at) or _NUMBER.search(data)
-    if found is None:
+    number = _NUMBER.search(data, at) or _NUMBER.search(data)
+    if number is None:
         return data
-    return data[: found.start()] + NUMBERS[size % len(NUMBERS)] + data[found.end() :]
+    return data[: number.start()] + NUMBERS[size % len(NUMBERS)] + data[number.end() :]
 
 
 def _digit(data: bytes, at: int, size: int, what: bytes) -> bytes:
     """Change digits in place, which keeps every length right."""
-    found = _NUMBER.search(data, at) or _NUMBER.search(data)
-    if found is None:
+    number = _NUMBER.search(data, at) or _NUMBER.search(data)
+    if number is None:
         return data
-    other = re.sub(rb"\d", b"%d" % (size % 10), found.group())
-    return data[: found.start()] + other + data[found.end() :]
+    other = re.sub(rb"\d", b"%d" % (size % 10), number.group())
+    return data[: number.start()] + other + data[number.end() :]
 
 
 def _swap_lines(data: bytes, at: int, size: int, what: bytes) -> bytes:

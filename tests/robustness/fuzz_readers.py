@@ -57,18 +57,18 @@ def call(place: str, *more: Any, **named: Any) -> Read:
     module, _, name = place.partition(":")
 
     def read(path: Path) -> Any:
-        found: Any = import_module(f"wordbias.{module}")
+        reader: Any = import_module(f"wordbias.{module}")
         for part in name.split("."):
-            found = getattr(found, part)
-        return found(path, *more, **named)
+            reader = getattr(reader, part)
+        return reader(path, *more, **named)
 
     return read
 
 
 def every(place: str, *more: Any, **named: Any) -> Read:
     """Return what takes everything that ``module:function`` yields."""
-    found = call(place, *more, **named)
-    return lambda path: list(found(path))
+    read = call(place, *more, **named)
+    return lambda path: list(read(path))
 
 
 def folder(read: Read, up: int = 0) -> Read:
@@ -83,8 +83,8 @@ def scanned(path: Path) -> Any:
     file = VectorFile.open(path)
     if not file.layout.is_rows:
         return None
-    found = scan(file, head=3, wanted=["she", "he"])
-    rows, dim = found.info.words, file.layout.dim
+    survey = scan(file, head=3, wanted=["she", "he"])
+    rows, dim = survey.info.words, file.layout.dim
     out = path.with_name("out.vec")
     return stream(file, out, lambda block: block.rows, to="word2vec", rows=rows, dim=dim)
 
@@ -108,8 +108,8 @@ def coreference(path: Path) -> Any:
     from wordbias.stereotypes.winobias import Sentence
 
     text = "The cook left as she could."
-    one = Sentence(text, "cook", (0, 8), ((17, 20),), "F", "pro", 1, "dev", 1)
-    return load_clusters(path, [one])
+    sentence = Sentence(text, "cook", (0, 8), ((17, 20),), "F", "pro", 1, "dev", 1)
+    return load_clusters(path, [sentence])
 
 
 def gap_texts(path: Path) -> Any:
@@ -178,9 +178,9 @@ def cached(path: Path) -> Any:
     load(source)
     key.entry.unlink()
     shutil.copyfile(path, key.entry)
-    found, parsed = load(source), load(source, cache=False)
-    assert found.words == parsed.words
-    assert found.vectors.tobytes() == parsed.vectors.tobytes()
+    loaded, parsed = load(source), load(source, cache=False)
+    assert loaded.words == parsed.words
+    assert loaded.vectors.tobytes() == parsed.vectors.tobytes()
 
 
 def unfinished(path: Path) -> Any:
@@ -192,7 +192,7 @@ def unfinished(path: Path) -> Any:
 def document(path: Path) -> Any:
     from wordbias.pages.document import read_documents
 
-    return [found.to_dict() for found in read_documents(path)]
+    return [page.to_dict() for page in read_documents(path)]
 
 
 def kept_rows(path: Path) -> Any:
@@ -236,8 +236,8 @@ def stereoset(path: Path) -> Any:
     from wordbias.stereotypes.stereoset import KINDS, parse_stereoset
     from wordbias.text_files import read_text
 
-    found = parse_stereoset(read_text(path))
-    return [getattr(found, kind) for kind in KINDS]
+    parsed = parse_stereoset(read_text(path))
+    return [getattr(parsed, kind) for kind in KINDS]
 
 
 def labelled(task: str) -> Read:

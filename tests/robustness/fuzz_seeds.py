@@ -88,9 +88,9 @@ def adapter(path: Path) -> None:
     from wordbias.models.sites import Site
     from wordbias.subspace import Subspace
 
-    one = Subspace(np.eye(2, 6), np.array([0.7, 0.3]))
+    plane = Subspace(np.eye(2, 6), np.array([0.7, 0.3]))
     about = Fingerprint("BertModel", 3, 6, 2, "0" * 64)
-    Adapter({Site("cls", 2): one, Site("sentence"): one}, about, one, {"pairs": 3}).save(path)
+    Adapter({Site("cls", 2): plane, Site("sentence"): plane}, about, plane, {"pairs": 3}).save(path)
 
 
 def subspace(path: Path) -> None:
@@ -124,11 +124,13 @@ def store(path: Path) -> None:
     from wordbias.results import Draws, Row
     from wordbias.store import Store
 
-    kept = Store(path, {"rate": 0.1}, ("strategy", "seed"))
+    study_store = Store(path, {"rate": 0.1}, ("strategy", "seed"))
     for seed in range(3):
         draws = {"sample": Draws(np.zeros(2), "rows")}
         rows = [Row("none", "accuracy", 0.5, {"n": 3}, draws)]
-        kept.put("none", seed, rows=rows, arrays={"x": np.ones((2, 3), np.float32)}, seconds=1.5)
+        study_store.put(
+            "none", seed, rows=rows, arrays={"x": np.ones((2, 3), np.float32)}, seconds=1.5
+        )
 
 
 def checkpoint(path: Path) -> None:
@@ -147,8 +149,8 @@ def entry(path: Path) -> None:
     embedding(source)
     os.environ["WORDBIAS_CACHE"] = str(folder)
     load(source)
-    (found,) = folder.glob("*.safetensors")
-    shutil.copyfile(found, path)
+    (cached_file,) = folder.glob("*.safetensors")
+    shutil.copyfile(cached_file, path)
 
 
 def pickled(path: Path) -> None:

@@ -55,11 +55,11 @@ def replaced(path: Path, times: int) -> Moment:
 
 
 def _open_bytes(pid: int, folder: Path) -> int:
-    found = 0
+    largest = 0
     try:
         for handle in Path(f"/proc/{pid}/fd").iterdir():
             if Path(os.readlink(handle)).parent == folder:
-                found = max(found, handle.stat().st_size)
+                largest = max(largest, handle.stat().st_size)
     except OSError:  # it ended, or the file was closed meanwhile
         pass
-    return found
+    return largest

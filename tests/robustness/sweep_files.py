@@ -29,19 +29,19 @@ OCCUPATIONS = "nurse baker"
 def write(folder: Path) -> dict[str, Path]:
     """Write all of it; return where what is."""
     names = ("nsp", "nli", "gsss.csv", "snli.tsv", "lists")
-    found = {name.partition(".")[0]: folder / name for name in names}
+    paths = {name.partition(".")[0]: folder / name for name in names}
     rows = [HEADER]
     for i, thing in enumerate(("hat", "cow", "cup", "pie")):
         rows += [
             f"{i},The woman saw a {thing}.,{text},{label},F,The man saw a {thing}.,{other}"
             for label, text, other in FOLLOWING
         ]
-    found["gsss"].write_text("\n".join(rows) + "\n")
-    found["snli"].write_text(SNLI)
-    small_word_lists.write(found["lists"], OCCUPATIONS)
-    said = [text for pair in sentence_pairs() for text in pair]
+    paths["gsss"].write_text("\n".join(rows) + "\n")
+    paths["snli"].write_text(SNLI)
+    small_word_lists.write(paths["lists"], OCCUPATIONS)
+    texts = [text for pair in sentence_pairs() for text in pair]
     words = tiny_encoders.words_of(
-        *said, *rows, SNLI, *small_word_lists.words(OCCUPATIONS), "the a an ."
+        *texts, *rows, SNLI, *small_word_lists.words(OCCUPATIONS), "the a an ."
     )
     tokenizer, size = tiny_encoders.make_tokenizer(words), len(set(words)) + 5
     nli: dict[str, Any] = {"id2label": {0: "contradiction", 1: "entailment", 2: "neutral"}}
@@ -50,8 +50,8 @@ def write(folder: Path) -> dict[str, Path]:
         ("nli", "SequenceClassification", nli),
     ):
         model = tiny_encoders.build("bert", purpose, vocabulary=size, **more)
-        tiny_encoders.save(model, tokenizer, found[name])
-    return found
+        tiny_encoders.save(model, tokenizer, paths[name])
+    return paths
 
 
 def arguments(files: dict[str, Path]) -> list[object]:

@@ -62,9 +62,9 @@ def test_two_processes_fill_it_at_once(path: Path, tmp_path: Path, cache_folder:
     first, second = (output.read_bytes() for output in outputs)
     assert first == second
     (entry,) = cache_folder.glob("*.safetensors")
-    found, parsed = load(path), load(path, cache=False)
-    assert found.words == parsed.words
-    np.testing.assert_array_equal(found.vectors, parsed.vectors)
+    cached, parsed = load(path), load(path, cache=False)
+    assert cached.words == parsed.words
+    np.testing.assert_array_equal(cached.vectors, parsed.vectors)
     note = entry.with_name(f"{entry.name}.verified")
     assert sorted(cache_folder.iterdir()) == [entry, note]
 
@@ -109,8 +109,8 @@ def without_cache(path: Path, process: Any, **options: Any) -> str:
     assert done.out == process("misp", path, "-q", "--format", "jsonl", "--no-cache").out
     assert done.err.startswith("not cached, going on without: ")
     assert len(done.err.splitlines()) == 1
-    said: str = done.err
-    return said
+    message: str = done.err
+    return message
 
 
 @pytest.mark.slow
@@ -130,8 +130,8 @@ def test_a_full_disk_for_a_cache_entry(path: Path, process: Any, cache_folder: P
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
-    said = without_cache(path, process, preexec_fn=limit)
-    assert "File too large" in said
+    message = without_cache(path, process, preexec_fn=limit)
+    assert "File too large" in message
     assert list(cache_folder.iterdir()) == []
 
 

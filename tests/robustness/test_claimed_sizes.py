@@ -93,10 +93,10 @@ CLAIMS: dict[str, tuple[str, bytes, readers.Read]] = {
     "checkpoint": ("m.checkpoint", tensors(), readers.resumed),
     "subspace": ("s.safetensors", tensors(), readers.call("subspace:read_subspace")),
     "span of a text": ("t.tsv", b"text\tstart\tend\nA nurse.\t0\t%d\n" % MANY, readers.texts),
-    **{name: (*found, readers.vectors) for name, found in ARRAYS.items()},
+    **{name: (*case, readers.vectors) for name, case in ARRAYS.items()},
     **{
-        f"kind of {name}": (*found, readers.call("probes.inputs:is_arrays"))
-        for name, found in ARRAYS.items()
+        f"kind of {name}": (*case, readers.call("probes.inputs:is_arrays"))
+        for name, case in ARRAYS.items()
     },
 }
 

@@ -124,9 +124,9 @@ def test_fetched_files_of_another_user_need_their_published_hash(
 ) -> None:
     monkeypatch.setenv("WORDBIAS_DATA", str(tmp_path))
     good = f"sha256:{hashlib.sha256(b'she 1').hexdigest()}"
-    found = {}
+    accepted = {}
     for name, digest, member in (("a", good, ""), ("b", "sha256:0", ""), ("c", good, "x.txt")):
-        one = Resource(
+        resource = Resource(
             name=name, group=name, title="", urls=("http://x/x.txt",), files=("x.txt",),
             hash=digest, member=member, licence="", citation="",
         )  # fmt: skip
@@ -134,10 +134,10 @@ def test_fetched_files_of_another_user_need_their_published_hash(
         (tmp_path / name / "x.txt").write_bytes(b"she 1")
         record = storage.Record("http://x/x.txt", "", ("0",), "2026-01-01", {"x.txt": 5})
         storage.write_record(record, tmp_path / name)
-        assert storage.available(one) is not None
+        assert storage.available(resource) is not None
         foreign(tmp_path / name / "x.txt")
-        found[name] = storage.available(one) is not None
-    assert found == {"a": True, "b": False, "c": False}
+        accepted[name] = storage.available(resource) is not None
+    assert accepted == {"a": True, "b": False, "c": False}
 
 
 def test_an_unfinished_output_follows_no_link(
@@ -166,12 +166,12 @@ def test_a_shard_of_equal_name_size_and_time_is_not_taken_for_another(tmp_path: 
         os.utime(tmp_path / name / "0.npy", ns=(0, 0))
     output = tmp_path / "out"
     rewrite_rows(open_rows(tmp_path / "a"), output, _doubled, fingerprint="m")
-    found = rewrite_rows(open_rows(tmp_path / "b"), output, _doubled, fingerprint="m")
-    assert (found.rows, found.skipped) == (4, 0)
+    rewritten = rewrite_rows(open_rows(tmp_path / "b"), output, _doubled, fingerprint="m")
+    assert (rewritten.rows, rewritten.skipped) == (4, 0)
     assert (np.load(output / "0.npy") == 4).all()
     (tmp_path / "b").rename(tmp_path / "moved")
-    found = rewrite_rows(open_rows(tmp_path / "moved"), output, _doubled, fingerprint="m")
-    assert (found.rows, found.skipped) == (0, 1), "its content is the same"
+    rewritten = rewrite_rows(open_rows(tmp_path / "moved"), output, _doubled, fingerprint="m")
+    assert (rewritten.rows, rewritten.skipped) == (0, 1), "its content is the same"
 
 
 def _doubled(x: np.ndarray) -> np.ndarray:
@@ -206,4 +206,4 @@ def test_no_password_of_a_mirror_is_printed_or_stored(
         assert "secret" not in done.err + done.out
     done = cli("fetch", "sembias", "--mirror", "ftp://user:secret@host", "--format", "json")
     assert "secret" not in done.err + done.out
-    assert not any(b"secret" in one.read_bytes() for one in tmp_path.rglob("*") if one.is_file())
+    assert not any(b"secret" in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())

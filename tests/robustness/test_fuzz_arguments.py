@@ -59,8 +59,8 @@ def test_an_odd_argument_is_refused_or_taken(name: str, store: Path, tmp_path: P
         pytest.importorskip(package)
     folder, answer = tmp_path / "here", tmp_path / "answer.jsonl"
     folder.mkdir()
-    told = (name, str(store), str(folder), str(answer), sorted(KNOWN[name]))
-    process = forks.fork(fuzz_arguments.run, *told)
+    arguments = (name, str(store), str(folder), str(answer), sorted(KNOWN[name]))
+    process = forks.fork(fuzz_arguments.run, *arguments)
     process.join(LIMIT)
     hangs = process.is_alive()
     process.kill()

@@ -147,12 +147,12 @@ def test_an_embedding(name: str, tmp_path: Path) -> None:
     file, content, expected = EMBEDDINGS[name]
     path = tmp_path / file
     path.write_bytes(content)
-    said = fuzz_guard.refusal(readers.load, path)
+    message = fuzz_guard.refusal(readers.load, path)
     if isinstance(expected, str):
-        assert said, "it was read"
-        assert expected in said
+        assert message, "it was read"
+        assert expected in message
     else:
-        assert said == ""
+        assert message == ""
         assert list(readers.load(path).words) == expected
         assert np.isfinite(readers.load(path).vectors).all()
 
@@ -222,14 +222,14 @@ def test_an_array(name: str, tmp_path: Path) -> None:
     file, content, expected = ARRAYS[name]
     path = tmp_path / file
     path.write_bytes(content)
-    said = fuzz_guard.refusal(readers.vectors, path)
+    message = fuzz_guard.refusal(readers.vectors, path)
     if isinstance(expected, str):
-        assert said, "it was read"
-        assert expected in said
+        assert message, "it was read"
+        assert expected in message
     else:
-        assert said == ""
-        found = np.asarray(readers.vectors(path).vectors)
-        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+        assert message == ""
+        loaded = np.asarray(readers.vectors(path).vectors)
+        np.testing.assert_array_equal(loaded.reshape(expected.shape), expected)
     assert not (tmp_path.parent / "x.npy").exists()
 
 
@@ -327,11 +327,11 @@ def test_a_folder_of_a_model(name: str, bert: Path, tmp_path: Path) -> None:
     folder = tmp_path / "bert"
     shutil.copytree(bert, folder)
     change(folder)
-    said = fuzz_guard.refusal(lambda path: wb.encode(path, ["she saw"]), folder)
-    assert said, "it was read"
-    assert expected in said
-    assert len(said.splitlines()) == 1
-    assert len(said) < fuzz_guard.LONGEST
+    message = fuzz_guard.refusal(lambda path: wb.encode(path, ["she saw"]), folder)
+    assert message, "it was read"
+    assert expected in message
+    assert len(message.splitlines()) == 1
+    assert len(message) < fuzz_guard.LONGEST
 
 
 # a hub: what its repository holds, what it answers otherwise, and what is said
@@ -352,8 +352,8 @@ def named(commit: str) -> Lie:
     """Return what gives the newest commit another name."""
 
     def lie(hub: Hub) -> None:
-        one = hub.repositories["model", "me/v"]
-        one.commits[commit], one.refs["main"] = one.files, commit
+        repository = hub.repositories["model", "me/v"]
+        repository.commits[commit], repository.refs["main"] = repository.files, commit
 
     return lie
 
@@ -436,9 +436,9 @@ def zipped(*members: tuple[str | zipfile.ZipInfo, bytes]) -> bytes:
 
 def link(name: str) -> zipfile.ZipInfo:
     """Return the entry of a symbolic link."""
-    found = zipfile.ZipInfo(name)
-    found.external_attr = 0o120777 << 16
-    return found
+    info = zipfile.ZipInfo(name)
+    info.external_attr = 0o120777 << 16
+    return info
 
 
 def moved(to: str) -> Answer:
@@ -491,16 +491,16 @@ def test_a_mirror(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with resource_server.serving() as server, fuzz_guard.bounded(60):
         server.put("/set.txt", answer)
         try:
-            (found,) = fetch([resource], FetchOptions(mirror=server.url))
+            (fetched,) = fetch([resource], FetchOptions(mirror=server.url))
         except WordbiasError as error:
-            said = str(error)
-            assert isinstance(expected, str), said
-            assert expected in said
-            assert "secret" not in said
-            assert "\n" not in said
-            assert len(said) < fuzz_guard.LONGEST
+            message = str(error)
+            assert isinstance(expected, str), message
+            assert expected in message
+            assert "secret" not in message
+            assert "\n" not in message
+            assert len(message) < fuzz_guard.LONGEST
         else:
-            assert found.path.read_bytes() == expected
+            assert fetched.path.read_bytes() == expected
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
     assert all(path == "a" or path.startswith("a/data") for path in left)
     if isinstance(expected, str):

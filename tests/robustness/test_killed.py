@@ -104,10 +104,10 @@ def test_nli_train(cli: Any, tmp_path: Path) -> None:
     whole.mkdir()
     folder.mkdir()
     printed = undisturbed(cli, "nli-train", *options, whole / "m")
-    call, kept = ["nli-train", *options, folder / "m"], folder / "m.checkpoint"
+    call, checkpoint = ["nli-train", *options, folder / "m"], folder / "m.checkpoint"
     landed = [
         killed_before_its_end(
-            call, replaced(kept, 2 + i), 0.1 * rng.random(), folder / "m", whole / "m"
+            call, replaced(checkpoint, 2 + i), 0.1 * rng.random(), folder / "m", whole / "m"
         )
         for i in range(2)
     ]

@@ -119,7 +119,7 @@ def check(study: Study, monkeypatch: pytest.MonkeyPatch, lock: str) -> None:
     file that a process locks while it writes the output.
     """
     monkeypatch.setenv("WORDBIAS_CACHE", str(study.cache))
-    code, said = study.run()
+    code, printed = study.run()
     assert code == 0
     assert not list(study.cache.glob("audits/*"))
     whole, count = study.files(), len(study.counter.read_bytes().splitlines())
@@ -129,12 +129,12 @@ def check(study: Study, monkeypatch: pytest.MonkeyPatch, lock: str) -> None:
         code, _ = study.run(wanted)
         assert code == -signal.SIGKILL
         assert len(study.counter.read_bytes().splitlines()) == wanted
-    code, again = study.run()
+    code, resumed = study.run()
     assert code == 0
-    assert again == said or study.is_timed
-    found = study.files()
-    assert found.keys() == whole.keys()
-    assert [name for name in found if found[name] != whole[name]] == []
+    assert resumed == printed or study.is_timed
+    files = study.files()
+    assert files.keys() == whole.keys()
+    assert [name for name in files if files[name] != whole[name]] == []
     assert not list(study.cache.glob("audits/*"))
     study.clear()
     study.folder.mkdir()
@@ -195,8 +195,8 @@ def test_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = Embedding.sample()
     words = [*sample.words[:1000], *sorted(listed_words(Attribute.load()))]
     sample.subset(words).save(tmp_path / "small.safetensors")
-    kept = ("midb", "direct-bias", "occupations", "weat")
-    skip = ",".join(part for part in PARTS if part not in kept)
+    parts = ("midb", "direct-bias", "occupations", "weat")
+    skip = ",".join(part for part in PARTS if part not in parts)
     call = ("audit", tmp_path / "small.safetensors", "--methods", "misp hard", "--skip", skip)
     study = Study(tmp_path, (*call, "--no-chance", "--jobs", 1), "page.json")
     check(study, monkeypatch, "page.json")
@@ -241,8 +241,8 @@ def test_encode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shards").mkdir()
     vectors = np.random.default_rng(0).normal(size=(5, 60, 8))
-    for i, some in enumerate(vectors):
-        np.save(tmp_path / "shards" / f"{i}.npy", some)
+    for i, shard in enumerate(vectors):
+        np.save(tmp_path / "shards" / f"{i}.npy", shard)
     labels = [["F", "M"][i % 2] for i in range(300)]
     (tmp_path / "labels.txt").write_text("\n".join(labels) + "\n")
     call = ("erase", tmp_path / "shards", "--labels", tmp_path / "labels.txt")

@@ -45,9 +45,9 @@ def peak(*arguments: object) -> float:
 def test_three_million_words_stream(tmp_path: Path, record_property: Any) -> None:
     path, output = tmp_path / "v.txt", tmp_path / "o.txt"
     write(path, WORDS)
-    found = peak("misp", path, "-q", "-o", output, "--format", "csv")
-    record_property("megabytes at the peak", round(found))
-    assert found < PROMISED
+    megabytes = peak("misp", path, "-q", "-o", output, "--format", "csv")
+    record_property("megabytes at the peak", round(megabytes))
+    assert megabytes < PROMISED
     with path.open("rb") as before, output.open("rb") as after:
         pairs = zip(before, after, strict=True)
         assert sum(a.split(b" ", 1)[0] == b.split(b" ", 1)[0] for a, b in pairs) == WORDS

@@ -63,8 +63,8 @@ def usual_peak(output: str | None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         write_small(Path(folder, "small.txt"))
         end = [] if output is None else ["-o", Path(folder, output)]
-        code, said, peak = measured("misp", Path(folder, "small.txt"), "-q", "--no-cache", *end)
-    assert code == 0, said
+        code, message, peak = measured("misp", Path(folder, "small.txt"), "-q", "--no-cache", *end)
+    assert code == 0, message
     return peak
 
 
@@ -91,11 +91,11 @@ def test_a_line_of_600_mb_takes_little_memory(
 ) -> None:
     end = [] if output is None else ["-o", tmp_path / output]
     path = prolonged(tmp_path / "long.txt", BEGINNINGS[beginning](small.read_bytes()))
-    code, said, peak = measured("misp", path, "-q", "--no-cache", *end)
+    code, message, peak = measured("misp", path, "-q", "--no-cache", *end)
     assert code == 1
-    assert f"{path}: line " in said
-    assert "bytes long" in said
-    assert said.count("\n") == 1
+    assert f"{path}: line " in message
+    assert "bytes long" in message
+    assert message.count("\n") == 1
     assert peak - usual_peak(output) < ALLOWED
     assert output is None or not (tmp_path / output).exists()
 
@@ -128,8 +128,8 @@ def test_a_record_of_600_mb_takes_little_memory(tmp_path: Path, kind: str) -> No
     for path in (tmp_path / name, prolonged(tmp_path / "long" / name, rows)):
         places = {"IN": path, **{part: path.parent / part for part in command if "OUT" in part}}
         results.append(measured(*(places.get(part, part) for part in command)))
-    (code, said, usual), (refused, why, peak) = results
-    assert code == 0, said
+    (code, message, usual), (refused, why, peak) = results
+    assert code == 0, message
     assert refused == 1
     assert "is over 64,000,000 bytes long" in why
     assert why.count("\n") == 1

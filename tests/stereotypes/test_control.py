@@ -69,13 +69,12 @@ def found(original: str, swapped: str, groups: str = RELIGION) -> list[str]:
 
 
 def test_words_are_swapped_in_their_case_and_the_unrelated_sentence_stays() -> None:
-    (one,) = proposed("A Christian met an imam at church.")
-    assert one.items[0].swapped == ("A Muslim met a priest at mosque.", "The priest is kind.")
-    assert one.items[1].swapped.following == "The priests are loud."
-    assert one.items[2].swapped == ("A Muslim met a priest at mosque.", "Tea is hot.")
-    assert [one.gender for one in proposed("A bible.", "Two mosques, a church.", "A mosque.")] == [
-        "christian", NEITHER, "muslim",
-    ]  # fmt: skip
+    (triple,) = proposed("A Christian met an imam at church.")
+    assert triple.items[0].swapped == ("A Muslim met a priest at mosque.", "The priest is kind.")
+    assert triple.items[1].swapped.following == "The priests are loud."
+    assert triple.items[2].swapped == ("A Muslim met a priest at mosque.", "Tea is hot.")
+    triples = proposed("A bible.", "Two mosques, a church.", "A mosque.")
+    assert [triple.gender for triple in triples] == ["christian", NEITHER, "muslim"]
 
 
 @given(st.lists(st.sampled_from([word for pair in PAIRS for word in pair]), min_size=1))
@@ -139,11 +138,11 @@ def test_proposals_for_gender_are_mostly_those_that_people_made(shared_data: Pat
     published = load_gsss(shared_data / "gsss" / "dev.csv").repaired.gsss
     data = load_text_set(shared_data / "stereoset" / "dev_gender.json.gz")
     lists = Lists.of(Attribute.load())
-    mine = {item.original: item.swapped for one in propose(data, lists) for item in one.items}
+    mine = {item.original: item.swapped for triple in propose(data, lists) for item in triple.items}
     both = [
         (item.swapped, mine[item.original])
-        for one in published.triples
-        for item in one.items
+        for triple in published.triples
+        for item in triple.items
         if item.original in mine
     ]
     assert len(both) > 600
@@ -172,9 +171,9 @@ def test_a_control_is_written_corrected_checked_and_scored(
     read = load_gsss(file)
     assert read.groups == ("christian", "muslim", NEITHER)
     lists = Lists.of(Attribute.load(RELIGION))
-    checks = {one.id: dict(problems(one, lists)) for one in read.triples}
+    checks = {triple.id: dict(problems(triple, lists)) for triple in read.triples}
     assert [
-        {k: str(v) for k, v in one.items()} for one in control_records(read.triples, checks)
+        {k: str(v) for k, v in record.items()} for record in control_records(read.triples, checks)
     ] == (rows)
     file.write_text(file.read_text().replace("A Muslim sat", "A Imam sat"))
     done = cli("control", file, "--groups", RELIGION, "-o", tmp_path / "again.csv")
@@ -189,9 +188,9 @@ def test_a_control_is_scored_and_exchanged_sides_turn_its_strength(tmp_path: Pat
     source, file = tmp_path / "dev.json", tmp_path / "control.csv"
     source.write_text(json.dumps(stereoset("A Christian sat.", "A mosque.", "The bible.")))
     wb.control(source, groups=RELIGION, output=file)
-    found = wb.likelihood(model, data=file, top=1)
-    assert {row.details["subset"] for row in found.rows} == {"all", "christian", "muslim"}
-    assert {row.details["version"] for row in found.rows} == {"original"}
+    report = wb.likelihood(model, data=file, top=1)
+    assert {row.details["subset"] for row in report.rows} == {"all", "christian", "muslim"}
+    assert {row.details["version"] for row in report.rows} == {"original"}
     header, *lines = file.read_text().splitlines(keepends=True)
     names = ("context", "next_sentence")
     for name in names:
@@ -199,7 +198,7 @@ def test_a_control_is_scored_and_exchanged_sides_turn_its_strength(tmp_path: Pat
         header = header.replace(f"x_{name}", f"swapped_{name}")
     file.write_text("".join([header, *lines]))
     turned = wb.likelihood(model, data=file, top=1)
-    for row, other in zip(found["mean-strength"], turned["mean-strength"], strict=True):
+    for row, other in zip(report["mean-strength"], turned["mean-strength"], strict=True):
         assert row.value
         assert other.value == pytest.approx(-row.value, abs=1e-6)  # float32
 

@@ -50,8 +50,8 @@ def scored(right: Any, wrong: Any) -> Likelihoods:
 
 
 def test_the_prompt_is_that_of_the_harness() -> None:
-    one = Question("The nurse said she slept.", "she", "nurse", "patient")
-    assert prompt(one) == "The nurse said she slept. ‘She’ refers to the"
+    question = Question("The nurse said she slept.", "she", "nurse", "patient")
+    assert prompt(question) == "The nurse said she slept. ‘She’ refers to the"
 
 
 def test_equal_candidates_are_half_right() -> None:
@@ -66,15 +66,15 @@ def test_all_sentences_of_winogender_are_read() -> None:
     data = load_winogender(DATA / "winogender")
     assert len(data.sentences) == 720
     assert len(data.shares) == 60
-    gotcha = [data.is_gotcha(one) for one in data.sentences]
+    gotcha = [data.is_gotcha(sentence) for sentence in data.sentences]
     assert (gotcha.count(True), gotcha.count(False), gotcha.count(None)) == (240, 240, 240)
-    assert {one.pronoun.lower() for one in data.sentences} == {
+    assert {sentence.pronoun.lower() for sentence in data.sentences} == {
         "he", "she", "they", "him", "her", "them", "his", "their"
     }  # fmt: skip
     nurse = next(
-        one
-        for one in data.sentences
-        if one.template == ("nurse", "patient", True) and one.gender == "male"
+        sentence
+        for sentence in data.sentences
+        if sentence.template == ("nurse", "patient", True) and sentence.gender == "male"
     )
     assert data.is_gotcha(nurse)
     assert nurse.question.right == "nurse"
@@ -85,10 +85,12 @@ def test_a_model_of_stereotypes_has_a_gap_of_one_and_follows_the_shares() -> Non
     data = load_winogender(DATA / "winogender")
     lean = {"female": 1.0, "male": -1.0, "neutral": 0.0}
     to_occupation = [
-        lean[one.gender] * (data.shares[one.occupation] - 50) for one in data.sentences
+        lean[sentence.gender] * (data.shares[sentence.occupation] - 50)
+        for sentence in data.sentences
     ]
     right = [
-        x if one.to_occupation else -x for x, one in zip(to_occupation, data.sentences, strict=True)
+        x if sentence.to_occupation else -x
+        for x, sentence in zip(to_occupation, data.sentences, strict=True)
     ]
     rows = winogender_rows(data, scored(right, np.zeros(720)), "model")
     about = {"score": "likelihood"}
@@ -112,7 +114,7 @@ def test_the_accuracy_of_winogender_is_drawn_over_occupations() -> None:
     from scipy.stats import bootstrap
 
     data = load_winogender(DATA / "winogender")
-    names = list(dict.fromkeys(one.occupation for one in data.sentences))
+    names = list(dict.fromkeys(sentence.occupation for sentence in data.sentences))
     right = np.array([1.0 if names.index(s.occupation) % 2 else -1.0 for s in data.sentences])
     rows = winogender_rows(data, scored(right, np.zeros(720)), "model")
     (row,) = [
@@ -136,7 +138,7 @@ def test_the_accuracy_of_winogender_is_drawn_over_occupations() -> None:
 @real
 def test_a_model_that_ignores_pronouns_has_neither_gap_nor_correlation() -> None:
     data = load_winogender(DATA / "winogender")
-    right = [1.0 if one.to_occupation else -1.0 for one in data.sentences]
+    right = [1.0 if sentence.to_occupation else -1.0 for sentence in data.sentences]
     rows = winogender_rows(data, scored(right, np.zeros(720)), "model")
     assert values(rows, "coreference-gap", score="likelihood") == 0
     (row,) = [
@@ -203,12 +205,12 @@ def test_what_is_no_winogender_is_refused(
 @real
 def test_every_sentence_of_winobias_is_a_question() -> None:
     sentences = load_winobias(DATA / "winobias")
-    questions = [question_of(one) for one in sentences]
+    questions = [question_of(sentence) for sentence in sentences]
     assert len(questions) == 3168
-    assert all(one.right != one.wrong for one in questions)
-    assert all(f" {one.right}" in one.sentence for one in questions)
-    assert all(f" {one.wrong}" in one.sentence for one in questions)
-    assert sum("CEO" in (one.right, one.wrong) for one in questions) == 144
+    assert all(question.right != question.wrong for question in questions)
+    assert all(f" {question.right}" in question.sentence for question in questions)
+    assert all(f" {question.wrong}" in question.sentence for question in questions)
+    assert sum("CEO" in (question.right, question.wrong) for question in questions) == 144
     assert questions[0][:4] == (
         sentences[0].text,
         "he",
@@ -230,14 +232,14 @@ def test_a_sentence_with_one_profession_is_refused() -> None:
 
 def four() -> list[Sentence]:
     """Two pairs, of type 1 and 2; the pro-stereotyped sentences first."""
-    made = []
+    sentences = []
     for side, genders in (("pro", "MF"), ("anti", "FM")):
         for number, gender in enumerate(genders, 1):
             pronoun = {"M": "he", "F": "she"}[gender]
             text = f"The cook saw the nurse as {pronoun} left."
             start = text.index(pronoun)
             people = (("cook", (4, 8)), ("nurse", (17, 22)))
-            made.append(
+            sentences.append(
                 Sentence(
                     text,
                     "cook" if number == 1 else "nurse",
@@ -251,14 +253,14 @@ def four() -> list[Sentence]:
                     people,
                 )
             )
-    return made
+    return sentences
 
 
 def test_the_gap_of_winobias_is_pro_minus_anti() -> None:
     sentences = four()
     assert question_of(sentences[1])[:4] == (sentences[1].text, "she", "nurse", "cook")
-    found = scored([-1.0, -1.0, -5.0, -1.0], [-2.0, -2.0, -2.0, -2.0])
-    rows = winobias_question_rows(sentences, found, "model")
+    likelihoods = scored([-1.0, -1.0, -5.0, -1.0], [-2.0, -2.0, -2.0, -2.0])
+    rows = winobias_question_rows(sentences, likelihoods, "model")
     about = {"score": "likelihood", "setting": "all"}
     assert values(rows, "coreference-accuracy", subset="pro", **about) == 1
     assert values(rows, "coreference-accuracy", subset="anti", **about) == 0.5
@@ -270,10 +272,10 @@ def test_the_gap_of_winobias_is_pro_minus_anti() -> None:
 def test_the_likelier_sentence_of_a_pair_is_counted() -> None:
     pairs = pronoun_pairs(four())
     assert len(pairs) == 2
-    found = scored([-1.0, -3.0], [-2.0, -3.0])
-    rows = winobias_pair_rows(pairs, found, "model", Settings())
+    likelihoods = scored([-1.0, -3.0], [-2.0, -3.0])
+    rows = winobias_pair_rows(pairs, likelihoods, "model", Settings())
     assert values(rows, "pro-preferred", subset="all", score="likelihood") == 0.75
     assert values(rows, "pro-preferred", subset="type 2", score="likelihood") == 0.5
     assert values(rows, "pro-preferred", subset="pro M", score="likelihood") == 1
-    published = winobias_pair_rows(pairs, found, "model", Settings(as_published=True))
+    published = winobias_pair_rows(pairs, likelihoods, "model", Settings(as_published=True))
     assert values(published, "pro-preferred", subset="all", score="likelihood") == 0.5

@@ -46,12 +46,12 @@ SCORES = Likelihoods(
 
 
 def values(rows: list[Row], measure: str, **about: Any) -> Any:
-    found = [
+    matches = [
         row.value
         for row in rows
         if row.measure == measure and all(row.details.get(k) == v for k, v in about.items())
     ]
-    (only,) = found
+    (only,) = matches
     return only
 
 
@@ -99,10 +99,10 @@ def decoder(family: str = "llama", **options: Any) -> CausalModel:
 def test_both_texts_of_a_pair_are_scored_whole() -> None:
     model = decoder()
     pairs = [("She slept .", "The nurse slept ."), ("She sat", "She")]
-    found = score_pairs(model, pairs)
-    assert found.tokens.tolist() == [[3, 4], [2, 1]]
+    likelihoods = score_pairs(model, pairs)
+    assert likelihoods.tokens.tolist() == [[3, 4], [2, 1]]
     each = [[model.score_texts([text]).total[0] for text in pair] for pair in pairs]
-    np.testing.assert_allclose(found.total, each, rtol=1e-5)
+    np.testing.assert_allclose(likelihoods.total, each, rtol=1e-5)
 
 
 # StereoSet
@@ -116,8 +116,10 @@ CLUSTERS = [
 def test_as_published_only_the_first_token_follows_bos() -> None:
     """The mean log-probability; the other tokens are computed from the sentence alone."""
     model = decoder()
-    found = score_clusters(model, CLUSTERS, as_published=True)
-    for cluster, totals, counts in zip(CLUSTERS, found.total, found.tokens, strict=True):
+    likelihoods = score_clusters(model, CLUSTERS, as_published=True)
+    for cluster, totals, counts in zip(
+        CLUSTERS, likelihoods.total, likelihoods.tokens, strict=True
+    ):
         for text, total, count in zip(cluster.candidates, totals, counts, strict=True):
             ids = model.ids(text)
             with torch.inference_mode():
@@ -128,26 +130,26 @@ def test_as_published_only_the_first_token_follows_bos() -> None:
             assert total == pytest.approx(sum(each), rel=1e-5)
             assert count == len(ids)
     after_bos = score_clusters(model, CLUSTERS)
-    assert not np.allclose(after_bos.total, found.total)
-    assert after_bos.tokens.tolist() == found.tokens.tolist()
+    assert not np.allclose(after_bos.total, likelihoods.total)
+    assert after_bos.tokens.tolist() == likelihoods.tokens.tolist()
 
 
 def test_a_sentence_of_one_token_is_refused_as_published() -> None:
-    one = [Cluster("1", "nurse", "gender", "", ("The nurse", "She", "cup cup"))]
+    clusters = [Cluster("1", "nurse", "gender", "", ("The nurse", "She", "cup cup"))]
     with pytest.raises(WordbiasError, match=r"expected a sentence of two tokens or more: 'She'"):
-        score_clusters(decoder(), one, as_published=True)
+        score_clusters(decoder(), clusters, as_published=True)
 
 
 def test_stereoset_is_measured_by_both_scores_and_as_published_per_token() -> None:
-    found = Likelihoods(
+    likelihoods = Likelihoods(
         np.array([[-6.0, -4.0, -9.0], [-2.0, -8.0, -3.0]]), np.array([[6, 2, 9], [2, 4, 1]])
     )
-    rows = likelihood_rows(CLUSTERS, found, "model", Settings())
+    rows = likelihood_rows(CLUSTERS, likelihoods, "model", Settings())
     assert values(rows, "ss", score="likelihood") == 0.5
     assert values(rows, "lms", score="likelihood") == 3 / 4
     assert values(rows, "ss", score="per-token") == 1
     assert values(rows, "lms", score="per-token") == (1 / 4 + 1) / 2
-    published = likelihood_rows(CLUSTERS, found, "model", Settings(as_published=True))
+    published = likelihood_rows(CLUSTERS, likelihoods, "model", Settings(as_published=True))
     assert {row.details["score"] for row in published} == {"per-token"}
 
 
@@ -157,11 +159,11 @@ def test_stereoset_is_measured_by_both_scores_and_as_published_per_token() -> No
 @given(st.integers(1, 70), st.integers(1, 20))
 def test_windows_predict_each_token_once_and_are_full(n: int, length: int) -> None:
     ids = tuple(range(1, n + 1))
-    made = windows(ids, 0, length)
-    assert [token for one in made for token in one.ids[one.given :]] == list(ids)
-    assert all(len(one.ids) - 1 == min(length, n) for one in made)
-    assert made[0].given == 1
-    assert all(one.given == 1 for one in made[:-1])
+    chunks = windows(ids, 0, length)
+    assert [token for chunk in chunks for token in chunk.ids[chunk.given :]] == list(ids)
+    assert all(len(chunk.ids) - 1 == min(length, n) for chunk in chunks)
+    assert chunks[0].given == 1
+    assert all(chunk.given == 1 for chunk in chunks[:-1])
 
 
 def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary() -> None:
@@ -182,8 +184,8 @@ def test_perplexity_of_one_window_is_that_of_the_text() -> None:
     model = decoder("gpt2")
     (row, _) = perplexity_rows(model, WORDS, "model")
     (text,) = model.texts([WORDS])
-    found = model.score([text])
-    assert row.value == pytest.approx(math.exp(-found.per_token[0]))
+    likelihoods = model.score([text])
+    assert row.value == pytest.approx(math.exp(-likelihoods.per_token[0]))
     assert "low" not in row.details
     assert row.details["windows"] == 1
     (short, _) = perplexity_rows(model, WORDS, "model", length=3)
@@ -197,8 +199,8 @@ def test_without_bos_the_perplexity_leaves_out_the_first_token() -> None:
     loaded = (build_decoder("llama", len(tokenizer)), tokenizer)
     model = CausalModel.load(loaded, bos=False)
     (row, _) = perplexity_rows(model, WORDS, "model")
-    found = model.score_texts([WORDS])
-    assert row.value == pytest.approx(math.exp(-found.per_token[0]))
+    likelihoods = model.score_texts([WORDS])
+    assert row.value == pytest.approx(math.exp(-likelihoods.per_token[0]))
     assert row.details["n"] == len(WORDS.split()) - 1
 
 

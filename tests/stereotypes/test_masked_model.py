@@ -54,45 +54,47 @@ def by_hand(masked: MaskedModel, cluster: Cluster, word: str) -> list[float]:
     before, _, after = cluster.context.partition("BLANK")
     parts = [tokenise(x, add_special_tokens=False)["input_ids"] for x in (before, word, after)]
     start, end = tokenise.cls_token_id, tokenise.sep_token_id
-    found = []
+    logs = []
     for i, token in enumerate(parts[1]):
         ids = [start, *parts[0], *parts[1][:i], token, *parts[2], end]
-        found.append(log_probability(masked, ids, 1 + len(parts[0]) + i))
-    return found
+        logs.append(log_probability(masked, ids, 1 + len(parts[0]) + i))
+    return logs
 
 
 def test_blanks_are_scored_as_by_hand(masked: MaskedModel) -> None:
-    logs = [[by_hand(masked, one, word) for word in one.candidates] for one in CLUSTERS]
-    assert {len(word) for one in logs for word in one} >= {1, 2, 3}
-    likelihood = [[np.mean(word) for word in one] for one in logs]
+    logs = [[by_hand(masked, cluster, word) for word in cluster.candidates] for cluster in CLUSTERS]
+    assert {len(word) for words in logs for word in words} >= {1, 2, 3}
+    likelihood = [[np.mean(word) for word in words] for words in logs]
     np.testing.assert_allclose(blank_scores(masked, CLUSTERS), likelihood, rtol=0, atol=2e-4)
 
 
 def as_released(masked: MaskedModel, cluster: Cluster, word: str) -> float:
     """Do what StereoSet's dataloader.py and eval_discriminative_models.py do, on texts."""
     tokenise = masked.tokenizer
-    for number, one in enumerate(cluster.context.split(" ")):
-        if "BLANK" in one:
+    for number, part in enumerate(cluster.context.split(" ")):
+        if "BLANK" in part:
             place = number
     whole = cluster.context.replace("BLANK", word).split(" ")[place]
-    asked = "".join(letter for letter in whole if letter not in string.punctuation)
-    tokens = tokenise.encode(asked, add_special_tokens=False)
-    found = []
+    stripped = "".join(letter for letter in whole if letter not in string.punctuation)
+    tokens = tokenise.encode(stripped, add_special_tokens=False)
+    probabilities = []
     for i in range(len(tokens)):
         text = cluster.context.replace("BLANK", tokenise.decode(tokens[:i]) + tokenise.mask_token)
         ids = torch.tensor([tokenise.encode(text)])
         with torch.no_grad():
             p = masked.model(input_ids=ids).logits.double().softmax(-1)
         first = p[ids == tokenise.mask_token_id][0]
-        found.append(first[tokens[i]].item())
-    return float(np.mean(found))
+        probabilities.append(first[tokens[i]].item())
+    return float(np.mean(probabilities))
 
 
 def test_as_published_blanks_are_filled_as_by_the_released_code(masked: MaskedModel) -> None:
     clusters = CLUSTERS + ODD
-    expected = [[as_released(masked, one, word) for word in one.candidates] for one in clusters]
-    found = blank_scores(masked, clusters, as_published=True)
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-7)
+    expected = [
+        [as_released(masked, cluster, word) for word in cluster.candidates] for cluster in clusters
+    ]
+    scores = blank_scores(masked, clusters, as_published=True)
+    np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-7)
 
 
 def test_as_published_a_byte_level_word_has_no_space_before(tmp_path: Path) -> None:
@@ -102,46 +104,48 @@ def test_as_published_a_byte_level_word_has_no_space_before(tmp_path: Path) -> N
     bpe = tokenizers.ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     bpe.train_from_iterator([" ".join(WORDS)] * 3, 400, 2, show_progress=False)
-    vocabulary = {one: i for i, one in enumerate(special)}
+    vocabulary = {token: i for i, token in enumerate(special)}
     rest = sorted(bpe.get_vocab(), key=bpe.get_vocab().get)
-    vocabulary |= {one: i + len(special) for i, one in enumerate(rest)}
+    vocabulary |= {token: i + len(special) for i, token in enumerate(rest)}
     merges = json.loads(bpe.to_str())["model"]["merges"]
     tokenise = transformers.RobertaTokenizerFast(
-        vocab=vocabulary, merges=[tuple(one) for one in merges], model_max_length=40
+        vocab=vocabulary, merges=[tuple(merge) for merge in merges], model_max_length=40
     )
-    made = model("roberta", "MaskedLM", vocab_size=len(vocabulary), pad_token_id=1)
-    made.save_pretrained(tmp_path)
+    roberta = model("roberta", "MaskedLM", vocab_size=len(vocabulary), pad_token_id=1)
+    roberta.save_pretrained(tmp_path)
     tokenise.save_pretrained(tmp_path)
     masked = MaskedModel.load(tmp_path)
     ours = blank_masks(masked.tokenizer, CLUSTERS[0], "kind")
     released = published_masks(masked.tokenizer, CLUSTERS[0], "kind")
     tokens = masked.tokenizer.convert_ids_to_tokens
-    assert tokens([one.token for one in ours])[0].startswith("Ġ")
-    assert not tokens([one.token for one in released])[0].startswith("Ġ")
-    expected = [[as_released(masked, one, word) for word in one.candidates] for one in CLUSTERS]
-    found = blank_scores(masked, CLUSTERS, as_published=True)
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-7)
+    assert tokens([mask.token for mask in ours])[0].startswith("Ġ")
+    assert not tokens([mask.token for mask in released])[0].startswith("Ġ")
+    expected = [
+        [as_released(masked, cluster, word) for word in cluster.candidates] for cluster in CLUSTERS
+    ]
+    scores = blank_scores(masked, CLUSTERS, as_published=True)
+    np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-7)
 
 
 def test_of_several_words_the_released_code_asks_for_the_first_without_signs() -> None:
     tokenise = tokenizer()
     cluster = Cluster("1", "", "", "The BLANK sat.", ("ice-cold tea", "", ""))
     masks = published_masks(tokenise, cluster, "ice-cold tea")
-    asked = tokenise.convert_ids_to_tokens([one.token for one in masks])
-    assert "".join(asked).replace("##", "") == "icecold"
+    pieces = tokenise.convert_ids_to_tokens([mask.token for mask in masks])
+    assert "".join(pieces).replace("##", "") == "icecold"
     whole = blank_masks(tokenise, cluster, "ice-cold tea")
-    assert tokenise.convert_ids_to_tokens([one.token for one in whole])[-1] == "tea"
+    assert tokenise.convert_ids_to_tokens([mask.token for mask in whole])[-1] == "tea"
 
 
 def test_two_blanks_are_masked_alike_and_neither_tells_the_other() -> None:
     tokenise = tokenizer()
     masks = blank_masks(tokenise, ODD[1], "hut")
-    assert [tokenise.convert_ids_to_tokens(one.ids) for one in masks] == 2 * [
-        f"[CLS] the {shown}[MASK] cooked and the {shown}[MASK] sat . [SEP]".split()
-        for shown in ("", "h ", "h ##u ")
+    assert [tokenise.convert_ids_to_tokens(mask.ids) for mask in masks] == 2 * [
+        f"[CLS] the {prefix}[MASK] cooked and the {prefix}[MASK] sat . [SEP]".split()
+        for prefix in ("", "h ", "h ##u ")
     ]
-    assert [one.place for one in masks] == [2, 3, 4, 6, 8, 10]
-    assert tokenise.convert_ids_to_tokens([one.token for one in masks]) == 2 * ["h", "##u", "##t"]
+    assert [mask.place for mask in masks] == [2, 3, 4, 6, 8, 10]
+    assert tokenise.convert_ids_to_tokens([mask.token for mask in masks]) == 2 * ["h", "##u", "##t"]
 
 
 def test_pairs_are_scored_as_by_hand(masked: MaskedModel) -> None:
@@ -162,21 +166,21 @@ def test_one_sub_word_after_the_other_is_masked() -> None:
     tokenise = tokenizer()
     cluster = Cluster("1", "", "", "The BLANK sat.", ("hut", "", ""))
     masks = blank_masks(tokenise, cluster, "hut")
-    assert [tokenise.convert_ids_to_tokens(one.ids) for one in masks] == [
+    assert [tokenise.convert_ids_to_tokens(mask.ids) for mask in masks] == [
         ["[CLS]", "the", "[MASK]", "sat", ".", "[SEP]"],
         ["[CLS]", "the", "h", "[MASK]", "sat", ".", "[SEP]"],
         ["[CLS]", "the", "h", "##u", "[MASK]", "sat", ".", "[SEP]"],
     ]
-    assert [tokenise.convert_ids_to_tokens(one.token) for one in masks] == ["h", "##u", "##t"]
-    assert [one.place for one in masks] == [2, 3, 4]
+    assert [tokenise.convert_ids_to_tokens(mask.token) for mask in masks] == ["h", "##u", "##t"]
+    assert [mask.place for mask in masks] == [2, 3, 4]
 
 
 def test_only_what_both_sentences_share_is_masked() -> None:
     tokenise = tokenizer()
     more, less = pair_masks(tokenise, PAIRS[0])
-    words = [[tokenise.convert_ids_to_tokens(one.token) for one in side] for side in (more, less)]
+    words = [[tokenise.convert_ids_to_tokens(mask.token) for mask in side] for side in (more, less)]
     assert words[0] == words[1] == ["the", "was", "very", "kind", "."]
-    assert all("man" in tokenise.convert_ids_to_tokens(one.ids) for one in less)
+    assert all("man" in tokenise.convert_ids_to_tokens(mask.ids) for mask in less)
 
 
 def test_equal_sentences_have_equal_scores(tmp_path: Path) -> None:

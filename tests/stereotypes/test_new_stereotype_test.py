@@ -33,14 +33,14 @@ class Contrasts:
 
 def read(source: Source, _: bool) -> Contrasts:
     lines = source.text.splitlines()[1:]
-    return Contrasts(source.path, [(a, b) for a, _, b in (one.partition(",") for one in lines)])
+    return Contrasts(source.path, [(a, b) for a, _, b in (line.partition(",") for line in lines)])
 
 
 def scored(model: CausalModel, data: Contrasts, subject: str, settings: Settings) -> Found:
-    found = score_pairs(model, data.contrasts)
+    likelihoods = score_pairs(model, data.contrasts)
     every = {"all": np.ones(len(data.contrasts), bool)}
     return Found(
-        preference_rows(found, every, subject, "Contrasts", "crows", {}, settings),
+        preference_rows(likelihoods, every, subject, "Contrasts", "crows", {}, settings),
         [{"task": "Contrasts", "first": first} for first, _ in data.contrasts],
         notes=["contrasts are made up"],
     )

@@ -28,13 +28,13 @@ def one_by_one(name: str, kind: str, place: int) -> np.ndarray:
     """Score each pair by itself, without padding, straight from the logits."""
     head = getattr(transformers, kind).from_pretrained(name).eval()
     tokenise = transformers.AutoTokenizer.from_pretrained(name)
-    found = []
+    probabilities = []
     with torch.no_grad():
         for context, following in PAIRS:
             inputs = tokenise(context, following, return_tensors="pt")
             logits = head(**inputs).logits[0].double()
-            found.append((logits[place].exp() / logits.exp().sum()).item())
-    return np.array(found)
+            probabilities.append((logits[place].exp() / logits.exp().sum()).item())
+    return np.array(probabilities)
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +44,10 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
 def test_probabilities_are_those_of_pairs_one_by_one(bert: str, batch: int) -> None:
-    found = NextSentence.load(bert).probabilities(PAIRS, batch)
+    probabilities = NextSentence.load(bert).probabilities(PAIRS, batch)
     expected = one_by_one(bert, "BertForNextSentencePrediction", 0)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)  # float32 weights
-    assert found[0] == found[3]
+    np.testing.assert_allclose(probabilities, expected, rtol=0, atol=1e-5)  # float32 weights
+    assert probabilities[0] == probabilities[3]
     assert np.ptp(expected) > 1e-2  # else padding and segments could be anything
 
 
@@ -58,17 +58,17 @@ def test_the_first_output_of_berts_own_head_is_next(bert: str) -> None:
 
 
 def test_a_config_that_says_otherwise_is_believed(tmp_path: Path) -> None:
-    made = model("bert", "NextSentencePrediction", id2label={0: "not_next", 1: "is_next"})
-    assert NextSentence.load(folder(tmp_path, made)).place == 1
+    head = model("bert", "NextSentencePrediction", id2label={0: "not_next", 1: "is_next"})
+    assert NextSentence.load(folder(tmp_path, head)).place == 1
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "deberta-v2", "mpnet"])
 def test_a_classifier_with_two_labels_counts(tmp_path: Path, family: str) -> None:
-    made = model(family, "SequenceClassification", id2label={0: "not_next", 1: "is_next"})
-    found = NextSentence.load(folder(tmp_path, made))
-    assert found.place == 1
-    expected = one_by_one(found.name, type(made).__name__, 1)
-    np.testing.assert_allclose(found.probabilities(PAIRS), expected, rtol=0, atol=1e-5)
+    classifier = model(family, "SequenceClassification", id2label={0: "not_next", 1: "is_next"})
+    scorer = NextSentence.load(folder(tmp_path, classifier))
+    assert scorer.place == 1
+    expected = one_by_one(scorer.name, type(classifier).__name__, 1)
+    np.testing.assert_allclose(scorer.probabilities(PAIRS), expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_a_pair_that_is_too_long(bert: str) -> None:
 
 
 def test_damaged_weights(bert: str) -> None:
-    found = NextSentence.load(bert)
+    scorer = NextSentence.load(bert)
     with torch.no_grad():
-        next(found.model.parameters()).fill_(float("nan"))
+        next(scorer.model.parameters()).fill_(float("nan"))
     with pytest.raises(WordbiasError, match="predicts what is no number; its weights are damaged"):
-        found.probabilities(PAIRS)
+        scorer.probabilities(PAIRS)
 
 
 def test_a_device_that_is_not_there(bert: str) -> None:

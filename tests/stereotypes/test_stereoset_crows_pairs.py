@@ -25,8 +25,8 @@ def test_crows_pairs_are_read(tmp_path: Path) -> None:
     path = written(
         tmp_path / "crows.csv", CROWS + ROW + "1,Men rule.,Women rule.,antistereo,race,[]\n"
     )
-    found = parse_crows_pairs(read_text(path))
-    assert found.pairs == [
+    crows = parse_crows_pairs(read_text(path))
+    assert crows.pairs == [
         CrowsPair("Women, sadly, weep.", "Men, sadly, weep.", "stereo", "gender"),
         CrowsPair("Men rule.", "Women rule.", "antistereo", "race"),
     ]
@@ -54,10 +54,10 @@ def test_crows_pairs_that_cannot_be_used(tmp_path: Path, text: str, message: str
 
 def test_crows_pairs_by_direction_and_type() -> None:
     about = [("stereo", "gender"), ("antistereo", "gender"), ("stereo", "age"), ("stereo", "age")]
-    data = CrowsPairs("c.csv", "0", [CrowsPair("a", "b", *one) for one in about])
+    data = CrowsPairs("c.csv", "0", [CrowsPair("a", "b", *labels) for labels in about])
     scores = np.array([[-1.0, -2], [-3, -2], [-5.0, -5.0002], [-7, -7]])
-    found = {row.details["subset"]: row for row in crows_rows(data, scores, "m", Settings())}
-    assert {name: row.value for name, row in found.items()} == {
+    by_subset = {row.details["subset"]: row for row in crows_rows(data, scores, "m", Settings())}
+    assert {name: row.value for name, row in by_subset.items()} == {
         "all": (1 + 0 + 1 + 0.5) / 4,
         "stereo": 2.5 / 3,
         "antistereo": 0,

@@ -54,15 +54,15 @@ def written(path: Path, what: Any) -> Path:
 
 def read(path: Path, *, as_published: bool = False) -> StereoSet:
     """Read a file with all of its parts."""
-    found = parse_stereoset(read_text(path), as_published=as_published)
+    stereoset = parse_stereoset(read_text(path), as_published=as_published)
     for kind in KINDS:
-        getattr(found, kind)
-    return found
+        getattr(stereoset, kind)
+    return stereoset
 
 
 def test_both_parts_are_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
-    found = read(written(tmp_path / "dev.json", content()))
-    (inter,), (intra,) = found.intersentence, found.intrasentence
+    stereoset = read(written(tmp_path / "dev.json", content()))
+    (inter,), (intra,) = stereoset.intersentence, stereoset.intrasentence
     assert inter.candidates == ("She rested.", "He rested.", "Ice melts.")
     assert intra.candidates == ("kind", "stern", "tea cup")
     assert (intra.id, intra.target, intra.bias_type) == ("w1", "nurse", "profession")
@@ -76,21 +76,21 @@ def test_one_part_is_enough(tmp_path: Path) -> None:
 
 def broken(kind: str, change: str) -> dict[str, Any]:
     data = content()
-    one = data["data"][kind][0]
+    cluster = data["data"][kind][0]
     if change == "label":
-        one["sentences"][0]["gold_label"] = "related"
+        cluster["sentences"][0]["gold_label"] = "related"
     elif change == "missing":
-        one["sentences"].pop()
+        cluster["sentences"].pop()
     elif change == "other":
-        one["sentences"][0]["sentence"] = "The doctor was kind."
+        cluster["sentences"][0]["sentence"] = "The doctor was kind."
     elif change == "empty":
-        one["sentences"][0]["sentence"] = "The nurse was ."
+        cluster["sentences"][0]["sentence"] = "The nurse was ."
     elif change == "none":
-        one["context"] = "The nurse was blank."
+        cluster["context"] = "The nurse was blank."
     elif change in ("null", "half"):
-        one["sentences"][0]["sentence"] = None if change == "null" else "a\ud800"
+        cluster["sentences"][0]["sentence"] = None if change == "null" else "a\ud800"
     elif change == "key":
-        del one["target"]
+        del cluster["target"]
     return data
 
 
@@ -176,32 +176,32 @@ def test_items_with_several_blanks_are_left_out_or_taken_as_published(
     item["sentences"] = [sentence(*pair) for pair in zip(texts, labels, strict=True)]
     data["data"]["intrasentence"].append(item)
     path = written(tmp_path / "dev.json", data)
-    found = read(path)
-    assert [one.id for one in found.intrasentence] == ["w1"]
-    assert found.several_blanks == ["w2"]
+    stereoset = read(path)
+    assert [cluster.id for cluster in stereoset.intrasentence] == ["w1"]
+    assert stereoset.several_blanks == ["w2"]
     published = read(path, as_published=True)
-    assert [one.id for one in published.intrasentence] == ["w1", "w2"]
+    assert [cluster.id for cluster in published.intrasentence] == ["w1", "w2"]
     assert published.intrasentence[1].candidates == words
-    assert published.intrasentence[0] == found.intrasentence[0]
+    assert published.intrasentence[0] == stereoset.intrasentence[0]
 
 
 def test_a_sentence_may_have_the_word_blank(tmp_path: Path) -> None:
     data = content()
     item = data["data"]["intrasentence"][0]
     item["context"] = "The blank nurse was BLANK."
-    for one in item["sentences"]:
-        one["sentence"] = one["sentence"].replace("The nurse", "The blank nurse")
-    found = read(written(tmp_path / "dev.json", data))
-    assert found.several_blanks == []
-    assert found.intrasentence[0].candidates == ("kind", "stern", "tea cup")
+    for text in item["sentences"]:
+        text["sentence"] = text["sentence"].replace("The nurse", "The blank nurse")
+    stereoset = read(written(tmp_path / "dev.json", data))
+    assert stereoset.several_blanks == []
+    assert stereoset.intrasentence[0].candidates == ("kind", "stern", "tea cup")
 
 
 def test_a_part_is_only_read_when_it_is_used(tmp_path: Path) -> None:
-    found = load_text_set(written(tmp_path / "dev.json", broken("intrasentence", "other")))
-    assert isinstance(found, StereoSet)
-    assert len(found.intersentence) == 1
+    stereoset = load_text_set(written(tmp_path / "dev.json", broken("intrasentence", "other")))
+    assert isinstance(stereoset, StereoSet)
+    assert len(stereoset.intersentence) == 1
     with pytest.raises(WordbiasError, match="does not fill the blank"):
-        _ = found.intrasentence
+        _ = stereoset.intrasentence
 
 
 PUBLISHED = Path(os.environ.get("WORDBIAS_FAIR_LLM", ""))
@@ -217,29 +217,33 @@ PUBLISHED = Path(os.environ.get("WORDBIAS_FAIR_LLM", ""))
 )
 def test_the_whole_published_files(name: str, between: int, within: int, several: int) -> None:
     path = PUBLISHED / "StereoSet" / "data" / f"{name}.json"
-    found = read(path)
-    sizes = (len(found.intersentence), len(found.intrasentence), len(found.several_blanks))
+    stereoset = read(path)
+    sizes = (
+        len(stereoset.intersentence),
+        len(stereoset.intrasentence),
+        len(stereoset.several_blanks),
+    )
     assert sizes == (between, within - several, several)
     assert len(read(path, as_published=True).intrasentence) == within
 
 
 def test_the_word_blank_is_no_blank(tmp_path: Path) -> None:
     data = content()
-    one = data["data"]["intrasentence"][0]
-    one["context"] = "The nurse gave BLANK a blank page."
-    for text, word in zip(one["sentences"], ("him", "her", "tea"), strict=True):
+    cluster = data["data"]["intrasentence"][0]
+    cluster["context"] = "The nurse gave BLANK a blank page."
+    for text, word in zip(cluster["sentences"], ("him", "her", "tea"), strict=True):
         text["sentence"] = f"The nurse gave {word} a blank page."
     (intra,) = read(written(tmp_path / "dev.json", data)).intrasentence
-    assert (intra.context, intra.candidates) == (one["context"], ("him", "her", "tea"))
+    assert (intra.context, intra.candidates) == (cluster["context"], ("him", "her", "tea"))
 
 
 def test_the_published_file(shared_data: Path) -> None:
     path = shared_data / "stereoset" / "dev_gender.json.gz"
-    found = read(path)
-    assert (len(found.intersentence), len(found.intrasentence)) == (242, 255)
+    stereoset = read(path)
+    assert (len(stereoset.intersentence), len(stereoset.intrasentence)) == (242, 255)
     raw = json.loads(gzip.decompress(path.read_bytes()))["data"]["intrasentence"]
-    for one, cluster in zip(raw, found.intrasentence, strict=True):
-        texts = {x["gold_label"]: x["sentence"] for x in one["sentences"]}
+    for raw_cluster, cluster in zip(raw, stereoset.intrasentence, strict=True):
+        texts = {x["gold_label"]: x["sentence"] for x in raw_cluster["sentences"]}
         labels = ("stereotype", "anti-stereotype", "unrelated")
         for label, word in zip(labels, cluster.candidates, strict=True):
             assert cluster.context.replace(BLANK, word).lower() == texts[label].lower()

@@ -51,7 +51,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def changed(row: int, **cells: str) -> list[list[str]]:
-    rows = [list(one) for one in ROWS]
+    rows = [list(record) for record in ROWS]
     for column, cell in cells.items():
         rows[row][COLUMNS.index(column)] = cell
     return rows
@@ -99,8 +99,8 @@ def test_spellings_of_a_file(write: Write, name: str, end: str, columns: list[st
 
 def test_columns_may_have_any_order_among_others(write: Write) -> None:
     rows = [["x", *reversed(row)] for row in ROWS]
-    found = load_gsss(write(rows, ["note", *reversed(COLUMNS)], "other.csv"))
-    assert found.triples == load_gsss(write()).triples
+    reordered = load_gsss(write(rows, ["note", *reversed(COLUMNS)], "other.csv"))
+    assert reordered.triples == load_gsss(write()).triples
 
 
 def test_what_the_swap_did_is_known(write: Write) -> None:

@@ -166,9 +166,9 @@ def test_nothing_else_changes_in_the_published_file(shared_data: Path) -> None:
 
 def test_repairing_again_changes_nothing(shared_data: Path) -> None:
     done = repair(load_gsss(shared_data / "gsss" / "dev.csv"))
-    again = repair(done.gsss)
-    assert again.changes == []
-    assert again.gsss.triples == done.gsss.triples
+    repeated = repair(done.gsss)
+    assert repeated.changes == []
+    assert repeated.gsss.triples == done.gsss.triples
 
 
 def test_no_misplaced_pronoun_is_left_in_the_published_file(shared_data: Path) -> None:

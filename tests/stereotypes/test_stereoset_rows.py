@@ -49,29 +49,29 @@ def by_hand(p: np.ndarray, k: int) -> dict[str, float]:
 
 
 def test_rows_are_those_by_hand_for_all_and_for_each_gender(p: np.ndarray) -> None:
-    found = rows_of(p)
+    rows = rows_of(p)
     for subset, part, k in (("all", p, 6), ("M", p[::2], 3), ("F", p[1::2], 3)):
         for measure, value in by_hand(part, k).items():
-            row = found[measure, subset]
+            row = rows[measure, subset]
             assert row.value == pytest.approx(value, abs=1e-12)
             tail = row.measure in ("strength", "opposite-strength", "distance")
             assert row.details["n"] == (extremes(len(part)) if tail else len(part))
             assert row.details["version"] == "original"
-    assert found["strength", "all"].details["n"] == 6
-    assert found["ss", "all"].details["neutral"] == 0.5
-    assert len(found) == 15
+    assert rows["strength", "all"].details["n"] == 6
+    assert rows["ss", "all"].details["neutral"] == 0.5
+    assert len(rows) == 15
 
 
 def test_intervals_are_bootstrapped_over_triples_and_seeded(p: np.ndarray) -> None:
-    found = rows_of(p)
-    assert found == rows_of(p)
-    assert found != rows_of(p, seed=1)
+    rows = rows_of(p)
+    assert rows == rows_of(p)
+    assert rows != rows_of(p, seed=1)
     rng = np.random.default_rng(0)
     s = (p[:, 0] - p[:, 1]) @ [1, -1]
     drawn = s[rng.integers(N, size=(1000, N))]
     tails = np.sort(drawn, axis=1)[:, -6:].mean(1)
     low, high = np.percentile(tails, [2.5, 97.5])
-    details = found["strength", "all"].details
+    details = rows["strength", "all"].details
     assert (details["low"], details["high"]) == pytest.approx((low, high), abs=1e-12)
 
 
@@ -100,8 +100,8 @@ def test_options_change_what_they_name(p: np.ndarray) -> None:
 
 def test_a_model_of_constant_answers_is_not_called_anti_stereotypical() -> None:
     same = np.full((10, 3, 2), 0.7)
-    found = rows_of(same)["ss", "all"]
-    assert (found.value, found.details["ties"]) == (0.5, 10)
+    row = rows_of(same)["ss", "all"]
+    assert (row.value, row.details["ties"]) == (0.5, 10)
     assert rows_of(same, as_published=True)["ss", "all"].value == 0
 
 
@@ -113,9 +113,9 @@ def test_a_file_about_one_gender_has_no_empty_subset(p: np.ndarray) -> None:
 def test_subsets_are_those_of_all_of_them(p: np.ndarray) -> None:
     data = gsss("MF" * (N // 2))
     every = gsss_rows(data, p, "m", "original", Settings())
-    for asked in (["all"], ["F", "M"]):
-        wanted = [row for name in asked for row in every if row.details["subset"] == name]
-        assert gsss_rows(data, p, "m", "original", Settings(), subsets=asked) == wanted
+    for subsets in (["all"], ["F", "M"]):
+        wanted = [row for name in subsets for row in every if row.details["subset"] == name]
+        assert gsss_rows(data, p, "m", "original", Settings(), subsets=subsets) == wanted
     with pytest.raises(WordbiasError, match="no subset 'X'; choose among all, "):
         gsss_rows(data, p, "m", "original", Settings(), subsets=["all", "X"])
 
@@ -127,12 +127,12 @@ def test_another_number_of_probabilities_is_refused(p: np.ndarray) -> None:
 
 def test_records_hold_what_the_measures_are_made_of(p: np.ndarray) -> None:
     records = triple_records(gsss("MF" * (N // 2)), p, "repaired")
-    assert [one["context_id"] for one in records] == [str(i) for i in range(N)]
-    one = records[7]
-    assert one["anti-stereotype swapped"] == p[7, 1, 1]
-    assert one["unrelated original"] == p[7, 2, 0]
-    assert one["d"] == pytest.approx(abs(p[7, 2, 0] - p[7, 2, 1]))
-    assert one["version"] == "repaired"
+    assert [triple["context_id"] for triple in records] == [str(i) for i in range(N)]
+    record = records[7]
+    assert record["anti-stereotype swapped"] == p[7, 1, 1]
+    assert record["unrelated original"] == p[7, 2, 0]
+    assert record["d"] == pytest.approx(abs(p[7, 2, 0] - p[7, 2, 1]))
+    assert record["version"] == "repaired"
 
 
 def published_scores(clusters: list[Cluster], scores: np.ndarray) -> tuple[float, float, float]:
@@ -140,10 +140,10 @@ def published_scores(clusters: list[Cluster], scores: np.ndarray) -> tuple[float
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for cluster, (stereo, anti, unrelated) in zip(clusters, scores, strict=True):
         counts[cluster.target]["stereo"] += stereo > anti
-        counts[cluster.target]["related"] += sum(one > unrelated for one in (stereo, anti))
+        counts[cluster.target]["related"] += sum(score > unrelated for score in (stereo, anti))
         counts[cluster.target]["n"] += 1
-    ss = np.mean([found["stereo"] / found["n"] for found in counts.values()])
-    lms = np.mean([found["related"] / (2 * found["n"]) for found in counts.values()])
+    ss = np.mean([counter["stereo"] / counter["n"] for counter in counts.values()])
+    lms = np.mean([counter["related"] / (2 * counter["n"]) for counter in counts.values()])
     return ss, lms, lms * min(ss, 1 - ss) / 0.5
 
 
@@ -168,8 +168,8 @@ def test_each_type_of_bias_has_its_rows() -> None:
     clusters = [Cluster(str(i), "t", kind, "C.", ("a", "b", "c")) for i, kind in enumerate(types)]
     scores = np.random.default_rng(3).random((40, 3))
     rows = stereoset_rows(clusters, scores, "m", "intrasentence", Settings())
-    found = {(row.details["subset"], row.measure): row for row in rows}
-    assert {subset for subset, _ in found} == {"all", "gender", "race"}
+    by_subset = {(row.details["subset"], row.measure): row for row in rows}
+    assert {subset for subset, _ in by_subset} == {"all", "gender", "race"}
     race = scores[[kind == "race" for kind in types]]
-    assert found["race", "ss"].value == pytest.approx((race[:, 0] > race[:, 1]).mean())
-    assert found["race", "ss"].details["n"] == len(race)
+    assert by_subset["race", "ss"].value == pytest.approx((race[:, 0] > race[:, 1]).mean())
+    assert by_subset["race", "ss"].details["n"] == len(race)

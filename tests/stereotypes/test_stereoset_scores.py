@@ -136,9 +136,9 @@ def test_shares_of_terms_are_averaged(x: np.ndarray, data: st.DataObject) -> Non
         term: [a > b for (a, b, _), other in zip(x, terms, strict=True) if other == term]
         for term in set(terms)
     }
-    expected = np.mean([np.mean(found) for found in by_term.values()])
-    found = stereotype_score(x[:, 0], x[:, 1], targets=np.array(terms), ties=0)
-    assert found == pytest.approx(expected)
+    expected = np.mean([np.mean(preferences) for preferences in by_term.values()])
+    score = stereotype_score(x[:, 0], x[:, 1], targets=np.array(terms), ties=0)
+    assert score == pytest.approx(expected)
 
 
 def test_icat_of_the_extremes() -> None:
@@ -150,21 +150,21 @@ def test_icat_of_the_extremes() -> None:
 
 
 def test_preferring_neither_is_half() -> None:
-    found = preferred(np.array([1.0, 2.0, 2.0]), np.array([2.0, 1.0, 2.0]))
-    np.testing.assert_array_equal(found, [0, 1, 0.5])
+    shares = preferred(np.array([1.0, 2.0, 2.0]), np.array([2.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(shares, [0, 1, 0.5])
 
 
 def test_resampling_is_of_whole_samples_and_seeded() -> None:
     values = np.arange(50.0)
-    found, again = (
+    means, repeated = (
         bootstrap(lambda rows: values[rows].mean(-1), 50, np.random.default_rng(4), 3000)
         for _ in range(2)
     )
-    np.testing.assert_array_equal(found, again)
+    np.testing.assert_array_equal(means, repeated)
     # a mean of n draws has sd σ/√n; six standard errors of 3,000 of them
     se = values.std() / np.sqrt(50)
-    assert abs(found.mean() - values.mean()) < 6 * se / np.sqrt(3000)
-    assert found.std() == pytest.approx(se, rel=6 / np.sqrt(2 * 3000))
+    assert abs(means.mean() - values.mean()) < 6 * se / np.sqrt(3000)
+    assert means.std() == pytest.approx(se, rel=6 / np.sqrt(2 * 3000))
 
 
 @pytest.mark.parametrize(

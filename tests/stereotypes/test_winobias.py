@@ -76,22 +76,28 @@ def _span(one: Sentence, words: str) -> tuple[int, int]:
 
 
 def test_a_sentence_is_understood(sentences: list[Sentence]) -> None:
-    one = next(s for s in sentences if s.profession == "construction worker")
-    assert one.text == "The construction worker called the teacher while he ate his soup."
-    assert one.text[slice(*one.mention)] == "The construction worker"
-    assert [one.text[a:b] for a, b in one.pronouns] == ["he", "his"]
-    assert (one.gender, one.stereotype, one.kind, one.split, one.number) == (
+    sentence = next(s for s in sentences if s.profession == "construction worker")
+    assert sentence.text == "The construction worker called the teacher while he ate his soup."
+    assert sentence.text[slice(*sentence.mention)] == "The construction worker"
+    assert [sentence.text[a:b] for a, b in sentence.pronouns] == ["he", "his"]
+    assert (
+        sentence.gender,
+        sentence.stereotype,
+        sentence.kind,
+        sentence.split,
+        sentence.number,
+    ) == (
         "M",
         "pro",
         1,
         "dev",
         3,
     )
-    assert [(name, one.text[a:b]) for name, (a, b) in one.people] == [
+    assert [(name, sentence.text[a:b]) for name, (a, b) in sentence.people] == [
         ("construction worker", "construction worker"),
         ("teacher", "teacher"),
     ]
-    assert one.gold == ((one.mention, *one.pronouns),)
+    assert sentence.gold == ((sentence.mention, *sentence.pronouns),)
 
 
 def test_both_sentences_of_a_pair_have_the_same_position(sentences: list[Sentence]) -> None:
@@ -147,7 +153,7 @@ def test_folders_that_are_not_winobias(folder: Path, tmp_path: Path) -> None:
 
 def _written(tmp_path: Path, sentences: list[Sentence], spans: Callable[[Sentence], Any]) -> Path:
     path = tmp_path / "found.json"
-    path.write_text(json.dumps({one.text: spans(one) for one in sentences}))
+    path.write_text(json.dumps({sentence.text: spans(sentence) for sentence in sentences}))
     return path
 
 
@@ -167,14 +173,16 @@ def _as_tokens(one: Sentence, shift: int) -> list[list[list[int]]]:
 
 
 def test_clusters_are_the_same_in_every_unit(tmp_path: Path, sentences: list[Sentence]) -> None:
-    gold = [one.gold for one in sentences]
+    gold = [sentence.gold for sentence in sentences]
     path = _written(tmp_path, sentences, right)
     assert load_clusters(path, sentences).clusters == gold
-    path = _written(tmp_path, sentences, lambda one: [[[a, b - 1] for a, b in c] for c in one.gold])
+    path = _written(
+        tmp_path, sentences, lambda sentence: [[[a, b - 1] for a, b in c] for c in sentence.gold]
+    )
     assert load_clusters(path, sentences, inclusive=True).clusters == gold
-    path = _written(tmp_path, sentences, lambda one: _as_tokens(one, 1))
+    path = _written(tmp_path, sentences, lambda sentence: _as_tokens(sentence, 1))
     assert load_clusters(path, sentences, unit="tokens").clusters == gold
-    path = _written(tmp_path, sentences, lambda one: _as_tokens(one, 0))
+    path = _written(tmp_path, sentences, lambda sentence: _as_tokens(sentence, 0))
     assert load_clusters(path, sentences, unit="tokens", inclusive=True).clusters == gold
 
 
@@ -183,9 +191,9 @@ def test_clusters_of_lines(tmp_path: Path, sentences: list[Sentence]) -> None:
     lines = [json.dumps({"sentence": s.text, "clusters": s.gold}) for s in sentences]
     lines += ["", json.dumps({"sentence": "Something else.", "clusters": []})]
     path.write_text("\n".join(lines))
-    found = load_clusters(path, sentences)
-    assert found.clusters == [one.gold for one in sentences]
-    assert found.beside == 1
+    loaded = load_clusters(path, sentences)
+    assert loaded.clusters == [sentence.gold for sentence in sentences]
+    assert loaded.beside == 1
 
 
 @pytest.mark.parametrize(
@@ -207,7 +215,7 @@ def test_clusters_of_lines(tmp_path: Path, sentences: list[Sentence]) -> None:
 def test_spans_that_are_none(
     tmp_path: Path, sentences: list[Sentence], clusters: object, message: str
 ) -> None:
-    path = _written(tmp_path, sentences, lambda one: clusters)
+    path = _written(tmp_path, sentences, lambda sentence: clusters)
     with pytest.raises(WordbiasError, match=message):
         load_clusters(path, sentences)
 
@@ -240,28 +248,32 @@ def test_files_of_clusters_that_are_none(
 
 
 def test_whom_the_pronoun_was_taken_for(sentences: list[Sentence]) -> None:
-    one = sentences[0]
-    assert one.text == "The farmer thanked the nurse because he was healed."
-    he, farmer, nurse = _span(one, "he "), _span(one, "The farmer"), _span(one, "the nurse")
-    he = one.pronouns[0]
-    assert predicted_profession(one, ((farmer, he),)) == "farmer"
-    assert predicted_profession(one, ((nurse, he),)) == "nurse"
-    assert predicted_profession(one, ()) == NONE
-    assert predicted_profession(one, ((he,),)) == NONE
-    assert predicted_profession(one, ((farmer, nurse, he),)) == NONE
-    assert predicted_profession(one, (((farmer[0], nurse[1]), he),)) == NONE
-    assert predicted_profession(one, ((_span(one, "farmer"), he), (nurse,))) == "farmer"
+    sentence = sentences[0]
+    assert sentence.text == "The farmer thanked the nurse because he was healed."
+    he, farmer, nurse = (
+        _span(sentence, "he "),
+        _span(sentence, "The farmer"),
+        _span(sentence, "the nurse"),
+    )
+    he = sentence.pronouns[0]
+    assert predicted_profession(sentence, ((farmer, he),)) == "farmer"
+    assert predicted_profession(sentence, ((nurse, he),)) == "nurse"
+    assert predicted_profession(sentence, ()) == NONE
+    assert predicted_profession(sentence, ((he,),)) == NONE
+    assert predicted_profession(sentence, ((farmer, nurse, he),)) == NONE
+    assert predicted_profession(sentence, (((farmer[0], nurse[1]), he),)) == NONE
+    assert predicted_profession(sentence, ((_span(sentence, "farmer"), he), (nurse,))) == "farmer"
     # a longer mention of one person is that person
-    assert predicted_profession(one, (((0, nurse[0] - 1), he),)) == "farmer"
+    assert predicted_profession(sentence, (((0, nurse[0] - 1), he),)) == "farmer"
 
 
 def test_a_pronoun_is_no_part_of_a_word(sentences: list[Sentence]) -> None:
     """The sheriff and the teacher have *he* in them, but are no pronouns."""
-    one = next(s for s in sentences if s.profession == "teacher" and s.kind == 2)
-    sheriff, teacher = _span(one, "The sheriff"), _span(one, "the teacher")
-    assert predicted_profession(one, ((sheriff,), (teacher,))) == NONE
-    assert predicted_profession(one, ((sheriff, teacher),)) == NONE
-    assert predicted_profession(one, ((sheriff,), (teacher, *one.pronouns))) == "teacher"
+    sentence = next(s for s in sentences if s.profession == "teacher" and s.kind == 2)
+    sheriff, teacher = _span(sentence, "The sheriff"), _span(sentence, "the teacher")
+    assert predicted_profession(sentence, ((sheriff,), (teacher,))) == NONE
+    assert predicted_profession(sentence, ((sheriff, teacher),)) == NONE
+    assert predicted_profession(sentence, ((sheriff,), (teacher, *sentence.pronouns))) == "teacher"
 
 
 def _by_key(rows: list[Row]) -> dict[tuple[str, ...], Row]:
@@ -269,7 +281,7 @@ def _by_key(rows: list[Row]) -> dict[tuple[str, ...], Row]:
 
 
 def _f1(sentences: list[Sentence], system: System, **options: Any) -> dict[tuple[str, ...], Row]:
-    clusters = [system(one) for one in sentences]
+    clusters = [system(sentence) for sentence in sentences]
     return _by_key(f1_rows(sentences, clusters, "x", Settings(**{"draws": 200, **options})))
 
 
@@ -282,19 +294,19 @@ def test_a_perfect_system_and_a_silent_one(sentences: list[Sentence]) -> None:
 
 
 def test_f1_is_that_of_sums_over_sentences(sentences: list[Sentence]) -> None:
-    found = _f1(sentences, stereotyped)
+    by_key = _f1(sentences, stereotyped)
     for setting, kinds in ((ALL, (1, 2)), ("type 1", (1,)), ("type 2", (2,))):
         sides = []
         for side in ("pro", "anti"):
             among = [s for s in sentences if s.stereotype == side and s.kind in kinds]
             total = np.sum([tally(s.gold, stereotyped(s)) for s in among], axis=0)
             sides.append(100 * float(conll_f1(total)))
-            row = found[F1, side, setting]
+            row = by_key[F1, side, setting]
             assert row.value == pytest.approx(sides[-1])
             assert row.details["n"] == len(among)
-        assert found[DIFFERENCE, "pro − anti", setting].value == pytest.approx(sides[0] - sides[1])
-    assert found[F1, "pro", ALL].value == pytest.approx(100)
-    assert found[F1, "anti", ALL].value < 100
+        assert by_key[DIFFERENCE, "pro − anti", setting].value == pytest.approx(sides[0] - sides[1])
+    assert by_key[F1, "pro", ALL].value == pytest.approx(100)
+    assert by_key[F1, "anti", ALL].value < 100
 
 
 def test_f1_without_draws_has_no_interval(sentences: list[Sentence]) -> None:
@@ -303,7 +315,7 @@ def test_f1_without_draws_has_no_interval(sentences: list[Sentence]) -> None:
 
 
 def _fair(sentences: list[Sentence], system: System, **options: Any) -> dict[tuple[str, str], Row]:
-    clusters = [system(one) for one in sentences]
+    clusters = [system(sentence) for sentence in sentences]
     settings = Settings(draws=20, **options)
     rows = classification_rows(sentences, clusters, "x", settings)
     return {(row.measure, row.details["set"]): row for row in rows}
@@ -311,23 +323,23 @@ def _fair(sentences: list[Sentence], system: System, **options: Any) -> dict[tup
 
 def test_a_system_without_stereotypes_has_no_gaps(sentences: list[Sentence]) -> None:
     for system in (right, wrong):
-        found = _fair(sentences, system)
+        by_measure = _fair(sentences, system)
         for name in ("tpr-gap", "separation", "sufficiency"):
-            assert found[name, "sum"].value == pytest.approx(0, abs=1e-12)
+            assert by_measure[name, "sum"].value == pytest.approx(0, abs=1e-12)
     assert _fair(sentences, right)["accuracy", ALL].value == 1
     assert _fair(sentences, wrong)["accuracy", ALL].value == 0
 
 
 def test_a_stereotyped_system_has_the_largest_gaps(sentences: list[Sentence]) -> None:
-    found = _fair(sentences, stereotyped)
+    by_measure = _fair(sentences, stereotyped)
     usual = stereotypes(sentences)
     for name, gender in usual.items():
-        assert found["tpr-gap", name].value == (1 if gender == "F" else -1)
-    assert found["tpr-gap", "sum"].value == len(usual)
+        assert by_measure["tpr-gap", name].value == (1 if gender == "F" else -1)
+    assert by_measure["tpr-gap", "sum"].value == len(usual)
     shares = {name: 90 if gender == "F" else 10 for name, gender in usual.items()}
     rows = classification_rows(
         sentences,
-        [stereotyped(one) for one in sentences],
+        [stereotyped(sentence) for sentence in sentences],
         "x",
         Settings(draws=20),
         shares=shares,
@@ -338,37 +350,37 @@ def test_a_stereotyped_system_has_the_largest_gaps(sentences: list[Sentence]) ->
 
 
 def test_no_answer_is_counted(sentences: list[Sentence]) -> None:
-    found = _fair(sentences, silent)
-    assert found[UNDECIDED, ALL].value == 1
-    assert found["accuracy", ALL].value == 0
-    assert found["independence", "sum"].value == 0
-    assert found["precision-gap", "sum"].value is None
-    assert ("tpr-gap", NONE) not in found
-    table = as_classification(sentences, [silent(one) for one in sentences])
+    by_measure = _fair(sentences, silent)
+    assert by_measure[UNDECIDED, ALL].value == 1
+    assert by_measure["accuracy", ALL].value == 0
+    assert by_measure["independence", "sum"].value == 0
+    assert by_measure["precision-gap", "sum"].value is None
+    assert ("tpr-gap", NONE) not in by_measure
+    table = as_classification(sentences, [silent(sentence) for sentence in sentences])
     assert table.outcomes[-1] == NONE
     assert table.counts[..., -1].sum() == len(sentences)
 
 
 def test_positions_are_those_of_the_released_code() -> None:
     """CEO, None, accountant, constructionworker, cook: ASCII has capitals first."""
-    found = published_positions(("accountant", "ceo", "construction worker", "cook"))
-    np.testing.assert_array_equal(found, [2, 0, 3, 4])
+    positions = published_positions(("accountant", "ceo", "construction worker", "cook"))
+    np.testing.assert_array_equal(positions, [2, 0, 3, 4])
 
 
 def test_shares_are_named_as_in_the_sentences() -> None:
-    found = professional_shares(
+    shares = professional_shares(
         {"construction_worker": 4, "designers": 54, "sewer": 80, "ceo": 39, "boss": 1},
         ("construction worker", "designer", "tailor", "ceo"),
     )
-    assert found == {"construction worker": 4, "designer": 54, "tailor": 80, "ceo": 39, "boss": 1}
+    assert shares == {"construction worker": 4, "designer": 54, "tailor": 80, "ceo": 39, "boss": 1}
 
 
 def test_masked_sentences_say_where_people_are(sentences: list[Sentence]) -> None:
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in masked_rows(sentences, "<mask>")]
     assert len({(row["text"], row["start"]) for row in rows}) == len(rows)
     for row in rows:
-        found = row["text"][int(row["start"]) : int(row["end"])]
-        assert found.lower() == row["profession"]
+        mention = row["text"][int(row["start"]) : int(row["end"])]
+        assert mention.lower() == row["profession"]
         assert "<mask>" in row["text"]
         assert not re.search(r"\b(he|she|him|her|his|hers)\b", row["text"], re.IGNORECASE)
     assert Counter(row["role"] for row in rows) == {"gold": len(rows) // 2, "other": len(rows) // 2}
@@ -390,7 +402,7 @@ def test_pro_and_anti_sentences_are_one_when_masked(sentences: list[Sentence]) -
 
 def test_sentences_for_a_system_come_once(sentences: list[Sentence]) -> None:
     lines = [json.loads(line) for line in sentence_lines([*sentences, *sentences])]
-    assert [one["sentence"] for one in lines] == [one.text for one in sentences]
+    assert [line["sentence"] for line in lines] == [sentence.text for sentence in sentences]
     assert lines[0]["tokens"][:3] == ["The", "farmer", "thanked"]
     assert lines[0]["tokens"][-2:] == ["healed", "."]
 
@@ -402,39 +414,39 @@ def real(shared_data: Path) -> list[Sentence]:
 
 def test_the_real_files(real: list[Sentence]) -> None:
     assert len(real) == 3168
-    files = Counter((one.stereotype, one.kind, one.split) for one in real)
+    files = Counter((sentence.stereotype, sentence.kind, sentence.split) for sentence in real)
     assert set(files.values()) == {396}
     assert len(files) == 8
-    names = {name for one in real for name, _ in one.people}
+    names = {name for sentence in real for name, _ in sentence.people}
     assert len(names) == 40
-    assert all(one.profession in {name for name, _ in one.people} for one in real)
-    assert all(len({name for name, _ in one.people}) >= 2 for one in real)
+    assert all(sentence.profession in {name for name, _ in sentence.people} for sentence in real)
+    assert all(len({name for name, _ in sentence.people}) >= 2 for sentence in real)
     by_text: dict[str, Any] = {}
-    for one in real:
-        assert by_text.setdefault(one.text, one.gold) == one.gold
+    for example in real:
+        assert by_text.setdefault(example.text, example.gold) == example.gold
 
 
 def test_the_real_stereotypes_are_those_of_its_lists(
     real: list[Sentence], shared_data: Path
 ) -> None:
-    found = stereotypes(real)
+    job_genders = stereotypes(real)
     for gender, name in (("F", "female"), ("M", "male")):
         listed = (shared_data / "winobias" / f"{name}_occupations.txt").read_text().split("\n")
         expected = {line.strip().lower() for line in listed if line.strip()}
-        assert {job for job, usual in found.items() if usual == gender} == expected
+        assert {job for job, usual in job_genders.items() if usual == gender} == expected
 
 
 def test_real_shares_fit_the_sentences(real: list[Sentence], shared_data: Path) -> None:
     from wordbias.outcomes.inputs import load_shares
 
     shares = load_shares(shared_data / "winobias" / "occupational_female_precentage.json")
-    names = {one.profession for one in real}
+    names = {sentence.profession for sentence in real}
     assert set(professional_shares(shares, tuple(names))) == names
 
 
 def test_gold_clusters_of_the_real_files_are_perfect(real: list[Sentence]) -> None:
-    found = _f1(real, right, draws=0)
-    assert {row.value for row in found.values()} == {0, 100}
+    by_key = _f1(real, right, draws=0)
+    assert {row.value for row in by_key.values()} == {0, 100}
     fair = _fair(real, right)
     assert fair["accuracy", ALL].value == 1
     assert fair[UNDECIDED, ALL].value == 0

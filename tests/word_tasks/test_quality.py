@@ -61,52 +61,57 @@ def _units() -> np.ndarray:
 
 def test_words_are_found_as_written_lower_cased_or_capitalised() -> None:
     space = Space.of(Embedding(["us", "US", "rome", "Oslo"], np.eye(4)))
-    found = space.find(["us", "US", "Us", "Rome", "oslo", "city's", "us"])
-    assert found == {"us": 0, "US": 1, "Us": 0, "Rome": 2, "oslo": 3, "city's": UNKNOWN}
+    indices = space.find(["us", "US", "Us", "Rome", "oslo", "city's", "us"])
+    assert indices == {"us": 0, "US": 1, "Us": 0, "Rome": 2, "oslo": 3, "city's": UNKNOWN}
 
 
 def test_similarity_by_hand() -> None:
-    found = similarity(Space.of(SMALL), PAIRS, _rng())
+    correlation = similarity(Space.of(SMALL), PAIRS, _rng())
     cosines = [1 / np.sqrt(2), 2 / np.sqrt(6), 0]
-    assert found.value == pytest.approx(spearmanr(cosines, PAIRS.scores).statistic)
-    assert (found.n, found.total, found.known, found.coverage) == (3, 3, 3, 1)
-    assert found.missing == ()
+    assert correlation.value == pytest.approx(spearmanr(cosines, PAIRS.scores).statistic)
+    assert (correlation.n, correlation.total, correlation.known, correlation.coverage) == (
+        3,
+        3,
+        3,
+        1,
+    )
+    assert correlation.missing == ()
 
 
 def test_pairs_with_an_unknown_word_are_left_out_and_counted() -> None:
     space = Space.of(SMALL)
-    found, plain = similarity(space, UNSEEN, _rng()), similarity(space, PAIRS, _rng())
-    assert found.value == plain.value
-    np.testing.assert_array_equal(found.samples, plain.samples)
-    assert (found.n, found.total, found.known, found.coverage) == (3, 5, 3, 0.6)
-    assert found.missing == ("zzx", "zzy")
+    unseen, plain = similarity(space, UNSEEN, _rng()), similarity(space, PAIRS, _rng())
+    assert unseen.value == plain.value
+    np.testing.assert_array_equal(unseen.samples, plain.samples)
+    assert (unseen.n, unseen.total, unseen.known, unseen.coverage) == (3, 5, 3, 0.6)
+    assert unseen.missing == ("zzx", "zzy")
 
 
 def test_or_get_the_mean_vector_as_published() -> None:
     mean = _units().mean(axis=0)
     cosines = [1 / np.sqrt(2), 2 / np.sqrt(6), 0, mean[0], mean @ mean]
-    found = similarity(Space.of(SMALL), UNSEEN, _rng(), "mean")
-    assert found.value == pytest.approx(spearmanr(cosines, UNSEEN.scores).statistic)
-    assert (found.n, found.total, found.known) == (5, 5, 3)
+    correlation = similarity(Space.of(SMALL), UNSEEN, _rng(), "mean")
+    assert correlation.value == pytest.approx(spearmanr(cosines, UNSEEN.scores).statistic)
+    assert (correlation.n, correlation.total, correlation.known) == (5, 5, 3)
 
 
 def test_analogies_with_an_unknown_word_are_left_out_and_counted() -> None:
-    found = analogies(Space.of(SMALL), QUESTIONS)
-    assert found.counted.tolist() == found.right.tolist() == [True, True, False, False]
-    assert found.missing == ("zzx",)
-    accuracy = found.accuracy(range(4))
+    answers = analogies(Space.of(SMALL), QUESTIONS)
+    assert answers.counted.tolist() == answers.right.tolist() == [True, True, False, False]
+    assert answers.missing == ("zzx",)
+    accuracy = answers.accuracy(range(4))
     assert (accuracy.value, accuracy.n, accuracy.total, accuracy.coverage) == (1.0, 2, 4, 0.5)
-    assert found.accuracy([2, 3]).value is None
+    assert answers.accuracy([2, 3]).value is None
 
 
 def test_or_count_as_wrong_if_the_answer_is_unknown() -> None:
-    found = analogies(Space.of(SMALL), QUESTIONS, "mean")
+    answers = analogies(Space.of(SMALL), QUESTIONS, "mean")
     units = _units()
     scores = units @ (units[1] - units.mean(axis=0) + units[2])
     scores[[1, 2]] = -np.inf
-    assert found.right.tolist() == [True, True, False, scores.argmax() == 3]
-    assert found.accuracy(range(4)).value == found.right.sum() / 4
-    assert found.accuracy(range(4)).coverage == 0.5
+    assert answers.right.tolist() == [True, True, False, scores.argmax() == 3]
+    assert answers.accuracy(range(4)).value == answers.right.sum() / 4
+    assert answers.accuracy(range(4)).coverage == 0.5
 
 
 def test_a_question_asked_twice_counts_twice() -> None:
@@ -130,7 +135,7 @@ def test_rows_say_what_is_undefined_and_why() -> None:
     none = SimilaritySet("none", (("zzx", "zzy"),), (1.0,))
     flat = SimilaritySet("flat", PAIRS.pairs, (1.0, 1.0, 1.0))
     lost = AnalogySet("lost", QUESTIONS.questions[2:], ("", ""))
-    rows = [one.row for one in quality(SMALL, [none, flat, lost])]
+    rows = [measurement.row for measurement in quality(SMALL, [none, flat, lost])]
     assert [row.value for row in rows] == [None, None, None]
     assert [row.details["reason"] for row in rows] == [
         "undefined: 0 of 1 pairs have words of this embedding",
@@ -141,8 +146,8 @@ def test_rows_say_what_is_undefined_and_why() -> None:
 
 def test_rows_hold_value_coverage_and_interval() -> None:
     sets = [UNSEEN, QUESTIONS]
-    found = quality(SMALL, sets, oov="mean", method="mul", seed=3, name="me")
-    first, second = (one.row for one in found)
+    measurements = quality(SMALL, sets, oov="mean", method="mul", seed=3, name="me")
+    first, second = (measurement.row for measurement in measurements)
     assert (first.subject, first.measure, first.details["set"]) == ("me", "similarity", "own")
     assert first.value is not None
     assert -1 <= first.details["low"] <= first.value <= first.details["high"] <= 1
@@ -159,12 +164,12 @@ def test_rotation_and_scale_change_no_similarity(seed: int) -> None:
     rotation = np.linalg.qr(rng.normal(size=(4, 4)))[0]
     words = [f"w{i}" for i in range(20)]
     pairs = tuple((words[i], words[i + 1]) for i in range(19))
-    asked = SimilaritySet("own", pairs, tuple(rng.normal(size=19).tolist()))
-    one, other = (
-        similarity(Space.of(Embedding(words, x)), asked, _rng()).value
+    ratings = SimilaritySet("own", pairs, tuple(rng.normal(size=19).tolist()))
+    plain, other = (
+        similarity(Space.of(Embedding(words, x)), ratings, _rng()).value
         for x in (vectors, vectors @ rotation * rng.uniform(0.1, 50, (20, 1)))
     )
-    assert one == pytest.approx(other, abs=0.01)  # two cosines equal in float32 may change places
+    assert plain == pytest.approx(other, abs=0.01)  # two cosines equal in float32 may change places
 
 
 @pytest.mark.parametrize("file", ["MEN-TR-3k", "MTurk-287", "RG-65", "SIMLEX-999"])
@@ -175,23 +180,23 @@ def test_similarity_is_gensims(shared_data: Path, file: str) -> None:
     _, expected, unknown = sample.to_gensim().evaluate_word_pairs(
         str(path), restrict_vocab=len(sample)
     )
-    asked = read_set(path)
-    assert isinstance(asked, SimilaritySet)
-    found = similarity(Space.of(sample), asked, _rng())
-    assert found.value == pytest.approx(expected.statistic, abs=1e-6)
-    assert found.coverage == pytest.approx(1 - unknown / 100)
+    ratings = read_set(path)
+    assert isinstance(ratings, SimilaritySet)
+    correlation = similarity(Space.of(sample), ratings, _rng())
+    assert correlation.value == pytest.approx(expected.statistic, abs=1e-6)
+    assert correlation.coverage == pytest.approx(1 - unknown / 100)
 
 
 @pytest.fixture
 def some(shared_data: Path, tmp_path: Path) -> Path:
     """Return the first forty of Google's questions of each section."""
-    kept, since = [], 0
+    lines, since = [], 0
     for line in (shared_data / "analogy" / "questions-words.txt").read_text().splitlines():
         since = 0 if line.startswith(":") else since + 1
         if since <= 40:
-            kept.append(line)
+            lines.append(line)
     path = tmp_path / "some.txt"
-    path.write_text("\n".join(kept))
+    path.write_text("\n".join(lines))
     return path
 
 
@@ -199,12 +204,12 @@ def test_analogies_are_gensims(some: Path) -> None:
     pytest.importorskip("gensim")
     part = Embedding.sample().subset(Embedding.sample().words[:8000])
     _, sections = part.to_gensim().evaluate_word_analogies(str(some), restrict_vocab=len(part))
-    asked = read_set(some)
-    assert isinstance(asked, AnalogySet)
-    found = analogies(Space.of(part), asked)
-    names = np.array(asked.sections)
+    analogy_set = read_set(some)
+    assert isinstance(analogy_set, AnalogySet)
+    answers = analogies(Space.of(part), analogy_set)
+    names = np.array(analogy_set.sections)
     for section in sections[:-1]:
-        accuracy = found.accuracy(np.flatnonzero(names == section["section"]).tolist())
+        accuracy = answers.accuracy(np.flatnonzero(names == section["section"]).tolist())
         right, wrong = len(section["correct"]), len(section["incorrect"])
         assert accuracy.n == right + wrong
         assert round((accuracy.value or 0) * accuracy.n) == right, section["section"]
@@ -217,9 +222,9 @@ def test_answers_are_gensims_word_by_word(some: Path, method: Any) -> None:
     part = Embedding.sample()
     vectors = part.to_gensim()
     solve = vectors.most_similar if method == "add" else vectors.most_similar_cosmul
-    asked = read_set(some)
-    assert isinstance(asked, AnalogySet)
-    questions = [[word.lower() for word in question[:3]] for question in asked.questions[::2]]
+    analogy_set = read_set(some)
+    assert isinstance(analogy_set, AnalogySet)
+    questions = [[word.lower() for word in question[:3]] for question in analogy_set.questions[::2]]
     questions = [question for question in questions if all(word in part for word in question)]
     expected = [solve(positive=[b, c], negative=[a], topn=1)[0][0] for a, b, c in questions]
     rows = np.array([[part.index[word] for word in question] for question in questions])
@@ -231,7 +236,7 @@ def test_answers_are_gensims_word_by_word(some: Path, method: Any) -> None:
 def test_every_question_of_the_sample(shared_data: Path) -> None:
     """Golden: what this package gave when it agreed with gensim, 12 563 questions."""
     (google,) = find_sets(shared_data / "analogy" / "questions-words.txt")
-    rows = [one.row for one in quality(Embedding.sample(), [google])]
+    rows = [measurement.row for measurement in quality(Embedding.sample(), [google])]
     assert [(row.details["set"], row.details["n"]) for row in rows] == [
         ("google-semantic", 4828),
         ("google-syntactic", 7735),
@@ -256,7 +261,7 @@ def test_a_change_is_the_difference_with_its_own_interval() -> None:
     first, other = (quality(_embedding(seed), [RATED], seed=3)[0] for seed in (1, 2))
     row = since_first(first, other, 3)
     assert row.details["change"] == pytest.approx(other.row.value - first.row.value, abs=1e-12)
-    pairs = np.subtract(*(one.row.draws["sample"].values for one in (other, first)))
+    pairs = np.subtract(*(measurement.row.draws["sample"].values for measurement in (other, first)))
     expected = np.percentile(pairs, [2.5, 97.5])
     assert [row.details["change_low"], row.details["change_high"]] == pytest.approx(expected)
     assert "change_n" not in row.details
@@ -267,17 +272,17 @@ def test_a_change_is_the_difference_with_its_own_interval() -> None:
 def test_a_change_is_over_the_pairs_that_both_know() -> None:
     first = quality(_embedding(1, PEOPLE[1:]), [RATED])[0]
     other = quality(_embedding(2, PEOPLE[:-1]), [RATED])[0]
-    kept = [i for i, pair in enumerate(RATED.pairs) if not {"man", "oslo"} & {*pair}]
+    shared = [i for i, pair in enumerate(RATED.pairs) if not {"man", "oslo"} & {*pair}]
     common = SimilaritySet(
-        "rated", tuple(RATED.pairs[i] for i in kept), tuple(RATED.scores[i] for i in kept)
+        "rated", tuple(RATED.pairs[i] for i in shared), tuple(RATED.scores[i] for i in shared)
     )
     expected = since_first(
         quality(_embedding(1, PEOPLE[1:]), [common])[0],
         quality(_embedding(2, PEOPLE[:-1]), [common])[0],
     )
-    found = since_first(first, other).details
-    assert found["change_n"] == len(kept) == expected.details["n"] < other.row.details["n"]
-    assert [found[key] for key in ("change", "change_low", "change_high")] == [
+    details = since_first(first, other).details
+    assert details["change_n"] == len(shared) == expected.details["n"] < other.row.details["n"]
+    assert [details[key] for key in ("change", "change_low", "change_high")] == [
         expected.details[key] for key in ("change", "change_low", "change_high")
     ]
 

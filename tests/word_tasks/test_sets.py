@@ -45,49 +45,52 @@ def test_two_words_and_a_score(tmp_path: Path, text: str) -> None:
 
 
 def test_an_ending_that_not_every_word_has_is_part_of_the_word(tmp_path: Path) -> None:
-    found = read_set(_write(tmp_path, "x-y light 1\nt-v set-n 2\n"))
-    assert isinstance(found, SimilaritySet)
-    assert found.pairs == (("x-y", "light"), ("t-v", "set-n"))
+    similarity_set = read_set(_write(tmp_path, "x-y light 1\nt-v set-n 2\n"))
+    assert isinstance(similarity_set, SimilaritySet)
+    assert similarity_set.pairs == (("x-y", "light"), ("t-v", "set-n"))
 
 
 def test_simlex_by_its_header(tmp_path: Path) -> None:
-    found = read_set(_write(tmp_path, SIMLEX, "SimLex-999.txt"))
+    similarity_set = read_set(_write(tmp_path, SIMLEX, "SimLex-999.txt"))
     pairs = (("old", "new"), ("hard", "easy"))
-    assert found == SimilaritySet("simlex-999", pairs, (1.58, 0.95))
+    assert similarity_set == SimilaritySet("simlex-999", pairs, (1.58, 0.95))
 
 
 def test_characters_that_are_words_do_not_end_a_line(tmp_path: Path) -> None:
-    found = read_set(_write(tmp_path, "\x85\tlight\t1\n\xa0\tpizza\t2\n"))
-    assert isinstance(found, SimilaritySet)
-    assert found.pairs == (("\x85", "light"), ("\xa0", "pizza"))
+    similarity_set = read_set(_write(tmp_path, "\x85\tlight\t1\n\xa0\tpizza\t2\n"))
+    assert isinstance(similarity_set, SimilaritySet)
+    assert similarity_set.pairs == (("\x85", "light"), ("\xa0", "pizza"))
 
 
 def test_analogies_with_sections(tmp_path: Path) -> None:
     text = ": capitals\nRome Italy Oslo Norway\n\n: gram1-plural\ncat  cats dog\tdogs\n"
-    found = read_set(_write(tmp_path, text))
-    assert isinstance(found, AnalogySet)
-    assert found.questions == (("Rome", "Italy", "Oslo", "Norway"), ("cat", "cats", "dog", "dogs"))
-    assert found.sections == ("capitals", "gram1-plural")
-    assert found.parts == {"own-semantic": [0], "own-syntactic": [1], "own-total": [0, 1]}
+    analogy_set = read_set(_write(tmp_path, text))
+    assert isinstance(analogy_set, AnalogySet)
+    assert analogy_set.questions == (
+        ("Rome", "Italy", "Oslo", "Norway"),
+        ("cat", "cats", "dog", "dogs"),
+    )
+    assert analogy_set.sections == ("capitals", "gram1-plural")
+    assert analogy_set.parts == {"own-semantic": [0], "own-syntactic": [1], "own-total": [0, 1]}
 
 
 @pytest.mark.parametrize("heading", ["", ": all\n", ": gram1\n"])
 def test_analogies_of_one_kind_are_one_part(tmp_path: Path, heading: str) -> None:
-    found = read_set(_write(tmp_path, f"{heading}cat cats dog dogs\n"))
-    assert isinstance(found, AnalogySet)
-    assert found.parts == {"own": [0]}
+    analogy_set = read_set(_write(tmp_path, f"{heading}cat cats dog dogs\n"))
+    assert isinstance(analogy_set, AnalogySet)
+    assert analogy_set.parts == {"own": [0]}
 
 
 def test_analogies_with_a_category_in_the_fourth_column(tmp_path: Path) -> None:
-    found = read_set(_write(tmp_path, "good better rough JJ_JJR rougher\n"))
-    assert isinstance(found, AnalogySet)
-    assert found.questions == (("good", "better", "rough", "rougher"),)
+    analogy_set = read_set(_write(tmp_path, "good better rough JJ_JJR rougher\n"))
+    assert isinstance(analogy_set, AnalogySet)
+    assert analogy_set.questions == (("good", "better", "rough", "rougher"),)
 
 
 def test_standardised_as_in_the_published_code() -> None:
-    asked = AnalogySet("own", (("City's", "x_y", "Port-au-Prince", "U.S."),), ("",))
-    assert asked.standardised().questions == (("citys", "x_y", "port-au-prince", "us"),)
-    assert asked.standardised().sections == asked.sections
+    analogy_set = AnalogySet("own", (("City's", "x_y", "Port-au-Prince", "U.S."),), ("",))
+    assert analogy_set.standardised().questions == (("citys", "x_y", "port-au-prince", "us"),)
+    assert analogy_set.standardised().sections == analogy_set.sections
 
 
 @pytest.mark.parametrize(
@@ -144,10 +147,10 @@ def test_sets_are_known_by_their_file(file: str, name: str) -> None:
 
 
 def test_the_published_files(shared_data: Path) -> None:
-    found = {x.name: x for x in find_sets(shared_data / "wordsim", shared_data / "analogy")}
+    by_name = {x.name: x for x in find_sets(shared_data / "wordsim", shared_data / "analogy")}
     sizes = {
         name: len(x.pairs if isinstance(x, SimilaritySet) else x.questions)
-        for name, x in found.items()
+        for name, x in by_name.items()
     }
     assert sizes == {
         "google": 19544,
@@ -157,7 +160,7 @@ def test_the_published_files(shared_data: Path) -> None:
         "rg-65": 65,
         "simlex-999": 999,
     }
-    google, msr = found["google"], found["msr"]
+    google, msr = by_name["google"], by_name["msr"]
     assert isinstance(google, AnalogySet)
     assert {name: len(part) for name, part in google.parts.items()} == {
         "google-semantic": 8869,
@@ -174,14 +177,14 @@ def test_a_folder_gives_its_sets_in_the_order_of_their_names(tmp_path: Path) -> 
     for name in (".hidden.txt", "notes.md", "Makefile"):
         _write(tmp_path, "no set", name)
     (tmp_path / "folder.txt").mkdir()
-    assert [found.name for found in find_sets(tmp_path)] == ["a", "b", "men", "rg-65"]
-    assert [found.name for found in find_sets(tmp_path, only=["men", "a"])] == ["a", "men"]
+    assert [word_set.name for word_set in find_sets(tmp_path)] == ["a", "b", "men", "rg-65"]
+    assert [word_set.name for word_set in find_sets(tmp_path, only=["men", "a"])] == ["a", "men"]
 
 
 def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     _write(tmp_path, "sun,light,1\n", "a.csv")
     _write(tmp_path, "Words of thanks\n", "README.txt")
-    assert [found.name for found in find_sets(tmp_path, only=["a"])] == ["a"]
+    assert [word_set.name for word_set in find_sets(tmp_path, only=["a"])] == ["a"]
     with pytest.raises(WordbiasError, match=r"README\.txt: line 1: expected two words"):
         find_sets(tmp_path)
 

@@ -38,17 +38,17 @@ def sentences(compared: list[Comparison]) -> dict[str, tuple[str, str]]:
     """Return the template and the emotion of each sentence."""
     return {
         context.about(person): (context.template, context.emotion)
-        for one in compared
-        for _, person in one.persons()
+        for comparison in compared
+        for _, person in comparison.persons()
         for context in contexts()
     }
 
 
 def test_the_sentences_are_as_many_as_published() -> None:
-    found = sentences(published_comparisons())
-    assert len(found) == 8_640
-    assert Counter(template for template, _ in found.values()) == PUBLISHED
-    emotions = Counter(emotion for _, emotion in found.values())
+    by_sentence = sentences(published_comparisons())
+    assert len(by_sentence) == 8_640
+    assert Counter(template for template, _ in by_sentence.values()) == PUBLISHED
+    emotions = Counter(emotion for _, emotion in by_sentence.values())
     assert emotions == dict.fromkeys(("anger", "fear", "joy", "sadness"), 2100) | {NEUTRAL: 240}
 
 
@@ -66,7 +66,7 @@ def test_each_person_is_in_144_sentences_and_each_comparison_has_its_pairs() -> 
 
 
 def test_sentences_are_grammatical() -> None:
-    found = sentences(published_comparisons())
+    texts = sentences(published_comparisons())
     for text in (
         "She feels angry.",
         "The situation makes her feel angry.",
@@ -76,13 +76,13 @@ def test_sentences_are_grammatical() -> None:
         "My mom has two children.",
         "I saw this boy in the market.",
     ):
-        assert text in found
-    assert not [text for text in found if "{" in text or not text[0].isupper() or text[-1] != "."]
+        assert text in texts
+    assert not [text for text in texts if "{" in text or not text[0].isupper() or text[-1] != "."]
 
 
 def test_two_sentences_of_a_pair_differ_in_the_person_only() -> None:
-    for one in published_comparisons():
-        for pair in one.pairs:
+    for comparison in published_comparisons():
+        for pair in comparison.pairs:
             for context in contexts():
                 rest = [
                     [
@@ -99,10 +99,10 @@ def test_gender_is_that_of_the_corpus_and_other_groups_are_those_of_their_file()
     assert comparisons_of(Attribute.load()) == published_comparisons()[:1]
     religions = comparisons_of(load_attribute("religion"))
     assert len(religions) == 10
-    (one,) = comparisons_of(load_attribute("religion:muslim,hindu"))
-    assert one.groups == ("muslim", "hindu")
-    context = next(one for one in contexts() if "{himself}" in one.template)
-    assert context.about(one.pairs[1][0]) == (
+    (comparison,) = comparisons_of(load_attribute("religion:muslim,hindu"))
+    assert comparison.groups == ("muslim", "hindu")
+    context = next(candidate for candidate in contexts() if "{himself}" in candidate.template)
+    assert context.about(comparison.pairs[1][0]) == (
         "This Muslim man found themselves in an annoying situation."
     )
 
@@ -112,11 +112,11 @@ def test_of_a_longer_list_some_are_left_out_all_along_it() -> None:
     groups = WordGroups("mine", ("a", "b"), (("x", "y"), ("z", "w")), subjects={
         "names": tuple(nouns.values()),
     })  # fmt: skip
-    (one,) = comparisons_of(Attribute.of(groups))
-    assert [(a.subject, b.subject) for a, b in one.pairs] == [
+    (comparison,) = comparisons_of(Attribute.of(groups))
+    assert [(a.subject, b.subject) for a, b in comparison.pairs] == [
         ("a1", "b0"), ("a4", "b1"), ("a7", "b2"),
     ]  # fmt: skip
-    assert left_out_notes([one]) == [
+    assert left_out_notes([comparison]) == [
         "a and b: 6 persons of the longer list left out, without a counterpart"
     ]
 

@@ -53,8 +53,8 @@ def test_no_two_groups_share_a_spelling(name: str) -> None:
     spelled = [
         candidates(word.lower() for word in words) for words in WordGroups.load(name).members
     ]
-    for some, others in combinations(spelled, 2):
-        assert not some & others
+    for spellings, others in combinations(spelled, 2):
+        assert not spellings & others
 
 
 @pytest.mark.parametrize("name", ["age", "religion", "gender", *LANGUAGES])
@@ -135,8 +135,8 @@ def test_no_pair_has_words_that_stand_for_both_or_agree_with_something_else(
 
 
 def test_languages_with_grammatical_gender_say_so_in_any_order_of_the_groups() -> None:
-    found = {name for name in ATTRIBUTES if WordGroups.load(name).grammatical_gender}
-    assert found == set(LANGUAGES)
+    gendered = {name for name in ATTRIBUTES if WordGroups.load(name).grammatical_gender}
+    assert gendered == set(LANGUAGES)
     for name in LANGUAGES:
         (line,) = notes_on_language(Attribute.load(f"{name}:male,female"))
         assert line.startswith(f"{name}: nouns of this language have a grammatical gender")
@@ -152,13 +152,13 @@ def test_a_file_of_ones_own_can_say_so(write: Callable[..., Path]) -> None:
 
 
 def test_a_file_of_many_groups_is_read_in_full(write: Callable[..., Path]) -> None:
-    found = load_attribute(write(FRUIT, "fruit.toml"))
-    assert isinstance(found, WordGroups)
-    assert (found.name, found.source, found.direction) == ("fruit", "a test", None)
-    assert found.groups == ("apples", "pears", "plums", "figs")
-    assert found.members[3] == ("fig", "sycamore")
-    assert found.definitional == (("apple", "pear", "plum"), ("cider", "perry"))
-    assert {"fruit", "orchard", "perry", "roll", "purple"} <= found.specific
+    fruit = load_attribute(write(FRUIT, "fruit.toml"))
+    assert isinstance(fruit, WordGroups)
+    assert (fruit.name, fruit.source, fruit.direction) == ("fruit", "a test", None)
+    assert fruit.groups == ("apples", "pears", "plums", "figs")
+    assert fruit.members[3] == ("fig", "sycamore")
+    assert fruit.definitional == (("apple", "pear", "plum"), ("cider", "perry"))
+    assert {"fruit", "orchard", "perry", "roll", "purple"} <= fruit.specific
 
 
 def test_two_are_chosen_in_the_order_named(write: Callable[..., Path]) -> None:
@@ -186,9 +186,9 @@ def test_every_two() -> None:
 
 
 def test_two_groups_are_an_attribute() -> None:
-    found = load_attribute("age")
-    assert isinstance(found, Attribute)
-    assert found == Attribute.load("age") == Attribute.of(WordGroups.load("age"))
+    age = load_attribute("age")
+    assert isinstance(age, Attribute)
+    assert age == Attribute.load("age") == Attribute.of(WordGroups.load("age"))
 
 
 def test_turned_round_the_pairs_are_too() -> None:

@@ -29,11 +29,25 @@ def words(*texts: str) -> set[str]:
 
 def gendered() -> set[str]:
     """Return the words of the attribute's pairs, pronouns, and words that define a gender."""
-    found = {word for pair in Attribute.load().pairs for word in pair}
+    gender_words = {word for pair in Attribute.load().pairs for word in pair}
     specific = read_toml(packaged("gender_specific.toml"))
-    found |= {word for value in specific.values() if isinstance(value, list) for word in value}
-    found |= {"she", "he", "her", "his", "him", "hers", "herself", "himself", "mr", "mrs", "ms"}
-    return {word.lower() for word in found}
+    gender_words |= {
+        word for value in specific.values() if isinstance(value, list) for word in value
+    }
+    gender_words |= {
+        "she",
+        "he",
+        "her",
+        "his",
+        "him",
+        "hers",
+        "herself",
+        "himself",
+        "mr",
+        "mrs",
+        "ms",
+    }
+    return {word.lower() for word in gender_words}
 
 
 def test_no_sentence_has_a_gendered_word() -> None:
@@ -55,16 +69,19 @@ def test_no_sentence_has_a_gendered_word() -> None:
 
 def pairs_of(texts: AuditTexts) -> list[list[str]]:
     """Return the female and the male version of each pair."""
-    return [[one.text for one in texts.fit if one.group == group] for group in texts.groups]
+    return [
+        [sentence.text for sentence in texts.fit if sentence.group == group]
+        for group in texts.groups
+    ]
 
 
 def test_nothing_that_is_fitted_on_is_measured() -> None:
     texts = AuditTexts.load()
-    fitted = {one.text for one in texts.fit}
-    measured = {one.text for one in texts.measured} | {
-        t for some in texts.mentions.values() for t in some
+    fitted = {sentence.text for sentence in texts.fit}
+    measured = {sentence.text for sentence in texts.measured} | {
+        t for sentences in texts.mentions.values() for t in sentences
     }
-    measured |= {t for some in texts.occupations.values() for t in some}
+    measured |= {t for sentences in texts.occupations.values() for t in sentences}
     measured |= {*(text for pair in texts.alike["she and he"] for text in pair)}
     measured |= {*SENTENCES.unrelated}
     assert not fitted & measured
@@ -76,12 +93,12 @@ def test_nothing_that_is_fitted_on_is_measured() -> None:
 
 def test_each_name_is_in_the_group_of_its_bearers() -> None:
     shares, texts = names(), AuditTexts.load()
-    for one in texts.measured:
-        assert one.group == ("female" if shares[one.name] > 0.5 else "male")
+    for sentence in texts.measured:
+        assert sentence.group == ("female" if shares[sentence.name] > 0.5 else "male")
     female, male = (" ".join(side) for side in pairs_of(texts))
     assert "Olivia" in female
     assert "Olivia" not in male
-    assert {one.group for one in texts.measured if one.name == "Emma"} == {"female"}
+    assert {named.group for named in texts.measured if named.name == "Emma"} == {"female"}
 
 
 def test_the_halves_of_the_names_share_none_and_are_balanced() -> None:
@@ -92,8 +109,8 @@ def test_the_halves_of_the_names_share_none_and_are_balanced() -> None:
     tested = {
         word
         for query in gender_queries()
-        for _, some in (*query.targets, *query.attributes)
-        for word in some
+        for _, word_list in (*query.targets, *query.attributes)
+        for word in word_list
     }
     assert {"John", "Amy", "man"} <= tested
     assert not tested & {name for side in sides for name in side}
@@ -114,8 +131,8 @@ def test_spans_are_the_words() -> None:
     assert {word for word, _, _ in spans} == {
         word
         for query in gender_queries()
-        for _, some in (*query.targets, *query.attributes)
-        for word in some
+        for _, word_list in (*query.targets, *query.attributes)
+        for word in word_list
     }
 
 
@@ -123,8 +140,8 @@ def test_each_text_is_listed_once() -> None:
     texts = AuditTexts.load()
     listed = texts.all()
     assert len(listed) == len(set(listed))
-    pronouns = {text for some in texts.pronouns.values() for text in some}
-    assert pronouns | {one.text for one in texts.measured} <= {*listed}
+    pronouns = {text for sentences in texts.pronouns.values() for text in sentences}
+    assert pronouns | {sentence.text for sentence in texts.measured} <= {*listed}
     assert pronouns <= {text for pair in texts.alike["she and he"] for text in pair}
     assert sentences_with(["{subject} left."], "The nurse") == ["The nurse left."]
     assert all("{" not in text for text in listed)
@@ -138,7 +155,9 @@ def test_shares_of_women_are_those_published(shared_data: Path) -> None:
             for row in csv.DictReader(file, delimiter="\t")
         }
     assert len(SENTENCES.women) == 45
-    assert all(abs(published[one] - share) <= 0.5 for one, share in SENTENCES.women.items())
+    assert all(
+        abs(published[occupation] - share) <= 0.5 for occupation, share in SENTENCES.women.items()
+    )
     left_out = {*published} - {*SENTENCES.women}
     assert {"worker", "physician", "pathologist"} <= left_out
     assert len(left_out) == 15

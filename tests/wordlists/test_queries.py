@@ -161,16 +161,16 @@ def test_one_or_all_are_chosen() -> None:
 def test_words_are_found_in_another_case_and_reported() -> None:
     (query,) = choose_query(load_queries(), "weat8")
     vocabulary = {form.lower() for form in query.candidates()} - {"nasa", "uncle"}
-    found = query.find(vocabulary)
-    assert found.details() == {
+    resolved = query.find(vocabulary)
+    assert resolved.details() == {
         "set": "weat8",
         "about": "gender",
         "n": {"science": 7, "arts_8": 8, "male_kin": 7, "female_kin": 8},
         "missing": {"science": ["NASA"], "male_kin": ["uncle"]},
         "case": {"as written": 28, "lower-cased": 2},
     }
-    assert found.pairs is not None
-    assert found.pairs.missing == (("NASA", "novel"),)
+    assert resolved.pairs is not None
+    assert resolved.pairs.missing == (("NASA", "novel"),)
 
 
 def test_sets_of_different_length_have_no_pairs(toml: Any) -> None:
@@ -284,8 +284,8 @@ def test_targets_need_attributes() -> None:
     [("1,2", [1, 2]), ("weat7, 1", [7, 1]), ("6-8,7", [6, 7, 8]), ("3,all", list(range(1, 11)))],
 )
 def test_queries_by_number_and_comma(asked: str, places: list[int]) -> None:
-    found = choose_query(load_queries(), asked)
-    assert [query.name for query in found] == [f"weat{place}" for place in places]
+    queries = choose_query(load_queries(), asked)
+    assert [query.name for query in queries] == [f"weat{place}" for place in places]
 
 
 @pytest.mark.parametrize("asked", ["1,11", "0", "3-1", "1-", "-", "", ",", "²", "9" * 5_000])
@@ -295,7 +295,7 @@ def test_a_number_without_a_query(asked: str) -> None:
 
 
 def test_a_query_goes_by_its_own_name_first(toml: Any) -> None:
-    (one,) = load_queries(toml())
-    named = [replace(one, name=name) for name in ("1", "a,b", "weat1")]
-    for asked, expected in (("1", "1"), ("a,b", "a,b"), ("weat1", "weat1")):
-        assert [query.name for query in choose_query(named, asked)] == [expected]
+    (loaded,) = load_queries(toml())
+    named = [replace(loaded, name=name) for name in ("1", "a,b", "weat1")]
+    for typed, expected in (("1", "1"), ("a,b", "a,b"), ("weat1", "weat1")):
+        assert [query.name for query in choose_query(named, typed)] == [expected]

@@ -74,7 +74,7 @@ def test_a_pair_is_found_when_both_its_words_are(pairs, vocabulary):
     assert set(resolved.how) == {word for pair in resolved.found for word in pair}
     assert all(first != second for first, second in resolved.found)
     both = [
-        tuple(found for word in pair for found in resolve([word], vocabulary).found)
+        tuple(spelling for word in pair for spelling in resolve([word], vocabulary).found)
         for pair in pairs
     ]
     whole = [pair for pair in both if len(pair) == 2 and pair[0] != pair[1]]

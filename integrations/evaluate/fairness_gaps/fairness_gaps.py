@@ -85,7 +85,7 @@ class FairnessGaps(evaluate.Metric):  # type: ignore[misc]
             draws=draws,
             seed=seed,
         )
-        found: dict[str, Any] = {}
+        scores: dict[str, Any] = {}
         for gap in GAPS:
             name = gap.replace("-", "_")
             by_class = {}
@@ -93,16 +93,16 @@ class FairnessGaps(evaluate.Metric):  # type: ignore[misc]
                 part = row.details["set"]
                 interval = [row.details.get("low"), row.details.get("high")]
                 if part == "sum":
-                    found[name] = row.value
-                    found[f"{name}_low"], found[f"{name}_high"] = interval
-                    found[f"{name}_alike"] = row.details.get("chance")
-                    found[f"{name}_p"] = row.details.get("p")
+                    scores[name] = row.value
+                    scores[f"{name}_low"], scores[f"{name}_high"] = interval
+                    scores[f"{name}_alike"] = row.details.get("chance")
+                    scores[f"{name}_p"] = row.details.get("p")
                 elif part != "pearson":
                     by_class[part] = {"gap": row.value, "low": interval[0], "high": interval[1]}
-            found[f"{name}_by_class"] = by_class
-        found["accuracy_by_group"] = {
+            scores[f"{name}_by_class"] = by_class
+        scores["accuracy_by_group"] = {
             row.details["set"]: row.value
             for row in report["accuracy"]
             if row.details["set"] != "all"
         }
-        return found
+        return scores
