@@ -46,7 +46,7 @@ def accepted(
         )
         expected = f"{', '.join(others)} or {last}" if others else last
         expected += " and below 2**63" if too_large else ""
-        raise UsageError(f"{called or f'{name}='}: expected {expected}, got {_shown(value)}")
+        raise UsageError(f"{called or f'{name}='}: expected {expected}, got {_value_text(value)}")
     return argument
 
 
@@ -85,7 +85,7 @@ def named_file(path: object) -> str:
     """Return the text of a path."""
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str):
-        raise WordbiasError(f"expected a path, got {_shown(path)}")
+        raise WordbiasError(f"expected a path, got {_value_text(path)}")
     if not text or not _can_be_written(text):
         raise WordbiasError(f"expected a path, got {text!r}, which no file can be called")
     return text
@@ -107,7 +107,7 @@ def _members(annotation: Any) -> list[Any]:
 
 
 def _matched(value: object, kinds: Sequence[Any], least: int) -> Any:
-    matches = (_one(value, kind, least) for kind in kinds)
+    matches = (_converted(value, kind, least) for kind in kinds)
     return next((match for match in matches if match is not _REFUSED), _REFUSED)
 
 
@@ -115,7 +115,7 @@ def _is_list(value: object) -> bool:
     return isinstance(value, (Sequence, Set)) or getattr(value, "ndim", None) == 1
 
 
-def _one(value: Any, kind: Any, least: int) -> Any:
+def _converted(value: Any, kind: Any, least: int) -> Any:
     """Return a value converted to one type, or `_REFUSED`."""
     origin = get_origin(kind) or kind
     if origin in _BY_KIND:
@@ -225,7 +225,7 @@ def _described(kind: Any, least: int) -> str:
     return str(plain.get(origin, getattr(origin, "__name__", origin)))
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     """Return a value for a message: its repr, or its type if that would be long."""
     shape = getattr(value, "shape", ())
     if shape or hasattr(value, "__next__"):

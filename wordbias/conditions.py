@@ -227,7 +227,7 @@ def judge(
     upward = (condition.operator in (">", ">=")) != holds
     row, worst = max(failing or compared, key=lambda pair: _severity(pair[1], upward))
     value, low, high = _with_ends(condition, row)
-    phrases = [_shown(condition, row, worst), *_names(row, chosen)]
+    phrases = [_figure_text(condition, row, worst), *_names(row, chosen)]
     if len(failing) > 1:
         phrases.append(f"and {len(failing) - 1:,} more of {len(chosen):,} rows")
     status: Status = "failed" if failing else "passed"
@@ -359,7 +359,7 @@ def _severity(figure: float | None, upward: bool) -> tuple[bool, float]:
     return (False, 0.0) if figure is None else (True, figure if upward else -figure)
 
 
-def _shown(condition: Condition, row: Row, figure: float | None) -> str:
+def _figure_text(condition: Condition, row: Row, figure: float | None) -> str:
     """Return the value or the change with its interval, or why there is none."""
     value, low, high = _with_ends(condition, row)
     if value is None:

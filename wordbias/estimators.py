@@ -173,7 +173,7 @@ def _named(init: Callable[..., None]) -> Callable[..., None]:
     """Let errors for arguments that there are not name those that there are, and the nearest."""
 
     @wraps(init)
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+    def checked_init(self: Any, *args: Any, **kwargs: Any) -> None:
         signature = inspect.signature(type(self))
         try:
             signature.bind(*args, **kwargs)
@@ -181,7 +181,7 @@ def _named(init: Callable[..., None]) -> Callable[..., None]:
             raise TypeError(misfit(type(self).__name__, signature, kwargs, error)) from None
         init(self, *args, **kwargs)
 
-    return made
+    return checked_init
 
 
 class Method(_Words, _Rows):

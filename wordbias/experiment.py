@@ -60,7 +60,7 @@ class Arm:
         vectors = embedding.vectors if embedding.info is None else embedding.info.sha256
         return digest_of(tuple(embedding.words), vectors, self.done)[:16]
 
-    def made(self, seed: int, attribute: Attribute | None) -> Embedding:
+    def embedding_of(self, seed: int, attribute: Attribute | None) -> Embedding:
         """Return the embedding of a seed."""
         embedding = self.base[seed]
         if self.drawn:
@@ -115,7 +115,7 @@ class Experiment:
     def _seeds(self) -> list[int]:
         seeds = list(dict.fromkeys(seeds_of(self.seeds, "seeds")))
         if wrong := [seed for seed in seeds if not isinstance(seed, (int, np.integer)) or seed < 0]:
-            raise UsageError(f"seeds: expected whole numbers from 0, got {_shown(wrong[0])}")
+            raise UsageError(f"seeds: expected whole numbers from 0, got {_excerpt(wrong[0])}")
         return seeds
 
     def run(self, output: str | os.PathLike[str] | None = None) -> Report:
@@ -221,7 +221,7 @@ def _measured(
 ) -> Entry:
     """Make the embedding of an arm for a seed, and measure it."""
     name, _, seed = key
-    measurement = measure(arms[name].made(seed, attribute), seed)
+    measurement = measure(arms[name].embedding_of(seed, attribute), seed)
     if isinstance(measurement, Mapping):
         measurement = [
             Row(name, measured, _value(measured, number))
@@ -229,7 +229,7 @@ def _measured(
         ]
     rows = list(measurement) if isinstance(measurement, Iterable) else [measurement]
     if wrong := [row for row in rows if not isinstance(row, Row)]:
-        raise UsageError(f"measure: expected values by name, or rows, got {_shown(wrong[0])}")
+        raise UsageError(f"measure: expected values by name, or rows, got {_excerpt(wrong[0])}")
     return Entry(
         [replace(row, subject=name, details={**row.details, "seed": seed}) for row in rows]
     )
@@ -240,11 +240,11 @@ def _value(name: str, given: Any) -> float | None:
     try:
         value = math.nan if given is None else float(given)
     except (TypeError, ValueError):
-        raise UsageError(f"measure: {name}: expected a number, got {_shown(given)}") from None
+        raise UsageError(f"measure: {name}: expected a number, got {_excerpt(given)}") from None
     return value if math.isfinite(value) else None
 
 
-def _shown(given: Any) -> str:
+def _excerpt(given: Any) -> str:
     return on_a_line(f"{given!r:.60}")
 
 

@@ -246,10 +246,10 @@ def terminal_width() -> int:
 def _drawable(table: Table) -> Table:
     """Return a table with each cell on one line and without unprintable characters."""
 
-    def shown(text: str) -> str:
+    def on_one_line(text: str) -> str:
         return printable(text).replace("\n", " ").replace("\t", " ")
 
-    return with_texts(replace(table, note=printable(table.note)), shown)
+    return with_texts(replace(table, note=printable(table.note)), on_one_line)
 
 
 def with_texts(table: Table, change: Callable[[str], str]) -> Table:

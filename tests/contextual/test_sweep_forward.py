@@ -158,7 +158,7 @@ def test_what_enters_the_last_layers_are_the_hidden_states(
     states = classifier(**inputs, output_hidden_states=True).hidden_states
     assert torch.equal(before.hidden, states[1])
     assert torch.equal(last.hidden, states[2])
-    assert torch.equal(last.again(last.hidden), states[3])
+    assert torch.equal(last.rerun(last.hidden), states[3])
 
 
 def test_a_head_reads_position_zero_as_the_model_does(

@@ -179,9 +179,9 @@ def test_a_kept_removal_is_what_the_study_measured(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before and after retraining, by the commands alone; what heads link depends on vectors."""
-    real = Coreference._made
+    real = Coreference._assembled
     large = staticmethod(lambda *given: with_large_head(real(*given)))
-    monkeypatch.setattr(Coreference, "_made", large)
+    monkeypatch.setattr(Coreference, "_assembled", large)
     plan = replace(
         plan,
         strategies=("none", "leace", "random-leace"),

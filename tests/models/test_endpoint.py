@@ -247,7 +247,7 @@ def test_addresses(server: Server) -> None:
 
 def test_answers_of_a_query_are_its_own_and_do_not_show_it() -> None:
     addresses = {
-        Endpoint(f"https://a.b/v1?{query}", "toy", "").kept for query in ("key=1", "key=2")
+        Endpoint(f"https://a.b/v1?{query}", "toy", "").cache_name for query in ("key=1", "key=2")
     }
     assert len(addresses) == 2
     assert not any("key=" in address for address in addresses)

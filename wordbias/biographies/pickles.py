@@ -117,10 +117,10 @@ class _DataUnpickler(pickle._Unpickler):
     )
 
     def find_class(self, module: str, name: str) -> Any:
-        raise _RefusedError(f"it wants to import {_shown(module)}.{_shown(name)}")
+        raise _RefusedError(f"it wants to import {_printable(module)}.{_printable(name)}")
 
 
-def _shown(name: Any) -> str:
+def _printable(name: Any) -> str:
     """Return a name as printable text, whatever a pickle gives as one."""
     return ascii(name)[1:-1][:60] if isinstance(name, str) else type(name).__name__
 

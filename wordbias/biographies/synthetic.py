@@ -50,24 +50,24 @@ def synthetic(people: int = PEOPLE, seed: int = 0) -> Biographies:
 def _biography(kind: Occupation, group: int, rng: np.random.Generator) -> tuple[str, str]:
     """Return a text, and the name of its person."""
     words = load_words()
-    first, last = (_one(rng, names) for names in (_first_names(group, rng), words.surnames))
+    first, last = (_choice(rng, names) for names in (_first_names(group, rng), words.surnames))
     a, b, c = rng.permutation(np.array(kind.work))[:3].tolist()
     leaning, topics = (
         both[group if rng.random() < LEAN else 1 - group] for both in (words.leaning, words.topics)
     )
     blanks = {
         **words.pronouns[group],
-        "name": _one(rng, (first, f"{first} {last}", last)),
-        "place": _one(rng, kind.places),
-        "city": _one(rng, words.cities),
-        "like": _one(rng, leaning),
-        "topic": _one(rng, topics),
+        "name": _choice(rng, (first, f"{first} {last}", last)),
+        "place": _choice(rng, kind.places),
+        "city": _choice(rng, words.cities),
+        "like": _choice(rng, leaning),
+        "topic": _choice(rng, topics),
         "years": str(rng.integers(6, 30)),
         "years2": str(rng.integers(2, 6)),
         "year": str(rng.integers(1995, 2019)),
         **{"a": a, "b": b, "c": c},
     }
-    parts = [_one(rng, sentences) for sentences in words.sentences]
+    parts = [_choice(rng, sentences) for sentences in words.sentences]
     return " ".join(part.format_map(blanks) for part in parts), f"{first} {last}"
 
 
@@ -89,7 +89,7 @@ def _known_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(map(str.capitalize, female)), tuple(map(str.capitalize, male))
 
 
-def _one(rng: np.random.Generator, among: tuple[str, ...]) -> str:
+def _choice(rng: np.random.Generator, among: tuple[str, ...]) -> str:
     return among[int(rng.integers(len(among)))]
 
 

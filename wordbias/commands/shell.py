@@ -234,7 +234,7 @@ def shell(
     ]
     used = [*getattr(function, "uses", ()), *EVERYWHERE, *_ALWAYS, *(_GATE if rows else ())]
     params += [*own, *common]
-    body = [_kept(_spelled(text, spelled)), *([f"\b\n{listed.strip()}"] if listed else [])]
+    body = [_unwrapped(_spelled(text, spelled)), *([f"\b\n{listed.strip()}"] if listed else [])]
     lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]
     folded = [_longest(common_option) for common_option in common if common_option.name in used]
     body.append("\n".join(["\b", "Examples:", *lines]))
@@ -259,7 +259,7 @@ def shell(
     return command
 
 
-def _kept(text: str) -> str:
+def _unwrapped(text: str) -> str:
     """Mark the paragraphs of a text that have indented lines: click does not wrap them."""
     paragraphs = text.split("\n\n")
     return "\n\n".join(f"\b\n{block}" if "\n " in block else block for block in paragraphs)

@@ -410,7 +410,7 @@ class Run:
             if (site.layer or 0) >= first
         ]
         with (
-            self._only(first, until),
+            self._only_layers(first, until),
             changing(changes),
             recording(self.base, wanted) as values,
         ):
@@ -440,7 +440,7 @@ class Run:
         return Place(Site("input", layer), module, self._width, entering=True)
 
     @contextmanager
-    def _only(self, first: int, last: int) -> Iterator[None]:
+    def _only_layers(self, first: int, last: int) -> Iterator[None]:
         """Let all layers but some return their input, for a block."""
 
         def learn(module: Any, args: Any, output: Any) -> None:

@@ -171,7 +171,7 @@ def _all_pairs(
 def _swapped(line: str, word: str, other: str) -> str:
     """Replace a word of a line by another one, with the capitals of the original."""
 
-    def one(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         original = match[0]
         if original.lower() != word:
             return original
@@ -179,4 +179,4 @@ def _swapped(line: str, word: str, other: str) -> str:
             return other.upper()
         return other.capitalize() if original[0].isupper() else other
 
-    return _WORD.sub(one, line)
+    return _WORD.sub(replacement, line)

@@ -116,7 +116,7 @@ def entry(name: str, rows: Sequence[Row], parity: str, version: str) -> Entry:
     """Return a model's line of Table 7 from its rows."""
     level, _, digits = name.rpartition("-") if name not in (BASE, SENT_DEBIAS) else (name, "", "")
 
-    def found(measure: str, **details: str) -> Row:
+    def row_of(measure: str, **details: str) -> Row:
         (row,) = (
             row
             for row in rows
@@ -125,8 +125,8 @@ def entry(name: str, rows: Sequence[Row], parity: str, version: str) -> Entry:
         )
         return row
 
-    s, d = (found(measure, version=version) for measure in OF_ITEMS[:2])
-    others = found("nli-parity", parity=parity), found("nli-accuracy"), found("snli-accuracy")
+    s, d = (row_of(measure, version=version) for measure in OF_ITEMS[:2])
+    others = row_of("nli-parity", parity=parity), row_of("nli-accuracy"), row_of("snli-accuracy")
     eta = [row for row in rows if (row.measure, row.details.get("parity")) == (_ETA, parity)]
     values = [row.value for row in (s, d, *others) if row.value is not None]
     if len(values) < 5:

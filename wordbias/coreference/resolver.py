@@ -68,7 +68,7 @@ class Coreference:
         with torch.random.fork_rng(devices=[]), in_folder(source) as folder:
             torch.manual_seed(seed)
             encoder = replace(Encoder.load(folder, device=device), name=name_of(source))
-            return cls._made(encoder.name, encoder, settings)
+            return cls._assembled(encoder.name, encoder, settings)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str | None = None) -> Self:
@@ -86,7 +86,7 @@ class Coreference:
             ) from None
         encoder = Encoder.load(str(folder), device=device)
         with reading(Path(folder) / _HEAD, COREFERENCE, "pt") as (tensors, _), torch.no_grad():
-            model = cls._made(str(folder), encoder, settings)
+            model = cls._assembled(str(folder), encoder, settings)
             for name, parameter in model.ranker.head().items():
                 shape, expected = tuple(tensors[name].shape), tuple(parameter.shape)
                 if shape != expected:
@@ -95,7 +95,7 @@ class Coreference:
         return model
 
     @classmethod
-    def _made(cls, name: str, encoder: Encoder, settings: Settings) -> Self:
+    def _assembled(cls, name: str, encoder: Encoder, settings: Settings) -> Self:
         segmenter = Segmenter(encoder, settings.segment_length)
         before, after = segmenter.before, segmenter.after
         padding = encoder.tokenizer.pad_token_id or 0
@@ -106,7 +106,7 @@ class Coreference:
         """Return a model of the same encoder with all above it new, as drawn with a seed."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return self._made(self.name, self.encoder, self.settings)
+            return self._assembled(self.name, self.encoder, self.settings)
 
     def write(self, folder: Path) -> None:
         """Write the head and the settings into the folder of the encoder."""

@@ -75,7 +75,7 @@ def anonymise(document: Document, seed: int | None = None, find: Finder | None =
     """Return a document with a number for each word of names, or, with a seed, of other words."""
     words = name_words(document) if find is None else _found_words(document, find)
     if seed is not None:
-        words = _others(document, words, seed)
+        words = _random_words(document, words, seed)
     numbers: dict[str, int] = {}
     return with_tokens(
         document,
@@ -135,7 +135,7 @@ def _is_capitalised(token: str) -> bool:
     return token[:1].isupper() and token.isalpha() and token != "I" and not is_shouted
 
 
-def _others(document: Document, words: frozenset[str], seed: int) -> frozenset[str]:
+def _random_words(document: Document, words: frozenset[str], seed: int) -> frozenset[str]:
     """Draw other words of a document until they have about the number of tokens of some words."""
     # The draw depends on the document and the seed alone.
     tokens = [token for token in document.tokens if token.isalpha()]

@@ -77,7 +77,7 @@ class Wanted:
 
     def lacking(self, names: Sequence[str]) -> list[str]:
         """Return the wanted columns that are not among some names."""
-        matches = self._found(names)
+        matches = self._matched(names)
         return [
             column
             for column in self.spellings
@@ -86,7 +86,7 @@ class Wanted:
 
     def names_in(self, where: str, names: Sequence[str]) -> dict[str, str | None]:
         """Return the name of each wanted column in a file; None for an optional one without."""
-        matches = self._found(names)
+        matches = self._matched(names)
         if lacking := self.lacking(names):
             wanted = ", ".join(" or ".join(map(repr, self.spellings[column])) for column in lacking)
             wanted = f"column{'s' * (len(lacking) > 1)} {wanted}"
@@ -99,7 +99,7 @@ class Wanted:
             column: matches[column][0] if column in matches else None for column in self.spellings
         }
 
-    def _found(self, names: Sequence[str]) -> dict[str, list[str]]:
+    def _matched(self, names: Sequence[str]) -> dict[str, list[str]]:
         every = {
             column: next(filter(None, (_matching(known, names) for known in spellings)), [])
             for column, spellings in self.spellings.items()

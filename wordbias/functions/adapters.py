@@ -132,7 +132,7 @@ class Removal:
             "unchanged": [layer for layer in layers if layer < self.first],
         }
 
-    def said(self, layers: Sequence[int]) -> str:
+    def sentence(self, layers: Sequence[int]) -> str:
         """Say which of some layers the removal changes, and which are unchanged."""
         before = [layer for layer in layers if layer < self.first]
         where = ", ".join(dict.fromkeys(str(step.site) for step in self.steps))

@@ -70,7 +70,7 @@ def open_arms(
             name, subjects = subject.embedding.name, dict.fromkeys(seeds, subject)
         if chain:
             name = _after(name, chain)
-            subjects = _done(chain, subjects, attribute)
+            subjects = _debiased(chain, subjects, attribute)
         opened.append((name, subjects))
     return opened
 
@@ -135,7 +135,7 @@ def divided(text: Any) -> tuple[Any, str]:
     return text, ""
 
 
-def _done(
+def _debiased(
     chain: Sequence[Configured], subjects: Mapping[int, Subject], attribute: Attribute | None
 ) -> dict[int, Subject]:
     """Apply methods to the embedding of each seed, to one of several seeds once."""

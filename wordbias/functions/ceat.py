@@ -236,7 +236,7 @@ def ceat(
         vectors = encoded.representations
         chosen = vectors.layers
         several = [vectors, *(_behind(removal, encoder, read, contexts) for removal in removals)]
-        remarks = [removal.said(chosen) for removal in removals]
+        remarks = [removal.sentence(chosen) for removal in removals]
         if output is not None:
             several[-1].save(output)
         notes += [*encoder.notes, *notes_on_modules(encoder, vectors.about["modules"])]

@@ -107,11 +107,11 @@ def changes(
         rows=rows,
         tables=[_table(pairs, _title(*sides) if across else "Changes")],
         notes=notes,
-        picture=lambda _, ax: forest_plot(Report("changes", rows=_both(pairs)), ax),
+        picture=lambda _, ax: forest_plot(Report("changes", rows=_old_and_new(pairs)), ax),
     )
 
 
-def _both(pairs: Sequence[Pair]) -> list[Row]:
+def _old_and_new(pairs: Sequence[Pair]) -> list[Row]:
     """Return the values of both results for a figure, which tells them apart by their subjects."""
     return [
         replace(row, subject=f"{row.subject} ({when})")

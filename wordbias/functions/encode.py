@@ -331,7 +331,7 @@ def _report(
             **({} if encoded else {"reason": "the file was complete before"}),
         },
     )
-    closing = [] if removal is None else [removal.said(layers)]
+    closing = [] if removal is None else [removal.sentence(layers)]
     return Report(
         inputs={"model": model, "texts": texts, **more},
         rows=[row],

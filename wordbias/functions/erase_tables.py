@@ -64,21 +64,21 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
         line
         for concept in concepts
         for line in (
-            _left(rows, concept),
+            _left_sentence(rows, concept),
             *_verdict(rows, concept),
             _uncertified(rows, concept),
         )
         if line
     ]
     for column in dict.fromkeys(row.details["column"] for row in rows if row.measure == TASK):
-        before, after = (_found(rows, TASK, stage, column) for stage in ("before", "after"))
+        before, after = (_row_of(rows, TASK, stage, column) for stage in ("before", "after"))
         if before.value is not None and after.value is not None:
             lines.append(
                 f"{column}, a task: a linear probe was right for {_share(before.value)} before "
                 f"and for {_share(after.value)} after; always guessing the most frequent one is "
                 f"right for {_share(after.details['neutral'])}."
             )
-    recall, cosine = (_found(rows, measure, "after") for measure in (RECALL, COSINE))
+    recall, cosine = (_row_of(rows, measure, "after") for measure in (RECALL, COSINE))
     if recall.value is not None and cosine.value is not None:
         lines.append(
             f"A held-out row keeps {_share(recall.value)} of its ten nearest rows, and has a "
@@ -87,9 +87,9 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _left(rows: Sequence[Row], concept: str) -> str:
+def _left_sentence(rows: Sequence[Row], concept: str) -> str:
     """Say what the best of several probes reads after, and how much the worst one has left."""
-    before, after = (_found(rows, BEST, stage, concept) for stage in ("before", "after"))
+    before, after = (_row_of(rows, BEST, stage, concept) for stage in ("before", "after"))
     if before.value is None or after.value is None:
         reason = after.details.get("reason")
         return f"{concept}: what is left was not judged: {reason}." if reason else ""
@@ -104,7 +104,7 @@ def _left(rows: Sequence[Row], concept: str) -> str:
     read = set()
     tried = {row.measure for row in rows}
     for measure in (probe for probe in (*_CERTIFIED, LINEAR, MLP) if probe in tried):
-        old, new = (_found(rows, measure, stage, concept).details for stage in ("before", "after"))
+        old, new = (_row_of(rows, measure, stage, concept).details for stage in ("before", "after"))
         if measure in (LINEAR, MLP):  # trained on more rows, such a probe may read more
             if new.get("balanced") is None or old["balanced_low"] <= old["balanced_neutral"]:
                 continue
@@ -112,20 +112,20 @@ def _left(rows: Sequence[Row], concept: str) -> str:
             left[measure] = max(0.0, new["balanced"] - chance) / (old["balanced"] - chance)
         else:
             left |= {measure: new["left"]} if "left" in new else {}
-        read.add(_read(_found(rows, measure, "after", concept)).verdict)
+        read.add(_read(_row_of(rows, measure, "after", concept)).verdict)
     if read <= {UNREAD, BACKWARDS}:
         but = ", but backwards" * (BACKWARDS in read)
         return f"{text} No probe reads it beyond chance{but}."
     text += f" {left_text(left)}." if left else ""
-    code = _found(rows, COMPRESSION, "after", concept)
+    code = _row_of(rows, COMPRESSION, "after", concept)
     if code.value is not None and code.value <= code.details["neutral"]:
         text += f" Compression, {code.value:.2f}, is {NOT_CODED}."
     return text
 
 
 def _verdict(rows: Sequence[Row], concept: str) -> list[str]:
-    before, after = (_found(rows, LINEAR, stage, concept) for stage in ("before", "after"))
-    mlp = _found(rows, MLP, "after", concept)
+    before, after = (_row_of(rows, LINEAR, stage, concept) for stage in ("before", "after"))
+    mlp = _row_of(rows, MLP, "after", concept)
     if before.value is None or after.value is None or mlp.value is None:
         return [f"{concept}: not probed: {after.details.get('reason', 'undefined')}."]
     text = (
@@ -143,14 +143,14 @@ def _verdict(rows: Sequence[Row], concept: str) -> list[str]:
 
 def _training(rows: Sequence[Row], concept: str) -> list[str]:
     """Say what is read of a label from training rows, after the method and with cross-fitting."""
-    saved, crossed = (_found(rows, TRAINING, stage, concept) for stage in ("after", "cross-fit"))
+    saved, crossed = (_row_of(rows, TRAINING, stage, concept) for stage in ("after", "cross-fit"))
     if saved.value is None:
         return []
     text = (
         f"{concept}, in the training rows after: a logistic regression cross-validated on them is "
         f"right for {_share(saved.value)}.{_alike(saved, 'linear')}"
     )
-    probe = _found(rows, LINEAR, "cross-fit", concept)
+    probe = _row_of(rows, LINEAR, "cross-fit", concept)
     if crossed.value is not None and probe.value is not None:
         text += (
             f" With cross-fitting it is right for {_share(crossed.value)}."
@@ -162,7 +162,7 @@ def _training(rows: Sequence[Row], concept: str) -> list[str]:
 
 def _uncertified(rows: Sequence[Row], concept: str) -> str:
     """Say why cross-fitted rows have no certificate; nothing if they have one, or need none."""
-    best = _found(rows, BEST, "cross-fit", concept)
+    best = _row_of(rows, BEST, "cross-fit", concept)
     if "reason" not in best.details:
         return ""
     return f"{concept}: no certificate of the cross-fitted rows: {best.details['reason']}."
@@ -212,7 +212,7 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     by = {"label": "concept", "rows of": lambda row: _STAGES[row.details["stage"]]}
     tables.append(pivot("Read from the training rows", trained, by, columns, note))
     costs = [row for row in later if row.measure == TASK]
-    costs += [_found(rows, measure, "after") for measure in (RECALL, COSINE)]
+    costs += [_row_of(rows, measure, "after") for measure in (RECALL, COSINE)]
     columns = values(before, "after", "95 %", ("chance", _majority))
     by = {"": lambda row: row.details.get("column", "all"), "kept": _probe}
     return [*tables, pivot("Cost on held-out rows", costs, by, columns)]
@@ -277,7 +277,7 @@ def _before(rows: Sequence[Row], row: Row) -> str:
     if row.measure in (RECALL, COSINE):
         return number(1, 3)
     about = row.details.get("concept", row.details.get("column"))
-    return cells.value(_found(rows, row.measure, "before", about))
+    return cells.value(_row_of(rows, row.measure, "before", about))
 
 
 def _backwards(row: Row) -> str:
@@ -286,7 +286,7 @@ def _backwards(row: Row) -> str:
     return number(1 - row.value, 3)
 
 
-def _found(rows: Sequence[Row], measure: str, stage: str, of: str | None = None) -> Row:
+def _row_of(rows: Sequence[Row], measure: str, stage: str, of: str | None = None) -> Row:
     """Return the row of a measure, a stage and a label or column; an undefined one if none is."""
     for row in rows:
         about = row.details.get("concept", row.details.get("column"))

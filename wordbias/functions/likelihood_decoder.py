@@ -102,7 +102,9 @@ def measure_decoder(
         after = {name: _after(decoder, items, before, name, of) for name, of in removals.items()}
         written = write_records(target, _records(before, after))
     changed = {name: measured.rows for name, measured in after.items()}
-    sentences = [line for name, rows in changed.items() for line in _said(name, before.rows, rows)]
+    sentences = [
+        line for name, rows in changed.items() for line in _sentences(name, before.rows, rows)
+    ]
     return Report(
         inputs=inputs,
         rows=[*before.rows, *(row for rows in changed.values() for row in rows)],
@@ -263,7 +265,7 @@ def _signed(value: float) -> str:
     return f"+{digits}" if value > 0 and digits.strip("0.") else digits
 
 
-def _said(setting: str, before: Sequence[Row], after: Sequence[Row]) -> list[str]:
+def _sentences(setting: str, before: Sequence[Row], after: Sequence[Row]) -> list[str]:
     """Say what a setting changed, and at what cost: of each data set all items, by their sums."""
     pairs: dict[tuple[object, ...], tuple[Row, Row]] = {}
     for was, now in zip(before, after, strict=True):

@@ -221,7 +221,7 @@ def open_vectors(
     opened = {"queries": _opened(queries, "queries"), "documents": _opened(documents, "documents")}
     _check_documents(opened["documents"].n, top)
     base = opened[changed]
-    versions = {GIVEN: _all(base, changed)}
+    versions = {GIVEN: _matrix(base, changed)}
     for kind, source in kinds.items():
         rows = _opened(source, f"--{kind}")
         if rows.n != base.n:
@@ -229,7 +229,7 @@ def open_vectors(
                 f"--{kind}: has {rows.n:,} vectors, and there are {base.n:,} {changed}; expected "
                 "one for each"
             )
-        versions[kind] = _all(rows, f"--{kind}")
+        versions[kind] = _matrix(rows, f"--{kind}")
         opened[f"--{kind}"] = rows
     sizes = {name: rows.dim for name, rows in opened.items()}
     if len(set(sizes.values())) > 1:
@@ -237,7 +237,7 @@ def open_vectors(
         raise WordbiasError(f"expected vectors of one length, found: {lengths}")
     of_documents = opened["documents"]
     vectors = Vectors(
-        _all(opened["queries"], "queries"),
+        _matrix(opened["queries"], "queries"),
         lambda: _blocks(of_documents, "documents"),
         of_documents.n,
         [versions],
@@ -258,7 +258,7 @@ def _opened(source: Any, what: str) -> Rows:
         raise WordbiasError(f"{what}: without --model, vectors are expected: {error}") from None
 
 
-def _all(rows: Rows, what: str) -> Float32:
+def _matrix(rows: Rows, what: str) -> Float32:
     return np.concatenate([*_blocks(rows, what)])
 
 

@@ -110,12 +110,12 @@ class Rewritten:
     @cached_property
     def texts(self) -> list[str] | pandas.Series:
         """Return the rewritten texts; a series if the data are a series or a frame."""
-        texts = [record[self.column] for record in self._made]
+        texts = [record[self.column] for record in self._all_records]
         if not hasattr(self._data, "iloc"):
             return texts
         if hasattr(self._data, "columns"):
             return self.frame[self.column]
-        places = [record.number - 1 for record in self._made]
+        places = [record.number - 1 for record in self._all_records]
         return type(self._data)(texts, index=self._data.index[places], name=self._data.name)
 
     @cached_property
@@ -125,18 +125,18 @@ class Rewritten:
             frames = need("pandas", extra="pandas", purpose="A frame")
             if hasattr(self._data, "iloc"):
                 return frames.DataFrame({self.column: self.texts})
-            rows = [{name: record[name] for name in record.places} for record in self._made]
+            rows = [{name: record[name] for name in record.places} for record in self._all_records]
             return frames.DataFrame(rows, columns=None if rows else [self.column])
-        frame = self._data.iloc[[record.number - 1 for record in self._made]].copy()
-        for column in self._made[0].places if self._made else ():
-            old, new = frame[column].tolist(), [record[column] for record in self._made]
+        frame = self._data.iloc[[record.number - 1 for record in self._all_records]].copy()
+        for column in self._all_records[0].places if self._all_records else ():
+            old, new = frame[column].tolist(), [record[column] for record in self._all_records]
             if new != list(map(as_cell, old)):
                 known = {as_cell(value): value for value in self._data[column].tolist()}
                 frame[column] = [known.get(value, value) for value in new]
         return frame
 
     @cached_property
-    def _made(self) -> Sequence[Record]:
+    def _all_records(self) -> Sequence[Record]:
         if self._records is not None:
             return self._records
         path = Path(self.path or "")

@@ -388,7 +388,7 @@ def sweep(
                 source,
                 Recipe(tokens, one_sided, seed=seed, unit=unit_length),
                 pairs=pairs,
-                text=_kept(sent_debias),
+                text=_rereadable(sent_debias),
                 groups=groups,
                 limit=limit,
                 sequential=sequential_fit,
@@ -492,7 +492,7 @@ def _heads(
     return [os.fspath(source).replace(_SEED, str(seed)) for seed in seeds]
 
 
-def _kept(text: TextLike | None) -> TextLike | None:
+def _rereadable(text: TextLike | None) -> TextLike | None:
     """Return a text that can be read again, for every model."""
     return text if text is None or isinstance(text, (str, os.PathLike)) else list(text)
 

@@ -146,7 +146,7 @@ def with_known_values(rows: Sequence[Row], panels: Sequence[Panel]) -> list[Row]
     # those that grow with the length of the vectors, nor those with less than `COVERED` of the
     # listed words.
     by_name = {panel.embedding.name: panel for panel in panels}
-    others = {name: _others(panel) for name, panel in by_name.items()}
+    others = {name: _other_known(panel) for name, panel in by_name.items()}
     ruled = {name: _is_by_rule(panel) for name, panel in by_name.items()}
     compared_rows = []
     for row in rows:
@@ -167,7 +167,7 @@ def with_known_values(rows: Sequence[Row], panels: Sequence[Panel]) -> list[Row]
 def _with_values(row: Row, panel: Panel, others: Sequence[Known]) -> Row:
     if MEASURES[row.measure].by_length or coverage(row, panel) < COVERED:
         return row
-    key = comparable(row.measure, {**row.details, **asked(row)})
+    key = comparable(row.measure, {**row.details, **question_count(row)})
     taken: list[Known] = []
     for other in others:
         at = other.values.get(key)
@@ -185,7 +185,7 @@ def _with_values(row: Row, panel: Panel, others: Sequence[Known]) -> Row:
     return replace(row, details={**row.details, **about})
 
 
-def asked(row: Row) -> dict[str, int]:
+def question_count(row: Row) -> dict[str, int]:
     """Return the number of questions of SemBias, known or not; other rows have it already."""
     n, missing = row.details.get("n"), row.details.get("missing")
     return {"asked": n + missing} if isinstance(n, int) and isinstance(missing, int) else {}
@@ -197,7 +197,7 @@ def _as_many(row: Row, at: Mapping[str, Any]) -> bool:
     return abs(own - other) <= _AMONG * max(own, other)
 
 
-def _others(panel: Panel) -> list[Known]:
+def _other_known(panel: Panel) -> list[Known]:
     """Return the known embeddings with other vectors, none for other attributes."""
     if panel.attribute != Attribute.load() or panel.by_projection:
         return []

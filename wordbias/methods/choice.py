@@ -456,7 +456,7 @@ def choose(task: Task, tried: Sequence[Tried], keep: float) -> Tried:
         nearest = max(improving, key=lambda trial: trial.kept or 0.0)
         problem = f"no method keeps {percent(keep)} of {' and '.join(nearest.row.details['costs'])}"
     raise WordbiasError(
-        f"{task.embedding.name}: {problem}; the nearest, {_told(task, nearest)}; give a lower "
+        f"{task.embedding.name}: {problem}; the nearest, {_in_words(task, nearest)}; give a lower "
         "--keep, or other methods"
     )
 
@@ -474,7 +474,7 @@ def _title(task: Task) -> str:
     return short_title(task.metric)
 
 
-def _told(task: Task, trial: Tried) -> str:
+def _in_words(task: Task, trial: Tried) -> str:
     """Say what a candidate keeps and changes."""
     details, value = trial.row.details, trial.row.value
     before = None if value is None or "change" not in details else value - details["change"]

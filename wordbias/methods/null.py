@@ -113,8 +113,8 @@ def chains_as_far(
     )
     own, last = chain.parts[i], chain.parts[i].steps[j]
     bias = last.bias if isinstance(last, Erasure) else np.zeros(part.dim)
-    head, tail = _kept(own.steps[:j]), _kept(own.steps[j + 1 :])
-    others = [replace(method, steps=_kept(method.steps)) for method in chain.parts]
+    head, tail = _not_removals(own.steps[:j]), _not_removals(own.steps[j + 1 :])
+    others = [replace(method, steps=_not_removals(method.steps)) for method in chain.parts]
     moves = [word not in own.exempt for word in part.words]
     x = Chain((*others[:i], replace(own, steps=head)))(part).vectors[moves].astype(float)
     start, end = (unit(variant(part).vectors) for variant in (Chain(tuple(others)), chain))
@@ -212,7 +212,7 @@ def _refusal(name: str, what: str) -> str:
     )
 
 
-def _kept(steps: Sequence[Step]) -> tuple[Step, ...]:
+def _not_removals(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Return the steps that remove nothing."""
     return tuple(step for step in steps if not isinstance(step, (Projection, Erasure)))
 

@@ -73,22 +73,23 @@ class Endpoint:
             )
         if parts.username is not None or parts.password is not None:
             raise WordbiasError(
-                f"--endpoint: {self.shown}: has a user name or a password in it; leave it out, and "
-                f"put the key into ${self.key_variable}"
+                f"--endpoint: {self.safe_url}: has a user name or a password in it; leave it out, "
+                f"and put the key into ${self.key_variable}"
             )
         if parts.scheme == "http" and host not in _HERE and self._key():
             raise WordbiasError(
-                f"--endpoint: {self.shown}: is not encrypted, and the key in ${self.key_variable} "
-                "would be sent; use https://, or name an empty variable with --key-variable"
+                f"--endpoint: {self.safe_url}: is not encrypted, and the key in "
+                f"${self.key_variable} would be sent; use https://, or name an empty "
+                "variable with --key-variable"
             )
 
     @property
-    def shown(self) -> str:
+    def safe_url(self) -> str:
         """Address in messages and reports."""
         return without_secrets(self.url)
 
     @property
-    def kept(self) -> str:
+    def cache_name(self) -> str:
         """Name of its answers in the cache; a hash is in place of a query, which may hold a key."""
         at, query = without_secrets(self._address()), urlsplit(self.url).query
         digest = f" {hashlib.sha256(query.encode()).hexdigest()[:8]}" if query else ""
@@ -97,7 +98,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """Host and port in messages."""
-        return urlsplit(self.shown).netloc
+        return urlsplit(self.safe_url).netloc
 
     def ask(self, texts: Sequence[str]) -> Float32:
         """Return the vectors of texts, shape ``(n, d)``; raise `AgainError` at what may pass."""
@@ -151,7 +152,7 @@ class Endpoint:
 
     def _refused(self, error: urllib.error.HTTPError) -> NoReturn:
         """Raise the error of a status that is not 200."""
-        status, message = error.code, self._said(error)
+        status, message = error.code, self._server_message(error)
         about = f"{self.host} answers {status}{message}"
         if status in _BUSY or status >= 500:
             raise AgainError(f"answers {status}{message}", _seconds(error.headers)) from None
@@ -170,7 +171,7 @@ class Endpoint:
             )
         raise WordbiasError(f"{about}; {remedy}") from None
 
-    def _said(self, error: urllib.error.HTTPError) -> str:
+    def _server_message(self, error: urllib.error.HTTPError) -> str:
         """Return the server's own words, without the key."""
         try:
             body = error.read(_MOST)

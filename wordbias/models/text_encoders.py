@@ -129,8 +129,8 @@ def open_output_encoder(source: object, *, device: str | None = None) -> Answeri
             source,
             endpoint.ask,
             f"{source} at {endpoint.host}",
-            endpoint.kept,
-            {"endpoint": endpoint.shown},
+            endpoint.cache_name,
+            {"endpoint": endpoint.safe_url},
             at_once=AT_ONCE,
         )
     if isinstance(source, (str, os.PathLike)):

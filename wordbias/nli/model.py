@@ -280,16 +280,16 @@ class Packed(torch.autograd.Function):
 
 def _padded(x: Tensor, rows: Rows) -> tuple[Tensor, ...]:
     flat, sides = x.flatten(0, 1), (rows.premise, rows.hypothesis)
-    return tuple(_at(flat, side.place).view(*side.shape, -1) for side in sides)
+    return tuple(_selected(flat, side.place).view(*side.shape, -1) for side in sides)
 
 
 def _packed(first: Tensor, second: Tensor, rows: Rows) -> Tensor:
     sides = [side.flatten(0, 2) for side in (first, second)]
     every = torch.cat([*sides, sides[0].new_zeros(1, sides[0].shape[1])])
-    return _at(every, rows.back).view(len(rows.counts), -1, every.shape[1])
+    return _selected(every, rows.back).view(len(rows.counts), -1, every.shape[1])
 
 
-def _at(x: Tensor, place: Tensor | None) -> Tensor:
+def _selected(x: Tensor, place: Tensor | None) -> Tensor:
     assert place is not None  # only called where there is padding
     return x.index_select(0, place)
 

@@ -65,7 +65,7 @@ class Predictions:
                     probabilities.append(values)
                 elif probabilities[row] != values:
                     raise WordbiasError(
-                        f"says something else of a pair than a {unit} above it ({_shown(pair)})"
+                        f"says something else of a pair than a {unit} above it ({_pair_text(pair)})"
                     )
             except WordbiasError as error:
                 raise WordbiasError(f"{name}: {unit} {number}: {error}") from None
@@ -86,7 +86,7 @@ class Predictions:
             first = next(pair for i, pair in enumerate(test) if i == missing[0])
             raise WordbiasError(
                 f"{self.name}: lacks {len(missing):,} of the {len(test):,} pairs of the set "
-                f"{test.name}; the first is {_shown(first)}; predict the pairs that wordbias "
+                f"{test.name}; the first is {_pair_text(first)}; predict the pairs that wordbias "
                 "mab-eval --write writes, with the same --lists and --as-published"
             )
         return self.probabilities[places]
@@ -141,5 +141,5 @@ def _checked(cells: Sequence[str]) -> tuple[float, ...]:
     return values
 
 
-def _shown(pair: Pair) -> str:
+def _pair_text(pair: Pair) -> str:
     return f"{pair.premise!r} → {pair.hypothesis!r}"

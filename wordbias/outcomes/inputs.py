@@ -49,7 +49,9 @@ def load_shares(
     if isinstance(source, Mapping):
         if column is not None:
             raise WordbiasError("--share-column is of a file, and the shares are given themselves")
-        return _some({str(k): _share(v, str(k), "--shares") for k, v in source.items()}, "--shares")
+        return _not_empty(
+            {str(k): _share(v, str(k), "--shares") for k, v in source.items()}, "--shares"
+        )
     file = Path(source)
     if file.suffix.lower() == ".json":
         return _from_json(file)
@@ -61,7 +63,7 @@ def load_shares(
         shares = choose_column(str(file), [*cells][1:], column, (), what="the shares",
                                option="--share-column")  # fmt: skip
         by_class[name] = _share(cells[shares], name, place)
-    return _some(by_class, file)
+    return _not_empty(by_class, file)
 
 
 def _rows(file: Path, what: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -87,10 +89,12 @@ def _from_json(file: Path) -> dict[str, float]:
         raise WordbiasError(f"{file}: is no JSON: {error}") from None
     if not isinstance(shares, dict):
         raise WordbiasError(f'{file}: expected an object such as {{"nurse": 90, "surgeon": 15}}')
-    return _some({name: _share(value, name, str(file)) for name, value in shares.items()}, file)
+    return _not_empty(
+        {name: _share(value, name, str(file)) for name, value in shares.items()}, file
+    )
 
 
-def _some(shares: dict[str, float], file: Path | str) -> dict[str, float]:
+def _not_empty(shares: dict[str, float], file: Path | str) -> dict[str, float]:
     if not shares:
         raise WordbiasError(f"{file}: holds no shares")
     return shares

@@ -60,7 +60,7 @@ class Swapper:
 
         def swapped(match: re.Match[str]) -> str:
             word = match.group()
-            other = self._other(word, match)
+            other = self._swapped_word(word, match)
             if other is None:
                 return word
             done.append(f"{word.lower()} → {other.lower()}")
@@ -68,7 +68,7 @@ class Swapper:
 
         return _WORD.sub(swapped, text), done
 
-    def _other(self, word: str, match: re.Match[str]) -> str | None:
+    def _swapped_word(self, word: str, match: re.Match[str]) -> str | None:
         lower = word.lower().replace("’", "'")
         if self.pronouns and lower in _BY_RULE:
             no_noun = has_no_noun(match.string, *match.span())

@@ -17,6 +17,7 @@ from wordbias.methods.trade_off import SHARES, shares_kept
 from wordbias.pages.columns import (
     FILE,
     ColumnAnswer,
+    bare_value,
     best_of,
     capital,
     cost_title,
@@ -24,7 +25,6 @@ from wordbias.pages.columns import (
     judge_columns,
     limits_text,
     short,
-    shown,
     step,
     steps,
     verdicts_text,
@@ -205,7 +205,7 @@ def _place(line: Line, row: Found, known: Mapping[str, float]) -> str:
     named = " to ".join(f"{name} {_text(known[name])}" for name in ends)
     verb = "is" if nearer == 1 else "are"
     count = f"{nearer} of {len(known)} {verb} nearer to no bias"
-    return f"{short(line)} {shown(row)}: {count} ({named})"
+    return f"{short(line)} {bare_value(row)}: {count} ({named})"
 
 
 def _distance(row: Found, value: float) -> float:
@@ -472,7 +472,10 @@ def compared(lines: Sequence[Line]) -> list[Answer]:
         if len(known) < 2:
             continue
         line, (first, other) = next(iter(both.values())), known
-        text, changed = f"{short(line)} ({shown(first)}, {shown(other)})", change(first, other)
+        text, changed = (
+            f"{short(line)} ({bare_value(first)}, {bare_value(other)})",
+            change(first, other),
+        )
         if all(finds(row) == verdicts.NO for row in known):
             within.append(text)
         elif changed not in (verdicts.NO_INTERVAL, verdicts.UNKNOWN):
@@ -515,7 +518,7 @@ def _title(line: Line) -> str:
 
 
 def _with_value(line: Line, row: Found) -> str:
-    return f"{_title(line)} ({', '.join(filter(None, [shown(row), _null(row)]))})"
+    return f"{_title(line)} ({', '.join(filter(None, [bare_value(row), _null(row)]))})"
 
 
 def _null(row: Found) -> str:

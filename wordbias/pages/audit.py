@@ -95,10 +95,10 @@ class Work:
         key = job.subject, job.column
         if key not in self.held:
             self.held.clear()
-            self.held[key] = self._made(job)
+            self.held[key] = self._make_stage(job)
         return self.held[key]
 
-    def _made(self, job: Job) -> Stage:
+    def _make_stage(self, job: Job) -> Stage:
         subject = self.compared[job.subject]
         if job.column is None:
             return Stage(subject.before, subject.before)

@@ -243,7 +243,7 @@ def step(line: Line, stage: str) -> str:
     """Write a measure with its values before and after."""
     row = line.stages.get(stage)
     refitted = ", refitted" if is_refitted(row) else ""
-    return f"{short(line)} ({shown(line.first)} → {shown(row)}{refitted})"
+    return f"{short(line)} ({bare_value(line.first)} → {bare_value(row)}{refitted})"
 
 
 def steps(lines: Sequence[Line], stage: str) -> str:
@@ -251,6 +251,6 @@ def steps(lines: Sequence[Line], stage: str) -> str:
     return ", ".join(step(line, stage) for line in lines)
 
 
-def shown(row: Found | None) -> str:
+def bare_value(row: Found | None) -> str:
     """Write a value; a dash where there is none."""
     return "–" if row is None else minus(number(row["value"], _DIGITS))

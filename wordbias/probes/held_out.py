@@ -106,7 +106,7 @@ def held_out_rows(
             details = {"stage": stage, "concept": concept}
             rows.append(Row(name, TRAINING, reading.pop("value"), {**details, **reading}))
         rows += _coded(name, before[held_out], after[held_out], concept, cells[held_out], seed)
-    rows += _kept(name, before[held_out], after[held_out], seed)
+    rows += _neighbour_rows(name, before[held_out], after[held_out], seed)
     for column, cells in (also or {}).items():
         there = cells != ""
         for stage, x in stages.items():
@@ -283,7 +283,7 @@ def _coded(
 # Cost
 
 
-def _kept(name: str, before: Floats, after: Floats, seed: int) -> list[Row]:
+def _neighbour_rows(name: str, before: Floats, after: Floats, seed: int) -> list[Row]:
     """Return the share of nearest neighbours that held-out rows keep, and the mean cosine."""
     recall = np.zeros(0)
     if len(before) > 2 * NEIGHBOURS:

@@ -107,17 +107,17 @@ def load_vectors(path: str | Path, array: str | None = None) -> Representations:
             return load_representations(path)
         if array is None:
             known = {name: (tensors[name].shape, tensors[name].dtype) for name in tensors.known()}
-            array = _only(path, known, list(tensors))
+            array = _only_array(path, known, list(tensors))
         return of_array(tensors[_name(path, list(tensors), array)], path.stem, str(path))
     if not start.startswith(ZIP):
         return of_array(np.asarray(map_npy(path)), path.stem, str(path))
     if array is None:
         shapes = npz_shapes(path)
-        array = _only(path, shapes, list(shapes))
+        array = _only_array(path, shapes, list(shapes))
     return of_array(load_npz(path, _name(path, npz_names(path), array)), path.stem, str(path))
 
 
-def _only(
+def _only_array(
     path: Path, known: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]], names: list[str]
 ) -> str:
     """Return the only array that can be vectors: of floats, else of other numbers."""

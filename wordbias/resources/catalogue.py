@@ -61,7 +61,7 @@ def read_group(group: str, table: Mapping[str, Any]) -> list[Resource]:
     urls = tuple(urljoin(table["url"], name) for name in table.get("files", [""]))
     if "members" in table:
         return [
-            Resource(name, urls=urls, files=(_kept(name, member),), member=member, **about)
+            Resource(name, urls=urls, files=(_stored_name(name, member),), member=member, **about)
             for name, member in table["members"].items()
         ]
     file_names = tuple(_base(name) for name in table.get("files", [table.get("keep") or urls[0]]))
@@ -76,7 +76,7 @@ def _base(name: str) -> str:
     return name.rpartition("/")[2] if urlsplit(name).scheme else name
 
 
-def _kept(name: str, member: str) -> str:
+def _stored_name(name: str, member: str) -> str:
     """Return the stored name of an archive's member; for a pattern, one after the resource."""
     base = member.rpartition("/")[2]
     return f"{name}.txt" if "*" in base else base

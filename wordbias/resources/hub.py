@@ -138,7 +138,7 @@ def fetched(name: str, *, wanted: str = "") -> str:
     if not inside:
         raise WordbiasError(
             f"{outer}: {place.repo} has no file or folder {place.path!r}"
-            f"{_at(place)}; {_holds(files)}"
+            f"{_at_revision(place)}; {_holds(files)}"
         )
     if wanted:
         chosen = [_the_file(place, inside, wanted)]
@@ -197,7 +197,7 @@ def _choice(place: Address, files: Sequence[str]) -> str:
     return f"name one of: {listed((place.to(below + file) for file in sorted(files)), 200)}"
 
 
-def _at(place: Address) -> str:
+def _at_revision(place: Address) -> str:
     return f" at {place.revision}" if place.revision else ""
 
 

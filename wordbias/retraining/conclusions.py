@@ -204,7 +204,7 @@ def _prediction(summary: Summary) -> Iterator[str]:
     answer = _answer(len(clear), len(against), len(defined))
     yield (
         f"Does compression predict what retraining restores (after − before)? {answer}. Over "
-        f"{defined[0].n} runs on debiased data: {'; '.join(map(_said, defined))}. "
+        f"{defined[0].n} runs on debiased data: {'; '.join(map(_association_text, defined))}. "
         f"{_agreement(summary)}"
     )
 
@@ -220,7 +220,7 @@ def _answer(clear: int, against: int, defined: int) -> str:
     return f"{'In part' if clear else 'No'}, {', '.join(parts)}"
 
 
-def _said(association: Association) -> str:
+def _association_text(association: Association) -> str:
     p = (
         "p < .001"
         if association.p is not None and association.p < 0.001

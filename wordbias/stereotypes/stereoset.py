@@ -442,14 +442,14 @@ def _between(model: NextSentence, data: StereoSet, subject: str, settings: Setti
         Sentences(cluster.context, text) for cluster in clusters for text in cluster.candidates
     ]
     scores = model.probabilities(pairs).reshape(-1, len(LABELS))
-    return _found(clusters, scores, subject, "intersentence", settings)
+    return _scored(clusters, scores, subject, "intersentence", settings)
 
 
 def _within(model: MaskedModel, data: StereoSet, subject: str, settings: Settings) -> Found:
     findings, names = Found(), data.several_blanks
     if clusters := data.intrasentence:
         scores = blank_scores(model, clusters, as_published=settings.as_published)
-        findings = _found(clusters, scores, subject, "intrasentence", settings)
+        findings = _scored(clusters, scores, subject, "intrasentence", settings)
     if names:
         findings.about["taken as published" if data.as_published else "left out"] = names
         taken = (
@@ -464,7 +464,7 @@ def _within(model: MaskedModel, data: StereoSet, subject: str, settings: Setting
     return findings
 
 
-def _found(
+def _scored(
     clusters: Sequence[Cluster], scores: Float, subject: str, task: str, settings: Settings
 ) -> Found:
     rows = stereoset_rows(clusters, scores, subject, task, settings)

@@ -171,12 +171,12 @@ def names() -> dict[str, float]:
 def common_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return 100 female and 100 male names that span the gender subspace."""
     # The most frequent names of (almost) one sex that are nothing else in lower-cased vectors.
-    return _both("subspace")
+    return _two_lists("subspace")
 
 
 def test_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return 32 female and 32 male names for testing, none of them in :func:`common_names`."""
-    return _both("test")
+    return _two_lists("test")
 
 
 def unambiguous_names() -> Gendered:
@@ -201,7 +201,7 @@ def _file() -> dict[str, Any]:
 
 
 @cache
-def _both(table: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _two_lists(table: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     lists = _file()[table]
     return (
         as_words(lists["female"], f"names.toml: {table}.female"),

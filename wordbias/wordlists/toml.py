@@ -77,10 +77,10 @@ def _check_depth(tables: dict[str, Any], file: Traversable) -> None:
 
 def complain(where: str, expected: str, given: object, remedy: str) -> WordbiasError:
     """Return the error for a value of the wrong kind, ready to be raised."""
-    return WordbiasError(f"{where}: expected {expected}, found {_shown(given)}; {remedy}")
+    return WordbiasError(f"{where}: expected {expected}, found {_described(given)}; {remedy}")
 
 
-def _shown(value: object) -> str:
+def _described(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, str):

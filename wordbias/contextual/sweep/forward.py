@@ -200,7 +200,7 @@ class Forward:
         self, inputs: Inputs, last: Call, hidden: Tensor, chains: Sequence[Chain]
     ) -> Tensor:
         """Return what is read of the last layer, run whole for each chain, ``(V, B, d)``."""
-        whole = (last.again(removed(hidden, chain)) for chain in chains)
+        whole = (last.rerun(removed(hidden, chain)) for chain in chains)
         return torch.stack([texts_of(self.model, x, inputs) for x in whole])
 
     def _next(self, states: Sequence[Tensor], stage: int) -> list[Tensor]:
@@ -263,7 +263,7 @@ class Call:
         states: Tensor = self.args[0]
         return states
 
-    def again(self, hidden: Tensor) -> Tensor:
+    def rerun(self, hidden: Tensor) -> Tensor:
         """Return the layer's output for other hidden states."""
         out = self.layer(hidden, *self.args[1:], **self.kwargs)
         states: Tensor = out[0] if isinstance(out, tuple) else out
@@ -338,7 +338,7 @@ class Attention:
         if not self.changes:
             return last.hidden
         with changing(self.changes):
-            return before.again(before.hidden)
+            return before.rerun(before.hidden)
 
 
 # The last layer

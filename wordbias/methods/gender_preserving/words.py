@@ -59,10 +59,10 @@ def find_lists(
     pairs = find_pairs(embedding, attribute).at_least(_FEWEST)
     paired = {word for pair in pairs.found for word in pair}
     chosen = _stereotypes(embedding, attribute, paired) if stereotypes is None else stereotypes
-    leaning = _found(chosen, embedding, "stereotypes")
+    leaning = _resolved_words(chosen, embedding, "stereotypes")
     taken = paired.union(leaning.found)
     drawn = _neutral(embedding, attribute, taken, seed) if neutral is None else neutral
-    lists = Lists(pairs, leaning, _found(drawn, embedding, "neutral"))
+    lists = Lists(pairs, leaning, _resolved_words(drawn, embedding, "neutral"))
     _refuse_two_kinds(lists)
     return lists
 
@@ -92,7 +92,9 @@ def hold_out(embedding: Embedding, lists: Lists, seed: int) -> tuple[Part[Rows],
     return Part(*train), Part(*dev)
 
 
-def _found(given: Sequence[str] | str | Path, embedding: Embedding, name: str) -> Resolved[str]:
+def _resolved_words(
+    given: Sequence[str] | str | Path, embedding: Embedding, name: str
+) -> Resolved[str]:
     words = wordlist(given) if isinstance(given, str | Path) else given
     resolved = resolve(words, embedding, f"{embedding.name}: {name}")
     return resolved.at_least(_FEWEST, f"give words it has: gender-preserving:{name}=FILE")
