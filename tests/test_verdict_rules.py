@@ -200,7 +200,7 @@ CASES: list[tuple[str, Any, str]] = [
     (CHOICE, ChosenOn(True, "better"), "yes"),
     (CHOICE, ChosenOn(True, SLIGHT), "hardly"),
     # a last layer trained anew
-    (RETURNS, Back(False, (0.9, 1.1)), "was not lowered"),
+    (RETURNS, Back(False, (0.9, 1.1)), "not shown to be lower"),
     (RETURNS, Back(True), "cannot tell"),
     (RETURNS, Back(True, (0.501, 1.1)), "comes back"),
     (RETURNS, Back(True, (0.5, 1.1)), "comes back in part"),
@@ -210,8 +210,8 @@ CASES: list[tuple[str, Any, str]] = [
     # a gap after retraining
     (RETURNS_OVER_SEEDS, back(Seeds(-0.1, 0.0625, smallest_p(5))), "cannot tell"),
     (RETURNS_OVER_SEEDS, back(Seeds(-0.1, None)), "cannot tell"),
-    (RETURNS_OVER_SEEDS, back(Seeds(-0.1, 0.05)), "was not lowered"),
-    (RETURNS_OVER_SEEDS, back(Seeds(0.1, 0.04)), "was not lowered"),
+    (RETURNS_OVER_SEEDS, back(Seeds(-0.1, 0.05)), "not shown to be lower"),
+    (RETURNS_OVER_SEEDS, back(Seeds(0.1, 0.04)), "not shown to be lower"),
     (RETURNS_OVER_SEEDS, back(rises=Seeds(0.1, 0.049)), "comes back"),
     (RETURNS_OVER_SEEDS, back(rises=Seeds(0.1, 0.049), stays=Seeds(-0.1, 0.049)),
      "comes back in part"),

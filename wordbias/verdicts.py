@@ -289,6 +289,11 @@ class Return(NamedTuple):
         return self.rises.is_clear and self.rises.difference > 0 and back
 
     @property
+    def is_mostly_back(self) -> bool:
+        """Whether at least half of what was taken off is back."""
+        return self.share is None or self.share >= MUCH_LEFT
+
+    @property
     def is_lower(self) -> bool:
         """Whether it is clearly below that without debiasing after retraining."""
         return self.stays.is_clear and self.stays.difference < 0
@@ -317,7 +322,7 @@ NO_INTERVAL, UNKNOWN = "no interval to judge by", "–"
 READ, BACKWARDS, BALANCED, UNREAD = "read", "read backwards", "read, classes alike", "not read"
 LOWER, NOT_BEYOND, HIGHER = "lower", "lower, not below random", "higher"
 RETURNED, IN_PART, GONE = "comes back", "comes back in part", "stays away"
-NOT_LOWERED = "was not lowered"
+NOT_LOWERED = "not shown to be lower"
 BEYOND, NOT_MORE = "beyond", "not beyond"
 FINDS, BIASED, CHANGES, HELPS, READS, SEEDS, CHOICE, RETURNS, RETURNS_OVER_SEEDS, MOVES = (
     "Does a value find bias?",
@@ -480,14 +485,14 @@ RULES: Mapping[str, Sequence[Rule]] = {
              "so few seeds cannot have a p below .05", "cannot tell, as the seeds are too few"),
         Rule(NOT_LOWERED, lambda of: not of.lowered.is_clear or of.lowered.difference >= 0,
              "before retraining it is not shown (p below .05) to be lower than without debiasing",
-             "was not lowered"),
-        Rule(RETURNED, lambda of: of.is_back and not of.is_lower,
-             f"retraining raises it (p below .05), by {SMALLEST_CHANGE:.0%} or more of what was "
-             "taken off, and then it is not shown to be lower than without debiasing",
+             "not shown to be lower before"),
+        Rule(RETURNED, lambda of: of.is_back and not of.is_lower and of.is_mostly_back,
+             f"retraining raises it (p below .05), by {MUCH_LEFT:.0%} or more of what was taken "
+             "off, and then it is not shown to be lower than without debiasing",
              "comes back"),
         Rule(IN_PART, lambda of: of.is_back,
-             "retraining raises it as much, and then it is lower (p below .05) than without "
-             "debiasing",
+             f"retraining raises it (p below .05), by {SMALLEST_CHANGE:.0%} or more of what was "
+             "taken off, and then it is lower than without debiasing, or less is back",
              "comes back in part"),
         Rule(GONE, lambda of: of.is_lower and of.stays.is_beyond,
              "after retraining it is lower (p below .05) than without debiasing, and than under a "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -210,6 +211,19 @@ def test_a_kept_removal_is_what_the_study_measured(
             plain = wb.coref_predict(models / folder, list(plan.test)).documents
             differ += plain != predicted
     assert differ == 4
+
+
+def test_removals_run_again_with_the_model_that_they_stand_in(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(experiment, "note", notes.append)
+    plan = replace(plan, strategies=("none", "leace", "inlp"), keep_models=False)
+    entries = {Job("none", 0): 1, Job("leace", 0): 1, Job("leace", 1): 1, Job("swap", 0): 1}
+    store: Any = SimpleNamespace(entries=entries, get=lambda *key: entries.get(Job(*key)))
+    experiment._forget_jobs_without_models(plan, store)
+    assert entries == {Job("leace", 1): 1, Job("swap", 0): 1}
+    assert notes[0].endswith(": none, seed 0; leace, seed 0")
 
 
 @pytest.mark.slow

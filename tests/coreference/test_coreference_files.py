@@ -129,9 +129,69 @@ def test_a_mention_at_an_empty_word_is_no_mention() -> None:
     text = CONLLU.replace(
         "2.1\tnull\t_\t_\t_\t_\t_\t_\t_\t_", "2.1\tnull" + "\t_" * 7 + "\tEntity=(4)"
     )
-    with pytest.raises(WordbiasError, match=r"line 7: .*'\(4\)' is at 2.1, which is no token"):
+    with pytest.raises(WordbiasError, match=r"line 7: .*'\(4\)' is at no token"):
         _read(text)
     assert _read(text, BadRows("file", skip=True)) == _read(CONLLU)
+
+
+def _conllu(*entities: str, header: str = "eid-etype-head-other") -> str:
+    """Return words with an attribute Entity; one at a place such as 2.1 is empty."""
+    rows, number = [], 0
+    for entity in entities:
+        at, _, cell = entity.rpartition(" ")
+        number += not at
+        rows.append(f"{at or number}\tw" + "\t_" * 7 + f"\t{'Entity=' * bool(cell)}{cell or '_'}")
+    return "\n".join(["# newdoc id = d", f"# global.Entity = {header}", *rows, "", ""])
+
+
+@pytest.mark.parametrize(
+    ("entities", "count", "clusters"),
+    [
+        (("", "1.1 (5--1-)(6--1-)(7--1-)"), 3, ()),
+        (("", "1.1 (5--1-", "5)"), 1, ()),  # from an empty word to a token
+        (("(5--1-", "1.1 5)"), 1, ()),  # and the other way
+        (("(5--3-", "1.1 (5--1-", "5)", "5)"), 1, (((0, 3),),)),  # inside one of the same number
+    ],
+)
+def test_a_mention_with_an_end_at_an_empty_word_is_counted_once(
+    entities: tuple[str, ...], count: int, clusters: object
+) -> None:
+    bad = BadRows("file", skip=True)
+    (document,) = _read(_conllu(*entities), bad)
+    assert (document.clusters, bad.count) == (clusters, count)
+
+
+def test_mentions_of_two_and_of_three_parts_are_all_read() -> None:
+    entities = (
+        "(1--1-)", "(1[1/2]--1-)", "", "(1[2/2]--1-)", "(1[1/3]--1-)", "", "(1[2/3]--1-)", "",
+        "(1[3/3]--1-)",
+    )  # fmt: skip
+    (document,) = _read(_conllu(*entities))
+    assert document.clusters == (((0, 1), (1, 4), (4, 9)),)
+
+
+def test_fields_may_be_repeated_where_a_mention_closes() -> None:
+    """As in releases of GUM before Universal Dependencies 2.9."""
+    entities = ("(person-97-Jensen", "(abstract-173", "abstract-173)person-97-Jensen)")
+    (document,) = _read(_conllu(*entities, header="entity-GRP-identity"))
+    assert document.clusters == (((0, 3),), ((1, 3),))
+
+
+@pytest.mark.parametrize(
+    ("first", "name", "part"),
+    [
+        ("# begin document GUM_art", "GUM_art", "0"),
+        ("# begin document", "file", "0"),
+        ("#begin document (case);", "case", "0"),
+        ("#begin document (case); part 002", "case", "002"),
+    ],
+)
+def test_files_of_three_columns_and_other_first_lines(first: str, name: str, part: str) -> None:
+    """As GUM and OntoGUM are published: number, word, clusters."""
+    rows = "0\tAn\t(abstract-1\n1\tArt\tabstract-1)|(2)\n\n0\tIt\t(abstract-1)\n"
+    (document,) = _read(f"{first}\n{rows}# end document\n")
+    clusters = (((0, 2), (2, 3)), ((1, 2),))
+    assert document == Document(name, (("An", "Art"), ("It",)), clusters, part)
 
 
 def _tree(folder: Path, *endings: str) -> list[str]:
@@ -200,7 +260,10 @@ def test_sentences_for_a_system_are_documents() -> None:
     [
         ("", "is no file of documents"),
         ("a b c\n", "is no file of documents: expected .*; found 'a b c'"),
-        ("#begin document (x)\na 0 0 w\n", "line 2: expected at least 5 columns, found 'a 0 0 w'"),
+        (
+            "#begin document (x)\na 0 0 w\n",
+            "line 2: expected at least 5 columns, or 3, found 'a 0 0 w'",
+        ),
         (_columns("-") + "a 0 0 w -\n", "line 5: expected '#begin document' before it"),
         ("# newdoc id = x\n1\ta\n", "line 2: expected the 10 columns of CoNLL-U, found 2"),
         ("# newpar\n\n", "holds no document"),

@@ -89,7 +89,9 @@ def test_answers_as_the_official_scorer_reads_them() -> None:
         ("t-2\tTRUE\tFALSE\n", "has no answer to 't-1'"),
         ("t-1\tTRUE\tFALSE\nt-1\tTRUE\tTRUE\n", "line 2: has a second answer to 't-1'"),
         ("t-1\tTRUE\tperhaps\n", "line 1: expected TRUE or FALSE"),
+        ("t-1\t1\t0\n", "line 1: expected TRUE or FALSE, found '1'"),
     ):
+        assert are_answers(text)
         with pytest.raises(WordbiasError, match=f"^a: {message}"):
             read_answers(Source("a", text, ""), _gap())
 

@@ -244,6 +244,10 @@ def _forget_jobs_without_models(plan: Plan, store: Store) -> None:
         and plan.lacks(job)
         and store.entries.pop(job, None) is not None
     ]
+    # another machine trains another model, with which removals from the old one are no pairs
+    seeds = {job.seed for job in rerun_jobs if job.strategy == NONE}
+    stale = [Job(*key) for key in store.entries if key[1] in seeds and is_removal(str(key[0]))]
+    rerun_jobs += [job for job in stale if store.entries.pop(job, None) is not None]
     if rerun_jobs:
         note(
             f"run again, because their models were not kept in {plan.folder}: "

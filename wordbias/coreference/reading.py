@@ -17,10 +17,11 @@ from wordbias.errors import WordbiasError
 from wordbias.rendering import how_many
 from wordbias.text_files import Source, read_text, without_packing
 
-BEGIN, END = "#begin document", "#end document"
+BEGIN = "#begin document"
 NOTHING = ("-", "_", "*")
 """What stands in a column of CoNLL-2012 that says nothing."""
-_BEGIN = re.compile(rf"{BEGIN}\s*\(?(.*?)\)?\s*(?:;\s*part\s+(\S+))?\s*")
+_BEGIN = re.compile(r"#\s*begin document\b\s*\(?(.*?)\)?\s*(?:;\s*(?:part\s+(\S+))?)?\s*")
+_END = re.compile(r"#\s*end document\b")
 _HEADER = re.compile(r"#\s*([\w.]+)(?:\s+id)?\s*(?:=\s*(.*?))?\s*")
 _BRACKET = re.compile(r"\(?[^()|]+\)?")
 _PART = re.compile(r"(.*)\[([0-9]+)/([0-9]+)\]")
@@ -82,7 +83,7 @@ def left_out(bad: BadRows) -> list[str]:
 def _form(source: Source) -> Callable[[Source, BadRows], Iterator[Document]]:
     """Return the reader of a text, by its first line."""
     first = next((line for line in source.text.split("\n") if line.strip()), "")
-    if first.startswith(BEGIN):
+    if _BEGIN.match(first):
         return _from_columns
     if first.lstrip().startswith("{"):
         return _from_json
@@ -103,7 +104,7 @@ class _Open:
     sentences: list[tuple[str, ...]] = field(default_factory=list)
     speakers: list[str] = field(default_factory=list)
     clusters: dict[str, list[Span]] = field(default_factory=dict)
-    brackets: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    brackets: dict[str, list[tuple[int | None, int]]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     place: int = 0
     speaker: str = ""
@@ -118,28 +119,36 @@ class _Open:
         self.words.append(word)
         self.place += 1
 
-    def open(self, key: str, line: int) -> None:
-        """Open a bracket at the last word."""
-        self.brackets.setdefault(key, []).append((self.place - 1, line))
+    def open(self, key: str, line: int, *, at_word: bool = True) -> None:
+        """Open a bracket at the last word, or at an empty or joined one, which is no token."""
+        self.brackets.setdefault(key, []).append((self.place - 1 if at_word else None, line))
 
-    def close(self, key: str, line: int, bad: BadRows) -> None:
-        """Close the bracket that was opened last; keep its span."""
-        if starts := self.brackets.get(key):
-            self.clusters.setdefault(key, []).append((starts.pop()[0], self.place))
-        else:
+    def close(self, key: str, line: int, bad: BadRows, *, at_word: bool = True) -> None:
+        """Close the bracket that was opened last; keep its span, if both ends are at words."""
+        starts = self.brackets.get(key)
+        if not starts:
             bad.add(f"line {line}", f"document {self.name}: {key}) closes no bracket ({key}")
+        elif (start := starts.pop()[0]) is not None and at_word:
+            self.clusters.setdefault(key, []).append((start, self.place))
+        elif start is not None:
+            bad.add(f"line {line}", f"document {self.name}: {key}) is at no token")
 
     def document(self, bad: BadRows) -> Document:
         """Return what was read; complain about the first bracket that is still open."""
         self.end_sentence()
-        left = sorted((line, key) for key, open_ in self.brackets.items() for _, line in open_)
+        left = sorted(
+            (line, key)
+            for key, starts in self.brackets.items()
+            for start, line in starts
+            if start is not None
+        )
         for line, key in left:
             bad.add(f"line {line}", f"document {self.name}: bracket ({key} does not close")
         merged: dict[str, dict[int, list[Span]]] = {}
         for key, spans in self.clusters.items():
             parts = _PART.fullmatch(key)
             number = int(parts[2]) if parts else 0
-            merged.setdefault(parts[1] if parts else key, {})[number] = spans
+            merged.setdefault(parts[1] if parts else key, {}).setdefault(number, []).extend(spans)
         return Document(
             self.name,
             tuple(self.sentences),
@@ -171,13 +180,16 @@ def ordered(clusters: Iterable[Iterable[Span]]) -> Clusters:
 
 def _from_columns(source: Source, bad: BadRows) -> Iterator[Document]:
     """Yield the documents of CoNLL-2012: word in column 4, speaker in 10, clusters in the last."""
+    # GUM's and OntoGUM's own files have three columns: number, word and clusters. Their documents
+    # may have no name; a file has one of them.
     current: _Open | None = None
+    stem = Path(without_packing(os.path.basename(source.path))).stem
     for number, line in enumerate(source.text.split("\n"), 1):
-        if line.startswith((BEGIN, END)):
+        named = _BEGIN.fullmatch(line.rstrip("\r"))
+        if named or _END.match(line):
             if current is not None:
                 yield current.document(bad)
-            named = _BEGIN.fullmatch(line.rstrip("\r"))
-            current = _Open(named[1], named[2] or "0") if named else None
+            current = _Open(named[1] or stem, named[2] or "0") if named else None
         elif line.strip():
             _column_word(line, number, current, source, bad)
         elif current is not None:
@@ -191,21 +203,22 @@ def _column_word(
 ) -> None:
     """Add the word of a line to its document."""
     cells = line.rstrip("\t\r ").split("\t") if "\t" in line else line.split()
-    if current is None or len(cells) < 5:
-        expected = f"'{BEGIN}' before it" if current is None else "at least 5 columns"
+    if current is None or (len(cells) < 5 and len(cells) != 3):
+        expected = f"'{BEGIN}' before it" if current is None else "at least 5 columns, or 3"
         raise WordbiasError(
             f"{source.path}: line {number}: expected {expected}, found {line!r:.60}"
         )
     if not current.words and len(cells) > 10 and cells[9] not in NOTHING:
         current.speaker = cells[9]
-    current.add(cells[3])
+    current.add(cells[1 if len(cells) == 3 else 3])
     if cells[-1] not in NOTHING:
         _brackets(cells[-1], None, number, current, source, bad)
 
 
 def _brackets(
-    cell: str, place: int | None, line: int, current: _Open, source: Source, bad: BadRows
-) -> None:
+    cell: str, place: int | None, line: int, current: _Open, source: Source, bad: BadRows,
+    *, at_word: bool = True,
+) -> None:  # fmt: skip
     """Read the brackets of a word; `place` is the field of their number, if they have fields."""
     for bracket in _BRACKET.findall(cell):
         opens, closes = bracket.startswith("("), bracket.endswith(")")
@@ -218,12 +231,18 @@ def _brackets(
                     f"{place + 1}, which global.Entity says is the number of the cluster"
                 )
             key = fields[place]
+        elif place is not None and not current.brackets.get(key):
+            # releases before UD 2.9 repeat the fields where a mention closes
+            fields = key.split("-")
+            key = fields[place] if len(fields) > place else key
         if not opens and not closes:
             bad.add(f"line {line}", f"document {current.name}: {bracket!r:.40} is no bracket")
+        if opens and not at_word:
+            bad.add(f"line {line}", f"document {current.name}: {bracket!r:.40} is at no token")
         if opens:
-            current.open(key, line)
+            current.open(key, line, at_word=at_word)
         if closes:
-            current.close(key, line, bad)
+            current.close(key, line, bad, at_word=at_word)
 
 
 def _from_conllu(source: Source, bad: BadRows) -> Iterator[Document]:
@@ -262,12 +281,9 @@ def _conllu_word(
     entity = next(
         (attribute[7:] for attribute in cells[9].split("|") if attribute.startswith("Entity=")), ""
     )
-    if "-" in cells[0] or "." in cells[0]:
-        if entity:
-            where = f"{entity!r:.40} is at {cells[0]}, which is no token"
-            bad.add(f"line {number}", f"document {current.name}: {where}")
-        return
-    current.add(cells[1])
+    at_word = "-" not in cells[0] and "." not in cells[0]
+    if at_word:
+        current.add(cells[1])
     if place is None and any(
         "-" in bracket for bracket in _BRACKET.findall(entity) if bracket[0] == "("
     ):
@@ -275,7 +291,7 @@ def _conllu_word(
             f"{source.path}: line {number}: Entity={entity:.40}: has fields, but no line "
             "'# global.Entity = …' says which is the number of the cluster; add it"
         )
-    _brackets(entity, place, number, current, source, bad)
+    _brackets(entity, place, number, current, source, bad, at_word=at_word)
 
 
 def _cluster_field(fields: str, source: Source, line: int) -> int:

@@ -22,8 +22,9 @@ Tally = NDArray[np.float64]
 
 def tally(key: Clusters, response: Clusters) -> Tally:
     """Count one document, (4, 4), of clusters of mentions."""
-    # A repeated mention counts only where it comes first, as in the reference scorer: precision
-    # cannot be bought by repetition; singletons count.
+    # A repeated mention counts only where it comes first: precision cannot be bought by repetition.
+    # The reference scorer keeps repeated mentions of the key, and those that the key has not.
+    # Singletons count.
     gold, predicted = distinct(key), distinct(response)
     similarity = _ceaf(gold, predicted)
     return np.array(

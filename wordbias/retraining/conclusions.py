@@ -12,7 +12,7 @@ from wordbias.rendering import how_many
 from wordbias.retraining.arms import ORIGINAL
 from wordbias.retraining.removals import is_removal
 from wordbias.retraining.results import AFTER, BEFORE, COMPRESSED, REPRESENTATION, RESTORED, Metric
-from wordbias.retraining.summary import Association, Summary, restored_share
+from wordbias.retraining.summary import Association, Summary, is_turned, restored_share
 from wordbias.verdicts import LEVEL, SMALLEST_CHANGE
 
 _FEWEST = 3  # strategies whose order says anything
@@ -48,7 +48,15 @@ def _compression_order(summary: Summary) -> Iterator[str]:
     if len(means) > 1:
         ordered = sorted(means, key=lambda name: means[name])
         figures = ", ".join(f"{name} {means[name]:.3f}" for name in ordered)
-        yield f"Compression of gender, from least to most: {figures}."
+        base = summary.runs.base()
+        tests = {
+            name: test.interval
+            for name in ordered
+            if (test := summary.cell(COMPRESSED, name, REPRESENTATION).test) and test.interval
+        }
+        differ = [name for name, ends in tests.items() if ends.low > 0 or ends.high < 0]
+        differing = f" Shown to differ from {base} (95 %): {', '.join(differ) or 'no strategy'}."
+        yield f"Compression of gender, from least to most: {figures}.{differing if tests else ''}"
 
 
 def _beside_random_changes(summary: Summary) -> Iterator[str]:
@@ -118,11 +126,15 @@ def _restored(summary: Summary) -> Iterator[str]:
         is_lower = base - means[0] > SMALLEST_CHANGE * abs(base) and (ends is None or ends[1] < 0)
         if share is not None and is_lower:
             parts.append(f"{name} {_percent(share)} ({means[0]:.3f} → {means[1]:.3f})")
+    retrained = summary.cell(summary.main, summary.runs.base() or "", AFTER).spread.mean
+    alone = (
+        f" Retraining takes {summary.runs.base()} itself to {retrained:.3f}." if retrained else ""
+    )
     if parts:
         yield (
             f"Retraining {summary.task.layers} on the original data brings back, of what a "
             f"strategy took off the {summary.main.title} of {summary.runs.base()} ({base:.3f}): "
-            f"{', '.join(parts)}."
+            f"{', '.join(parts)}.{alone}"
         )
 
 
@@ -134,7 +146,8 @@ def _returned(summary: Summary) -> Iterator[str]:
             low, high = returned.test.interval
             figures = f"{returned.test.difference:+.3f}, 95 % {low:.3f} to {high:.3f}"
             off = means[summary.runs.base() or ""] - means[returned.strategy]
-            figures += f", of {off:.3f} taken off" if off > 0 else ""
+            is_off = off > 0 and not is_turned(summary, returned.strategy)
+            figures += f", of {off:.3f} taken off" if is_off else ""
             parts.append(f"{returned.strategy}: {returned.says} ({figures})")
     if parts:
         yield (

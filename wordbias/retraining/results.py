@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,8 +124,8 @@ OCCUPATION = Task(
     "test set.",
     conventions="Gaps are F − M on equally many women and men of each class; 0 is fair. S: sum of "
     "absolute gaps over classes; P: Pearson's r of the gap with the share of women. Compression, "
-    "in bits: 1 if gender cannot be read from the vectors and half of the people are women; "
-    "unequal shares alone give more. Higher: gender is easier to read.",
+    "in bits: 1 if this probe cannot read gender from the vectors and half of the people are "
+    "women; unequal shares alone give more. Higher: gender is easier to read.",
 )
 """Classifiers of biographies; independence is not drawn, as it is close to separation."""
 COREFERENCE = Task(
@@ -142,10 +143,10 @@ COREFERENCE = Task(
     conventions="F1 is CoNLL F1 in percent. Its difference is pro-stereotyped minus "
     "anti-stereotyped sentences of WinoBias; 0 for a model that ignores stereotypes. Other gaps "
     "are F − M by pronoun, of the profession that it is resolved to. S: sum of absolute gaps over "
-    "professions; P: Pearson's r of the gap with the share of women. Compression, in bits: 1 if "
-    "the usual gender of a profession cannot be read where the pronoun is masked. No profession "
-    "is in training and test of a probe. Share undecided: sentences of WinoBias whose pronoun "
-    "is resolved to no profession, or to several.",
+    "professions; P: Pearson's r of the gap with the share of women. Compression, in bits: 1 or "
+    "less if this probe cannot read the usual gender of a profession where the pronoun is masked; "
+    "the best of several may. No profession is in training and test of a probe. Share undecided: "
+    "sentences of WinoBias whose pronoun is resolved to no profession, or to several.",
     undecided=UNRESOLVED,
 )
 """Models of coreference on WinoBias."""
@@ -181,6 +182,8 @@ class Runs:
     # reasons why the values of a place are undefined
     reasons: Mapping[Place, str] = field(repr=False)
     about: Mapping[Place, Mapping[str, Any]] = field(repr=False)  # details of a row of each place
+    # sums that lack a class in some run, where it is undefined
+    partial: frozenset[Metric] = frozenset()
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Runs:
@@ -198,6 +201,7 @@ class Runs:
             values,
             {place: why for place, why in undefined.items() if place not in defined},
             {_place(row): row.details for row in own},
+            frozenset(Metric(row.measure, SUM) for row in own if row.details.get("left_out")),
         )
 
     def column(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> Values:
@@ -208,6 +212,29 @@ class Runs:
             return after - before
         place = Place(strategy, stage, view, metric.measure, metric.set)
         return np.array([self.values.get((place, seed), np.nan) for seed in self.seeds], float)
+
+    def paired(self, metric: Metric, *pair: tuple[str, str, str]) -> Sequence[Values]:
+        """Return the values of two strategies, each with its stage and view, shape ``(seeds,)``."""
+        # A sum is over the classes for which both runs of a seed have a gap.
+        columns = [self.column(metric, *run) for run in pair]
+        if metric not in self.partial:
+            return columns
+        for i, seed in enumerate(self.seeds):
+            gaps = [self._classes.get((Place(*run, *metric), seed), {}) for run in pair]
+            both = sorted(gaps[0].keys() & gaps[1].keys())
+            if len(both) < max(map(len, gaps)):
+                for column, of_classes in zip(columns, gaps, strict=True):
+                    column[i] = sum(abs(of_classes[name]) for name in both)
+        return columns
+
+    @cached_property
+    def _classes(self) -> Mapping[tuple[Place, int], Mapping[str, float]]:
+        """Defined gaps of classes, by the sum over them and the seed."""
+        gaps: dict[tuple[Place, int], dict[str, float]] = {}
+        for (place, seed), value in self.values.items():
+            if place.set not in _TOTALS and np.isfinite(value):
+                gaps.setdefault((place._replace(set=SUM), seed), {})[place.set] = value
+        return gaps
 
     def every(
         self, metric: Metric, stage: str, strategies: Sequence[str] | None = None, view: str = OWN

@@ -207,11 +207,11 @@ def _cells(
                 continue
             spread = runs.spread(metric, name, stage, view)
             test = null_test = None
-            values, null = runs.column(metric, name, stage, view), runs.random_change(name)
+            own, null = (name, stage, view), runs.random_change(name)
             if base is not None and name not in (base, *runs.baselines) and spread.n:
-                test = paired_test(values, runs.column(metric, base, stage))
+                test = paired_test(*runs.paired(metric, own, (base, stage, OWN)))
             if null is not None and spread.n:
-                null_test = paired_test(values, runs.column(metric, null, stage, view))
+                null_test = paired_test(*runs.paired(metric, own, (null, stage, view)))
             reason = runs.reason(metric, name, stage, view)
             cells.append(Cell(metric, name, stage, view, spread, test, null_test, reason))
     return _corrected(cells) if correct else cells
@@ -300,26 +300,52 @@ def returns(summary: Summary) -> Iterator[Returned]:
         return
     names = [name for name in runs.debiased() if runs.spread(main, name, RESTORED).n]
     tests = [
-        paired_test(*(runs.column(main, name, stage) for stage in (AFTER, BEFORE)))
-        for name in names
+        paired_test(*runs.paired(main, (name, AFTER, OWN), (name, BEFORE, OWN))) for name in names
     ]
     corrected = with_holm(tests) if summary.is_corrected else tests
     for name, test in zip(names, corrected, strict=True):
         before, after = (summary.cell(main, name, stage) for stage in (BEFORE, AFTER))
         if test is None or before.test is None or after.test is None:
             continue
-        least, null = smallest_p(test.n), after.null_test
+        null = after.null_test
+        least = [smallest_p(test.n, family) for family in _families(summary, len(tests))]
         beyond = null is None or (null.is_significant and (null.difference or 0) < 0)
         rule = decide(
             RETURNS_OVER_SEEDS,
             Return(
-                Seeds(before.test.difference or 0.0, before.test.p, least),
-                Seeds(test.difference or 0.0, test.p, least),
-                Seeds(after.test.difference or 0.0, after.test.p, least, beyond),
+                Seeds(
+                    0.0 if is_turned(summary, name) else before.test.difference or 0.0,
+                    before.test.p,
+                    least[0],
+                ),
+                Seeds(test.difference or 0.0, test.p, least[1]),
+                Seeds(after.test.difference or 0.0, after.test.p, least[2], beyond),
                 restored_share(summary, main, name),
             ),
         )
         yield Returned(name, test, rule.verdict, rule.says)
+
+
+def _families(summary: Summary, rises: int) -> tuple[int, int, int]:
+    """Return with how many tests each of the three of a verdict is corrected."""
+    before, after = (
+        sum(
+            cell.test is not None and cell.test.p is not None
+            for cell in summary.cells.values()
+            if (cell.stage, cell.view) == (stage, OWN)
+        )
+        for stage in (BEFORE, AFTER)
+    )
+    return (before, rises, after) if summary.is_corrected else (1, 1, 1)
+
+
+def is_turned(summary: Summary, strategy: str) -> bool:
+    """Return whether a strategy turned the main gap round, and left as much of it or more."""
+    none, before = (
+        summary.cell(summary.main, name, BEFORE).spread.mean or 0.0
+        for name in (summary.runs.base() or "", strategy)
+    )
+    return none * before < 0 and abs(before) >= abs(none)
 
 
 def restored_share(summary: Summary, metric: Metric, strategy: str) -> float | None:
@@ -336,6 +362,8 @@ def restored_share(summary: Summary, metric: Metric, strategy: str) -> float | N
     }
     none, before, after = at[base, BEFORE], at[strategy, BEFORE], at[strategy, AFTER]
     if none is None or before is None or after is None or none <= before:
+        return None
+    if metric == summary.main and is_turned(summary, strategy):
         return None
     return (after - before) / (none - before)
 

@@ -135,9 +135,10 @@ def _tables_of_differences(
             tests += [] if test is None else [test]
     if not rows:
         return []
-    return [
-        _by_subject(title, rows, _starred, f"{note} {_stars_note(tests, summary.is_corrected)}")
-    ]
+    sums = [metric.title for metric in summary.task.gaps if metric in summary.runs.partial]
+    of_both = f"{', '.join(sums)}: over the classes for which both runs define it." if sums else ""
+    note = " ".join(filter(None, [note, of_both, _stars_note(tests, summary.is_corrected)]))
+    return [_by_subject(title, rows, _starred, note)]
 
 
 def _starred(row: Row) -> str:
@@ -309,6 +310,10 @@ def _note_of(summary: Summary, cells: Sequence[Cell]) -> str:
     fewer = sorted({cell.metric.title for cell in cells if 0 < cell.spread.n < seeds})
     if fewer:
         parts.append(f"From fewer seeds: {', '.join(fewer)}.")
+    sums = dict.fromkeys(cell.metric for cell in cells if cell.metric in summary.runs.partial)
+    if sums:
+        titles = ", ".join(metric.title for metric in sums)
+        parts.append(f"Some runs leave out classes for which it is undefined: {titles}.")
     parts.append(_reasons((cell.metric, cell.reason) for cell in cells if cell.reason))
     return " ".join(filter(None, parts))
 
