@@ -600,10 +600,10 @@ def test_a_gap_that_was_turned_round_is_not_lower() -> None:
 def test_little_that_is_back_is_a_part() -> None:
     """After retraining one seed of none is low: whether leace is lower is not shown."""
     none = [10.0 + i / 10 for i in range(6)]
-    again = [0.1, *none[1:]]
+    retrained = [0.1, *none[1:]]
     rows = [
         *gap_rows(TPR_S, BEFORE, {"none": none, "leace": [1 + i / 100 for i in range(6)]}),
-        *gap_rows(TPR_S, AFTER, {"none": again, "leace": [2.05 + i / 100 for i in range(6)]}),
+        *gap_rows(TPR_S, AFTER, {"none": retrained, "leace": [2.05 + i / 100 for i in range(6)]}),
     ]
     summary = Summary.of(rows)
     assert not summary.cell(TPR_S, "leace", AFTER).test.is_significant  # type: ignore[union-attr]
