@@ -105,7 +105,7 @@ def test_rows_of_a_measure_keep_their_sets() -> None:
 def test_it_resumes_and_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output, arms = tmp_path / "lean.jsonl", {"a": Embedding.sample(), "b": "@misp"}
     whole = Experiment(arms, lean, seeds=range(3)).run()
-    monkeypatch.setattr("wordbias.experiment.Arm.made", _stopping(3))
+    monkeypatch.setattr("wordbias.experiment.Arm.embedding_of", _stopping(3))
     with pytest.raises(wb.errors.Interrupted, match=r"resumes from lean\.jsonl"):
         Experiment(arms, lean, seeds=range(3)).run(output)
     monkeypatch.undo()
@@ -123,7 +123,7 @@ def test_it_resumes_and_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def _stopping(after: int) -> Any:
     from wordbias.experiment import Arm
 
-    real, calls = Arm.made, []
+    real, calls = Arm.embedding_of, []
 
     def made(arm: Any, *given: Any) -> Any:
         if len(calls) == after:
