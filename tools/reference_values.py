@@ -277,7 +277,7 @@ class _timed:
 
 def _written(row: Row, panel: Panel) -> Facts:
     """Return what the file holds of a row: its value, interval, chance level and settings."""
-    details = {**row.details, **known.asked(row)}
+    details = {**row.details, **known.question_count(row)}
     share = known.coverage(row, panel)
     n = details.get("n")
     facts = {
