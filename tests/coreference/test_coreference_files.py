@@ -262,11 +262,12 @@ def test_sentences_for_a_system_are_documents() -> None:
         ("a b c\n", "is no file of documents: expected .*; found 'a b c'"),
         (
             "#begin document (x)\na 0 0 w\n",
-            "line 2: expected at least 5 columns, or 3, found 'a 0 0 w'",
+            "line 2: expected at least 5 columns, found 'a 0 0 w'",
         ),
         (_columns("-") + "a 0 0 w -\n", "line 5: expected '#begin document' before it"),
         ("# newdoc id = x\n1\ta\n", "line 2: expected the 10 columns of CoNLL-U, found 2"),
         ("# newpar\n\n", "holds no document"),
+        ("#begin document (x)\na/b 0 0\n", "line 2: expected at least 5 columns, found"),
         ('{"sentences": [["a", 1]]}', "line 1: expected "),
         ('{"sentences": [["a"]], "speakers": []}\n{"sentences"', "line 2: expected "),
         ('{"sentences": [["a"]], "speakers": ["x", "y"]}', "line 1: .*one for each sentence"),

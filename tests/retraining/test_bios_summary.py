@@ -629,3 +629,17 @@ def test_differences_of_sums_are_over_the_classes_of_both() -> None:
     assert cell.spread.mean == pytest.approx(0.75 * 1.1)
     assert cell.test is not None
     assert cell.test.difference == pytest.approx(0, abs=1e-12)  # .75 less .75, not less 1.75
+
+
+def test_a_run_without_any_class_of_a_sum_is_no_pair() -> None:
+    precision = GAPS[5]
+    rows = [
+        *gap_rows(precision, BEFORE, {"none": [1.0, 2.0, 3.0], "scrub": [None, 1.0, 1.0]},
+                  left_out=["b"]),
+        *(row("none", precision.measure, seed + 1.0, seed, stage=BEFORE, part="a")
+          for seed in range(3)),
+        *(row("scrub", precision.measure, 1.0, seed, stage=BEFORE, part="a") for seed in (1, 2)),
+    ]  # fmt: skip
+    test = Summary.of(rows).cell(precision, "scrub", BEFORE).test
+    assert test is not None
+    assert (test.n, test.difference) == (2, -1.5)

@@ -203,14 +203,15 @@ def _column_word(
 ) -> None:
     """Add the word of a line to its document."""
     cells = line.rstrip("\t\r ").split("\t") if "\t" in line else line.split()
-    if current is None or (len(cells) < 5 and len(cells) != 3):
-        expected = f"'{BEGIN}' before it" if current is None else "at least 5 columns, or 3"
+    is_short = len(cells) == 3 and cells[0].isdigit()  # GUM's own form
+    if current is None or (len(cells) < 5 and not is_short):
+        expected = f"'{BEGIN}' before it" if current is None else "at least 5 columns"
         raise WordbiasError(
             f"{source.path}: line {number}: expected {expected}, found {line!r:.60}"
         )
     if not current.words and len(cells) > 10 and cells[9] not in NOTHING:
         current.speaker = cells[9]
-    current.add(cells[1 if len(cells) == 3 else 3])
+    current.add(cells[1 if is_short else 3])
     if cells[-1] not in NOTHING:
         _brackets(cells[-1], None, number, current, source, bad)
 

@@ -128,7 +128,9 @@ def _restored(summary: Summary) -> Iterator[str]:
             parts.append(f"{name} {_percent(share)} ({means[0]:.3f} → {means[1]:.3f})")
     retrained = summary.cell(summary.main, summary.runs.base() or "", AFTER).spread.mean
     alone = (
-        f" Retraining takes {summary.runs.base()} itself to {retrained:.3f}." if retrained else ""
+        f" Retraining takes {summary.runs.base()} itself to {retrained:.3f}."
+        if retrained is not None
+        else ""
     )
     if parts:
         yield (

@@ -224,7 +224,7 @@ class Runs:
             both = sorted(gaps[0].keys() & gaps[1].keys())
             if len(both) < max(map(len, gaps)):
                 for column, of_classes in zip(columns, gaps, strict=True):
-                    column[i] = sum(abs(of_classes[name]) for name in both)
+                    column[i] = sum(abs(of_classes[name]) for name in both) if both else np.nan
         return columns
 
     @cached_property

@@ -303,12 +303,13 @@ def returns(summary: Summary) -> Iterator[Returned]:
         paired_test(*runs.paired(main, (name, AFTER, OWN), (name, BEFORE, OWN))) for name in names
     ]
     corrected = with_holm(tests) if summary.is_corrected else tests
+    families = _families(summary, len(tests))
     for name, test in zip(names, corrected, strict=True):
         before, after = (summary.cell(main, name, stage) for stage in (BEFORE, AFTER))
         if test is None or before.test is None or after.test is None:
             continue
         null = after.null_test
-        least = [smallest_p(test.n, family) for family in _families(summary, len(tests))]
+        least = [smallest_p(test.n, family) for family in families]
         beyond = null is None or (null.is_significant and (null.difference or 0) < 0)
         rule = decide(
             RETURNS_OVER_SEEDS,

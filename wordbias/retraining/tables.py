@@ -313,7 +313,7 @@ def _note_of(summary: Summary, cells: Sequence[Cell]) -> str:
     sums = dict.fromkeys(cell.metric for cell in cells if cell.metric in summary.runs.partial)
     if sums:
         titles = ", ".join(metric.title for metric in sums)
-        parts.append(f"Some runs leave out classes for which it is undefined: {titles}.")
+        parts.append(f"{titles}: some runs leave out classes for which it is undefined.")
     parts.append(_reasons((cell.metric, cell.reason) for cell in cells if cell.reason))
     return " ".join(filter(None, parts))
 
