@@ -156,11 +156,11 @@ def test_the_last_layer_trained_anew_is_a_logistic_regression_on_its_inputs(swep
             loaded.model(**inputs)
             return values[Site("sentence")].double().numpy()
 
-    fitted: dict[str, Any] = {"Base": LogisticRegression(max_iter=10_000)}
+    fitted: dict[str, Any] = {"Base": LogisticRegression(solver="newton-cholesky", tol=1e-10)}
     fitted["Base"].fit(vectors(train), [text.label for text in train])
     plain = fitted["Base"].predict(vectors(test))
     with adapter.on(loaded.model):
-        anew = LogisticRegression(max_iter=10_000)
+        anew = LogisticRegression(solver="newton-cholesky", tol=1e-10)
         anew.fit(vectors(train), [text.label for text in train])
         under = anew.predict(vectors(test))
     groups = [text.group for text in test]

@@ -27,6 +27,7 @@ from wordbias.measures.weat import (
     effect_size,
     p_value,
     resampled_effect_sizes,
+    rounding,
     weat,
 )
 from wordbias.statistics import percentile_interval
@@ -238,6 +239,20 @@ def test_one_bootstrap_draw_is_the_effect_size_of_the_words_drawn() -> None:
         drawn = [np.repeat(v, k[i], axis=0) for v, k in zip((x, y, a, b), counts, strict=True)]
         s_x, s_y = (associations(w, drawn[2], drawn[3]) for w in drawn[:2])
         assert effects[i] == pytest.approx(effect_size(s_x, s_y), rel=1e-9)
+
+
+def test_rounding_is_no_deviation() -> None:
+    """Words of A and B with one vector: only rounding tells the target words apart."""
+    rng = np.random.default_rng(0)
+    c = np.repeat(rng.uniform(0.9, 1, (8, 1)), 6, axis=1)
+    c[:, 3:] += rng.choice([-1, 0, 1], (8, 3)) * np.finfo(float).eps
+    s = c[:, :3].mean(1) - c[:, 3:].mean(1)
+    assert s.std() > 0
+    assert np.isnan(effect_size(s[:4], s[4:], least=rounding(c)))
+    assert np.isnan(resampled_effect_sizes(c, (4, 4, 3, 3), _rng(), samples=50)).all()
+    c[0, 0] += 1e-6  # which float32 tells apart
+    s = c[:, :3].mean(1) - c[:, 3:].mean(1)
+    assert np.isfinite(effect_size(s[:4], s[4:], least=rounding(c)))
 
 
 def test_draws_without_deviation_are_undefined_and_left_out() -> None:

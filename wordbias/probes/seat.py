@@ -15,10 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import normalise
-from wordbias.measures.weat import Alternative, effect_size, p_value, resampled_effect_sizes
+from wordbias.measures.weat import (
+    Alternative,
+    effect_size,
+    p_value,
+    resampled_effect_sizes,
+    rounding,
+)
 from wordbias.probes.estimates import Estimate
 from wordbias.results import Row
-from wordbias.statistics import SAMPLES
 from wordbias.wordlists.queries import Query
 
 MEASURE = "seat"
@@ -45,11 +50,9 @@ class Seat:
         c = word_cosines([vectors[w] for w in (*x, *y)], [vectors[w] for w in (*a, *b)])
         s = c[:, : len(a)].mean(axis=1) - c[:, len(a) :].mean(axis=1)
         of_x, of_y = s[: len(x)], s[len(x) :]
-        d = effect_size(of_x, of_y)
+        d = effect_size(of_x, of_y, least=rounding(c))
         sizes = (len(x), len(y), len(a), len(b))
         samples = resampled_effect_sizes(c, sizes, np.random.default_rng(seed))
-        if len(samples) < SAMPLES:  # some draws left no deviation: they are not paired any more
-            samples = np.full(SAMPLES, np.nan)
         self.estimate = Estimate(d, samples, "words")
         self.p = None
         if np.isfinite(d):
