@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from wordbias.distributed import SINGLE, Processes
 from wordbias.errors import WordbiasError
+from wordbias.products import products
 from wordbias.training import Stack, train
 
 Places = NDArray[np.intp]
@@ -156,7 +157,7 @@ class Task:
                 for group in self.optimizer.param_groups:
                     group["lr"] = self.recipe.rate * share
             rows, weight = self.processes.share(order[place])
-            with self._casting():
+            with self._products():
                 logits, targets = self.data.batch(rows)
             loss = weight * nn.functional.cross_entropy(logits.float(), targets)
             yield self.processes.mean_loss(loss)[None]
@@ -168,7 +169,7 @@ class Task:
         own = order[self.processes.rank :: self.processes.count]
         size = 2 * self.recipe.batch // self.processes.count
         for start in range(0, len(own), size):
-            with self._casting():
+            with self._products():
                 logits, targets = self.dev.batch(own[start : start + size])
             right += int((logits.argmax(-1) == targets).sum())
             lost += int(not bool(logits.isfinite().all()))
@@ -185,8 +186,9 @@ class Task:
         sequence = np.random.SeedSequence([self.recipe.seed, epoch, *own])
         torch.manual_seed(int(sequence.generate_state(1)[0]))
 
-    def _casting(self) -> AbstractContextManager[Any]:
-        return casting(self.optimizer.param_groups[0]["params"][0], half=self.recipe.half)
+    def _products(self) -> AbstractContextManager[Any]:
+        parameter = self.optimizer.param_groups[0]["params"][0]
+        return products(parameter.device, half=self.recipe.half)
 
 
 # Steps of a training: rounds, learning rate, batches, optimizer
@@ -212,11 +214,6 @@ class Rounds:
     def total(self) -> int:
         """Number of all steps."""
         return self.rounds * self.steps
-
-
-def casting(parameter: Tensor, *, half: bool) -> AbstractContextManager[Any]:
-    """Return a context in which products are in bfloat16 if `half`; parameters stay as they are."""
-    return torch.autocast(parameter.device.type, dtype=torch.bfloat16, enabled=half)
 
 
 def schedule(step: int, total: int, warmup: float) -> float:

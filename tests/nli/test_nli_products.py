@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from quick_cases import examples
 from torch import Generator, Tensor
 
-from wordbias.nli import model as network
-from wordbias.nli.model import Feedforward, Linear, TwoLayers, has_fast_products, product
+from wordbias import products
+from wordbias.nli.model import Feedforward, Linear, TwoLayers, product
+from wordbias.products import has_fast_products
 
 EPS = float(torch.finfo(torch.float32).eps)
 WIDTHS = st.integers(1, 40)
@@ -159,14 +160,14 @@ def test_only_types_that_one_dnn_computes_with_fully_on_a_cpu_are_its_own() -> N
 
 def test_without_one_dnn_torch_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever multiplies, a network computes the same."""
-    network_ = Feedforward(2, 7, 5, 0.0)
+    network = Feedforward(2, 7, 5, 0.0)
     source = Generator().manual_seed(0)
     with torch.no_grad():
-        for parameter in network_.parameters():
+        for parameter in network.parameters():
             parameter.copy_(torch.rand(parameter.shape, generator=source))
     x = torch.rand(2, 9, 7, generator=source)
-    fast = network_([x], (9, 9), ())
-    monkeypatch.setattr(network, "_has_one_dnn", lambda: False)
+    fast = network([x], (9, 9), ())
+    monkeypatch.setattr(products, "has_one_dnn", lambda: False)
     assert not has_fast_products(x)
-    plain = network_([x], (9, 9), ())
+    plain = network([x], (9, 9), ())
     torch.testing.assert_close(fast, plain, rtol=1e-5, atol=0)  # positive terms: no cancellation

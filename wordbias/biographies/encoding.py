@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from wordbias.biographies.data import Biographies
-from wordbias.classifier_training import casting
 from wordbias.errors import WordbiasError
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import EncodingJob, Settings, encode
@@ -26,6 +25,7 @@ from wordbias.models.representations import (
 from wordbias.models.resume import encode_to
 from wordbias.probes.ceat.sentences import ContextSettings as WordSettings
 from wordbias.probes.ceat.sentences import Sentences, encode_contexts
+from wordbias.products import products
 
 Float32 = NDArray[np.float32]
 _SHORT = 16
@@ -67,7 +67,7 @@ class HalfPrecision(nn.Module):
 
     def forward(self, **inputs: Any) -> Any:
         """Call the model."""
-        with casting(next(self.inner.parameters()), half=True):
+        with products(next(self.inner.parameters()).device, half=True):
             return self.inner(**inputs)
 
 

@@ -27,6 +27,7 @@ from wordbias.models.loading import LoadedModel, load_pretrained, weights_sha256
 from wordbias.models.model_like import ModelLike, in_folder, name_of, need_transformers, silent
 from wordbias.models.token_batches import TokenisedTexts, Tokens, batches
 from wordbias.nli.pairs import label_indices
+from wordbias.products import products
 from wordbias.progress import progress
 from wordbias.training import Stack
 
@@ -350,11 +351,13 @@ class Cached(Reader):
         first = torch.zeros(len(texts.tokens), model.config.hidden_size)
         own = texts.batches[processes.rank :: processes.count]
         model.eval()
-        with torch.inference_mode(), progress("encoding", sum(map(len, own)), "pair") as bar:
+        inside = products(device)
+        bar = progress("encoding", sum(map(len, own)), "pair")
+        with torch.inference_mode(), inside, bar as meter:
             for rows in own:
                 order, inputs = self.inputs(rows)
                 first[order] = base_of(model)(**inputs)[0][:, 0].float().cpu()
-                bar.update(len(rows))
+                meter.update(len(rows))
         self.first = processes.summed(first)
 
     def logits(self, rows: Places) -> tuple[Places, Tensor]:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from wordbias.classifier_training import casting, decaying, schedule
+from wordbias.classifier_training import decaying, schedule
 from wordbias.contextual.fine_tuning import beside, check_folder, is_finished, read_about, store
 from wordbias.coreference.documents import Document, check_clusters, facts, without_singletons
 from wordbias.coreference.model import Settings
@@ -23,6 +23,7 @@ from wordbias.errors import Interrupted
 from wordbias.formats.files import locked
 from wordbias.models.model_like import ModelLike
 from wordbias.outcomes.conll import Tally, conll_f1, tally
+from wordbias.products import products
 from wordbias.training import Stack, train
 
 KEPT = 1 << 31
@@ -213,7 +214,9 @@ class Task:
                 x = self._encoded(place)[before : before + document.pieces]
             else:
                 x = self._encode(document)
-            yield ranker.loss(ranker.rank(x, document), document.clusters)[None]
+            with products(x.device):
+                loss = ranker.loss(ranker.rank(x, document), document.clusters)
+            yield loss[None]
 
     def _encoded(self, place: int) -> Tensor:
         """Return the vectors of a document's pieces, which a frozen encoder makes once."""
@@ -224,8 +227,8 @@ class Task:
     def _encode(self, document: Segmented) -> Tensor:
         """Return the vectors of a document's pieces, shape ``(P, d)``."""
         recipe, ranker = self.recipe, self.model.ranker
-        half = casting(ranker.attention.weight, half=recipe.half)
-        with half, torch.set_grad_enabled(not recipe.head_only):
+        inside = products(ranker.attention.weight.device, half=recipe.half)
+        with inside, torch.set_grad_enabled(not recipe.head_only):
             return ranker.encode([document])[0].float()
 
     def score(self) -> Tensor:

@@ -61,11 +61,15 @@ def check_in_memory(model: Any, name: str) -> None:
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
     """Set a model to evaluation mode, without dropout, and restore its mode afterwards."""
+    from wordbias.products import products
+
     training = [module for module in model.modules() if module.training]
     if training:
         model.eval()
     try:
-        yield
+        parameter = next(model.parameters(), None)
+        with products("cpu" if parameter is None else parameter.device):
+            yield
     finally:
         for module in training:
             module.training = True

@@ -18,6 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
+from wordbias.products import fast_product, has_fast_products
+
 LEVELS = 256
 """Rates of dropout are multiples of 1/256: a mask costs one random byte an element."""
 HIDDEN = 200
@@ -391,40 +393,12 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = 
         kind = "relu" if relu else "none"
         return _stacked(
             [
-                torch.ops.mkldnn._linear_pointwise(
-                    x[k], weight[k].T, None if bias is None else bias[k, 0], kind, [], ""
-                )
+                fast_product(x[k], weight[k].T, None if bias is None else bias[k, 0], kind)
                 for k in range(len(x))
             ]
         )
     products = torch.bmm(x, weight) if bias is None else torch.baddbmm(bias, x, weight)
     return products.relu_() if relu else products
-
-
-def has_fast_products(x: Tensor) -> bool:
-    """Return whether oneDNN multiplies a tensor faster than torch does."""
-    # On CPUs with AVX-512 that are not Intel's, MKL, which torch uses, computes with half of their
-    # width. oneDNN's products have no public name in torch; where that name is missing, torch's own
-    # are used.
-    return (
-        x.device.type == "cpu"
-        and (x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and _has_half()))
-        and _has_one_dnn()
-    )
-
-
-@cache
-def _has_one_dnn() -> bool:
-    return (
-        torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-        and torch.backends.cpu.get_cpu_capability() == "AVX512"
-        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    )
-
-
-@cache
-def _has_half() -> bool:
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _stacked(parts: Sequence[Tensor]) -> Tensor:

@@ -21,6 +21,7 @@ from wordbias.models.model_like import ModelLike
 from wordbias.models.text_classifier import TextClassifier
 from wordbias.models.token_batches import Places, TokenisedTexts
 from wordbias.nli.hugging_face import Classifier
+from wordbias.products import products
 from wordbias.progress import progress
 from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.store import Store
@@ -157,7 +158,7 @@ def _computed(
 
 def _outputs(forward: Forward, device: str, inputs: Mapping[str, Any], selection: Kept) -> Arrays:
     """Return what is kept of a batch, each array of shape ``(B, models, …)``."""
-    with torch.inference_mode():
+    with torch.inference_mode(), products(device):
         placed = {name: x.to(device) for name, x in inputs.items()}
         logits, vectors = forward(placed, selection.vectors)
         tensors = {"logits": logits.float()}
