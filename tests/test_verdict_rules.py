@@ -103,6 +103,11 @@ CASES: list[tuple[str, Any, str]] = [
     # the interval, and its p if it has one
     (FINDS, signed(1.0, 0.001, 1.5), "yes"),
     (FINDS, signed(1.0, 0.0, 1.5), "no"),
+    (FINDS, signed(2e-7, 1e-7, 3e-7), "no"),  # rounding
+    (FINDS, signed(2e-4, 1e-4, 3e-4), "yes"),
+    (FINDS, signed(1.0, 1.0, 1.0), "not judged"),  # draws of one unit
+    (FINDS, signed(1.0, 1.0, 1.0, p=0.01), "yes"),
+    (FINDS, signed(0.0, 0.0, 0.0), "no"),
     (FINDS, signed(1.0, 0.1, 1.5, p=0.049), "yes"),
     (FINDS, signed(1.0, 0.1, 1.5, p=0.05), "no"),
     (FINDS, signed(1.0, -0.1, 1.5, p=0.049), "no"),

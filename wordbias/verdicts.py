@@ -111,7 +111,10 @@ def differs(row: Found) -> bool | None:
         return None
     if row.get("better") != "neutral" and not _is_two_sided(row):
         return None
-    return not ends[0] <= neutral <= ends[1]
+    if ends[0] - _ROUNDING <= neutral <= ends[1] + _ROUNDING:
+        return False
+    # draws of one unit, or of units that are alike, have no width: that is no certainty
+    return True if ends[1] - ends[0] > _ROUNDING else None
 
 
 def shows(row: Found) -> bool | None:

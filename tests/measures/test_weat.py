@@ -20,6 +20,7 @@ from scipy.stats import permutation_test
 
 import wordbias as wb
 from wordbias import Embedding, WordbiasError
+from wordbias.arrays import FLOAT32_ROUNDING
 from wordbias.measures.weat import (
     Settings,
     associations,
@@ -27,7 +28,6 @@ from wordbias.measures.weat import (
     effect_size,
     p_value,
     resampled_effect_sizes,
-    rounding,
     weat,
 )
 from wordbias.statistics import percentile_interval
@@ -248,11 +248,27 @@ def test_rounding_is_no_deviation() -> None:
     c[:, 3:] += rng.choice([-1, 0, 1], (8, 3)) * np.finfo(float).eps
     s = c[:, :3].mean(1) - c[:, 3:].mean(1)
     assert s.std() > 0
-    assert np.isnan(effect_size(s[:4], s[4:], least=rounding(c)))
+    assert np.isnan(effect_size(s[:4], s[4:], least=FLOAT32_ROUNDING))
     assert np.isnan(resampled_effect_sizes(c, (4, 4, 3, 3), _rng(), samples=50)).all()
-    c[0, 0] += 1e-6  # which float32 tells apart
+    c[0, 0] += 1e-4  # which float32 tells apart
     s = c[:, :3].mean(1) - c[:, 3:].mean(1)
-    assert np.isfinite(effect_size(s[:4], s[4:], least=rounding(c)))
+    assert np.isfinite(effect_size(s[:4], s[4:], least=FLOAT32_ROUNDING))
+
+
+def test_what_hard_debiasing_leaves_has_no_effect_size() -> None:
+    """Equalised pairs, and words without gender: their associations are rounding of float32."""
+    sample = Embedding.sample()
+    hard = wb.debias(sample, "hard")
+    row = wb.weat(
+        hard,
+        targets={
+            "career": ["career", "business", "office"],
+            "family": ["home", "family", "wedding"],
+        },
+        attributes={"male": ["men", "boys", "king"], "female": ["women", "girls", "queen"]},
+    ).rows[0]
+    assert row.value is None
+    assert row.details["reason"] == "undefined: all target words are associated alike"
 
 
 def test_draws_without_deviation_are_undefined_and_left_out() -> None:

@@ -118,6 +118,18 @@ def test_the_choice_is_that_of_a_loop(drop: float, relative: bool) -> None:
         assert choose(values, "tpr-gap", Limit(drop, relative)) == best
 
 
+def test_sums_in_another_order_are_no_better() -> None:
+    gaps = np.array([0.1 + 0.2, 0.3])
+    assert gaps[1] < gaps[0]
+    assert (
+        choose({"accuracy": np.array([0.80, 0.76]), "tpr-gap": gaps}, "tpr-gap", Limit(0.05)) == 0
+    )
+    gaps[1] = 0.299
+    assert (
+        choose({"accuracy": np.array([0.80, 0.76]), "tpr-gap": gaps}, "tpr-gap", Limit(0.05)) == 1
+    )
+
+
 def test_a_rule_of_ones_own() -> None:
     values = {
         "accuracy": np.array([0.9, 0.8, 0.7, 0.9]),

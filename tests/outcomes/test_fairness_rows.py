@@ -414,6 +414,17 @@ def test_units_that_cannot_be_exchanged_have_no_chance_level() -> None:
         Confusion.of("ab", "ab", "FM", units=[1])
 
 
+def test_one_person_in_each_group_has_no_interval() -> None:
+    """Draws with both persons are all alike, and those without one have no gap."""
+    classes, predicted = ["a", "b"] * 10, ["b", "b"] * 2 + ["a", "b"] * 8
+    table = Confusion.of(classes, predicted, ["F"] * 10 + ["M"] * 10, units=[1] * 10 + [2] * 10)
+    row = _by_key(fairness_rows(table, "x"))["tpr-gap", "a"]
+    assert row.value == pytest.approx(-0.4)
+    assert (row.details["low"], row.details["high"]) == (None, None)
+    assert row.details["reason"].startswith("undefined: a group has too few")
+    assert row.details["draws"] < 1000
+
+
 def test_different_classes_make_an_expected_gap_of_precision() -> None:
     """P(r|y) is the same for both groups; only what they are differs."""
     p = np.array([[0.9, 0.1], [0.1, 0.9]])

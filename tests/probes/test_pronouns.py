@@ -81,22 +81,31 @@ def test_chance_counts_every_pair_of_subjects_in_both_orders() -> None:
     assert chance.gap[0] == pytest.approx(first.mean())
 
 
-def test_a_removed_axis_changes_the_correlation_by_a_paired_interval() -> None:
+def test_a_turned_axis_changes_the_correlation_by_a_paired_interval() -> None:
     jobs, she, he = planted(2.0)
     before = Pronouns.of(jobs, she, he, WOMEN)
-
-    def without(x: Array) -> Array:
-        y = x.copy()
-        y[..., 0] = 0
-        return normalise(y.reshape(-1, D)).reshape(y.shape)
-
-    after = Pronouns.of(without(jobs), without(she), without(he), WOMEN)
+    turned = jobs.copy()
+    turned[..., 0] = jobs[::-1, ..., 0]
+    after = Pronouns.of(turned, she, he, WOMEN)
     old, new = (rows(pronouns)["pronoun-stereotype"] for pronouns in (before, after))
     row = with_change(old, new)
     assert row.details["change"] == pytest.approx(row.value - before.stereotype.value)
     assert row.details["change_high"] < 0
     same = with_change(old, old)
     assert (same.details["change_low"], same.details["change_high"]) == (0, 0)
+
+
+def test_leans_that_a_removal_left_by_rounding_are_in_no_order() -> None:
+    rng = np.random.default_rng(0)
+    parts = [normalise(x.reshape(-1, D)).reshape(x.shape) for x in planted(2.0)]
+    for x in parts:
+        x[..., 0] = 1e-8 * rng.standard_normal(x[..., 0].shape)
+    jobs, she, _ = parts
+    he = she.copy()
+    he[..., 0] = -she[..., 0]
+    row = rows(Pronouns.of(jobs, she, he, WOMEN))["pronoun-stereotype"]
+    assert row.value is None
+    assert row.details["reason"] == "undefined: all occupations lean alike"
 
 
 def test_each_occupation_has_a_row_if_asked_for() -> None:

@@ -169,6 +169,25 @@ def test_exposures_and_selections_sum_to_those_of_the_first_ranks() -> None:
         assert ratio_row.details["low"] <= ratio_row.value <= ratio_row.details["high"]
 
 
+def test_groups_that_are_selected_alike_have_an_interval() -> None:
+    """Two groups are compared, whatever order the queries are summed in."""
+    rng = np.random.default_rng(7)
+    code = np.array([0, 1] * 5)
+    first = np.array([rng.permutation(10) + 1 for _ in range(20)])
+    ranks = np.concatenate([first, first[:, np.arange(10) ^ 1]])  # with exchanged groups
+    ids = np.tile(np.arange(10), (40, 1))
+    for order in (np.arange(40), rng.permutation(40), rng.permutation(40)):
+        ranked = [Ranked(ids, {GIVEN: ranks[order]})]
+        rows = exposure_rows(
+            "drawn", ranked, Lists(3, 10), ("a", "b"), [{GIVEN: code}], (GIVEN,), draws=500, seed=0
+        )
+        (ratio,) = (row for row in rows if row.measure == IMPACT)
+        assert ratio.value == pytest.approx(1)
+        assert sorted(ratio.details["groups"]) == ["a", "b"]
+        assert ratio.details["low"] < 0.9
+        assert ratio.details["high"] > 1.1
+
+
 def test_each_document_stands_once_in_each_group_if_names_are_changed() -> None:
     """Where the name moves nothing, both groups get the same, whatever their texts are."""
     ranked, _, lists = _changed(np.random.default_rng(5), True, False)

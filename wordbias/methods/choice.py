@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import FLOAT32_ROUNDING
 from wordbias.draws import by_bootstrap, change_keys
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
@@ -28,7 +29,7 @@ from wordbias.measures.movement import displacement, neighbours
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, FAMILIES, FAMILY_OF, ideal, short_title, variant_of
 from wordbias.measures.sembias import CATEGORIES, COLUMNS, SemBias
-from wordbias.measures.weat import cosines, effect_size, resampled_effect_sizes, rounding
+from wordbias.measures.weat import cosines, effect_size, resampled_effect_sizes
 from wordbias.methods.methods import fit_methods
 from wordbias.methods.trade_off import badness, shares_kept, values_of
 from wordbias.methods.words import listed_words
@@ -314,7 +315,7 @@ def _weat(panel: Panel, query: Query | None) -> Row:
     x, y, a, b = (panel.embedding.take(words.found) for words in resolved.sets)
     c = cosines(np.concatenate([x, y]), np.concatenate([a, b]))
     s = c[:, : len(a)].mean(1) - c[:, len(a) :].mean(1)
-    d = effect_size(s[: len(x)], s[len(x) :], least=rounding(c))
+    d = effect_size(s[: len(x)], s[len(x) :], least=FLOAT32_ROUNDING)
     if np.isnan(d):
         reason = "undefined: all target words are associated alike"
         return panel.row("weat", None, reason=reason, **about)

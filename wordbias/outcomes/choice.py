@@ -184,7 +184,8 @@ def choose(values: Mapping[str, Values], by: str, limit: Limit, rule: Rule | Non
     accuracy, gap = values[ACCURACY], values[by]
     if rule is None:
         allowed = (accuracy >= limit.least(accuracy[0])) & np.isfinite(gap)
-        return int(np.where(allowed, gap, np.inf).argmin()) if allowed.any() else 0
+        rounded = np.where(allowed, gap, np.inf).round(12)  # sums in another order are ties
+        return int(rounded.argmin()) if allowed.any() else 0
     scores = []
     for accuracy_now, other in zip(accuracy.tolist(), gap.tolist(), strict=True):
         score = rule(float(accuracy[0]), accuracy_now, float(gap[0]), other)

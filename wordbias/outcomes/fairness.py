@@ -16,7 +16,7 @@ from wordbias.outcomes.confusion import RATES, Confusion, Values
 from wordbias.outcomes.metrics import Metric, Settings, metrics, sampled, undefined_because
 from wordbias.progress import progress
 from wordbias.results import Draws, Row
-from wordbias.statistics import TIE, p_of_null
+from wordbias.statistics import TIE, is_constant, p_of_null
 
 ALIKE = 200
 """Number of samples of a classifier that treats groups alike."""
@@ -184,8 +184,12 @@ def bootstrap_interval(value: float, samples: Values, unit: str, *, biased: bool
     if not len(defined):
         return {"low": None, "high": None, "unit": unit, "draws": 0}
     mean, spread = float(defined.mean()), float(defined.std())
-    if biased and abs(mean - value) > MOST_BIAS * spread + TIE * abs(value):
+    reason = ""
+    if value and is_constant(defined) and len(defined) < len(samples):  # draws without a group
+        reason = f"undefined: a group has too few {unit} for draws that differ"
+    elif biased and abs(mean - value) > MOST_BIAS * spread + TIE * abs(value):
         reason = f"undefined: resampling itself changes the value, to {mean:.3g} on average"
+    if reason:
         none = {"low": None, "high": None, "unit": unit, "reason": reason}
         return {**none, "draws": len(defined)}
     return {**by_bootstrap(defined, unit), "draws": len(defined)}

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import FLOAT32_ROUNDING
 from wordbias.measures.registry import ideal
 from wordbias.probes.estimates import Estimate
 from wordbias.results import Row
@@ -158,6 +159,8 @@ def leans(occupations: Array, first: Array, second: Array) -> Array:
         np.einsum("ntd,td->n", occupations, side) / occupations.shape[1] for side in (first, second)
     )
     difference: Array = to_first - to_second
+    # of subjects with one vector, which are in no order
+    difference[np.abs(difference) <= FLOAT32_ROUNDING] = 0
     return difference
 
 

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import normalise
+from wordbias.arrays import FLOAT32_ROUNDING, normalise
 from wordbias.measures.weat import (
     Alternative,
     effect_size,
     p_value,
     resampled_effect_sizes,
-    rounding,
 )
 from wordbias.probes.estimates import Estimate
 from wordbias.results import Row
@@ -50,7 +49,7 @@ class Seat:
         c = word_cosines([vectors[w] for w in (*x, *y)], [vectors[w] for w in (*a, *b)])
         s = c[:, : len(a)].mean(axis=1) - c[:, len(a) :].mean(axis=1)
         of_x, of_y = s[: len(x)], s[len(x) :]
-        d = effect_size(of_x, of_y, least=rounding(c))
+        d = effect_size(of_x, of_y, least=FLOAT32_ROUNDING)
         sizes = (len(x), len(y), len(a), len(b))
         samples = resampled_effect_sizes(c, sizes, np.random.default_rng(seed))
         self.estimate = Estimate(d, samples, "words")

@@ -301,7 +301,8 @@ def exposure_rows(
             rows.append(
                 sampled_row(subject, measure, float(means[g]), details, own_samples, QUERIES)
             )
-        low, high = int(means.argmin()), int(means.argmax())
+        order = np.argsort(means.round(12), kind="stable")  # two groups, also where they are alike
+        low, high = int(order[0]), int(order[-1])
         details = {**about, "groups": [names[low], names[high]], **ideal(ratio)}
         if means[high] == 0:
             reason = f"undefined: no document of a group is among the first {lists.k}"

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.stereotypes.entry import Record
+from wordbias.stereotypes.scores import leads, signs
 
 
 class Question(NamedTuple):
@@ -45,9 +44,7 @@ def score_questions(model: CausalModel, questions: Sequence[Question], what: str
 
 def resolved(scores: Float) -> Float:
     """Return 1 where the right candidate scores higher, 0 where the wrong one does, ½ for ties."""
-    right, wrong = scores.T
-    outcomes: Float = np.where(right == wrong, 0.5, right > wrong)
-    return outcomes
+    return signs(leads(scores))
 
 
 def question_records(

@@ -26,7 +26,7 @@ from wordbias.results import Row
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.masked_model import Masked, MaskedModel
 from wordbias.stereotypes.pairs import preference_records, preference_rows, score_pairs
-from wordbias.stereotypes.scores import ALL, Float, Settings, preferred
+from wordbias.stereotypes.scores import ALL, Float, Settings, leads, signs
 from wordbias.text_files import Source
 from wordbias.text_pairs import STEREOTYPES, read_pairs
 
@@ -68,12 +68,12 @@ def parse_crows_pairs(source: Source) -> CrowsPairs:
 def crows_rows(data: CrowsPairs, scores: Float, subject: str, settings: Settings) -> list[Row]:
     """Measure how often the more stereotyping sentence is the likelier one, of (n, 2) scores."""
     compared = np.round(scores, _DIGITS) if settings.as_published else scores
-    better = preferred(compared[:, 0], compared[:, 1], settings.ties)
+    better = signs(leads(compared), settings.ties)
     rows = []
     for subset, chosen in subsets(data).items():
         about = {"subset": subset, "n": int(chosen.sum()), **ideal("crows")}
         of = better[chosen], lambda x: x.mean(-1)
-        rows.append(settings.row(subject, "crows", *of, about, "pairs"))
+        rows.append(settings.row(subject, "crows", *of, about, "pairs", share=True))
     return rows
 
 

@@ -435,7 +435,10 @@ def _part(p: Float, subject: str, about: dict[str, Any], settings: Settings) -> 
 
     def row(name: str, values: Float, size: int, **details: int) -> Row:
         known = {**about, "n": size, **ideal(name), **details}
-        return settings.row(subject, name, values, lambda x: tail_mean(x, size), known, "triples")
+        share = name == "ss"
+        return settings.row(
+            subject, name, values, lambda x: tail_mean(x, size), known, "triples", share=share
+        )
 
     yield row("ss", better, n, ties=int((p[:, 0, 0] == p[:, 1, 0]).sum()))
     yield row("strength", ranked, k)

@@ -15,7 +15,7 @@ from wordbias.models.sentence_pairs import SentencePair
 from wordbias.results import Row
 from wordbias.statistics import SAMPLES, resampled_means
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
-from wordbias.stereotypes.scores import ALL, Settings, preferred
+from wordbias.stereotypes.scores import ALL, Settings, leads, signs
 
 SUM, PER_TOKEN = "likelihood", "per-token"
 """The two scores of a text: its log-likelihood, and its mean over the tokens."""
@@ -99,13 +99,11 @@ def preference_rows(
     rows = []
     for score, values in scores_of(likelihoods).items():
         for subset, chosen in subsets.items():
-            first, second = values[chosen].T
-            about: dict[str, Any] = {"task": task, "subset": subset, "score": score}
-            ties = int((first == second).sum())
-            better = preferred(first, second, settings.ties)
+            lead, about = leads(values[chosen]), {"task": task, "subset": subset, "score": score}
+            better, ties = signs(lead, settings.ties), int((lead == 0).sum())
             rows.append(share_row(subject, share, better, about, ties, settings.seed, unit="pairs"))
             for measure, of in means.items():
-                gaps = of(first - second)
+                gaps = of(lead)
                 rows.append(mean_row(subject, measure, gaps, about, settings.seed, unit="pairs"))
     return rows
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import by_bootstrap, drawn
+from wordbias.draws import by_bootstrap, drawn, of_share
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 from wordbias.statistics import SAMPLES, bootstrap
@@ -31,6 +31,8 @@ Rounding = Literal["nearest", "down", "up"]
 SHARE = 0.1
 ALL = "all"
 _SLACK = 1e-9
+LIKELIHOOD_ROUNDING = 1e-6
+"""Share of a log-likelihood that rounding of float32 may change."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,17 @@ class Settings:
         statistic: Callable[[Float], Float],
         about: Mapping[str, Any],
         unit: str,
+        *,
+        share: bool = False,
     ) -> Row:
         """Return the row of a statistic along the last axis, with its interval over items."""
         # The same items are drawn for every model and measure: values can be compared.
         rng = np.random.default_rng(self.seed)
         samples = bootstrap(lambda rows: statistic(values[rows]), len(values), rng, self.samples)
-        details = {**about, **by_bootstrap(samples, unit), "seed": self.seed}
-        return Row(subject, measure, float(statistic(values)), details, drawn(samples, unit))
+        value, n = float(statistic(values)), len(values)
+        ends = of_share(value, samples, n, unit) if share else by_bootstrap(samples, unit)
+        details = {**about, **ends, "seed": self.seed}
+        return Row(subject, measure, value, details, drawn(samples, unit))
 
 
 # Scores of triples and clusters
@@ -148,6 +154,19 @@ def preferred(a: Float, b: Float, ties: float = 0.5) -> Float:
     """Return for each place 1 where `a` is larger, 0 where `b` is, and `ties` where neither."""
     preference: Float = np.where(a == b, ties, a > b)
     return preference
+
+
+def leads(scores: Float) -> Float:
+    """Return log p(first) − log p(second) of scores (n, 2), 0 where only rounding differs."""
+    # A model from which the difference of two groups was removed gives all texts of one group a
+    # score that is higher in its last digits. Each would count as a preference.
+    lead = scores[:, 0] - scores[:, 1]
+    return np.where(np.abs(lead) <= LIKELIHOOD_ROUNDING * np.abs(scores).max(axis=1), 0.0, lead)
+
+
+def signs(leads: Float, ties: float = 0.5) -> Float:
+    """Return 1 where the first of two texts leads, 0 where the second does, and `ties`."""
+    return preferred(leads, np.zeros(len(leads)), ties)
 
 
 def _share(values: Float, targets: NDArray[np.str_] | None) -> float:

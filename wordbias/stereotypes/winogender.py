@@ -31,7 +31,7 @@ from wordbias.statistics import SAMPLES, resampled_means, resampled_spearman, sp
 from wordbias.stereotypes.coreference import Question, question_records, resolved, score_questions
 from wordbias.stereotypes.entry import Found, StereotypeTest
 from wordbias.stereotypes.pairs import scores_of, share_row, unit_sums
-from wordbias.stereotypes.scores import ALL, Settings
+from wordbias.stereotypes.scores import ALL, LIKELIHOOD_ROUNDING, Settings
 from wordbias.text_files import Source, read_text
 
 SENTENCES, SHARES = "all_sentences.tsv", "occupations-stats.tsv"
@@ -228,6 +228,7 @@ def _correlation(
     names = [name for name in leans if name in data.shares]
     x = np.array([leans[name] for name in names])
     y = np.array([data.shares[name] for name in names])
+    x[np.abs(x) <= LIKELIHOOD_ROUNDING * np.abs(scores).max()] = 0  # they are in no order
     value = spearman(x, y)
     details = {**about, "subset": "occupations", "n": len(names), "seed": seed}
     if np.isnan(value):
