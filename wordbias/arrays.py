@@ -12,6 +12,8 @@ from wordbias.errors import WordbiasError
 
 ROWS = 8192
 """Number of rows that are float64 at one time."""
+FLOAT32_ROUNDING = 16 * float(np.finfo(np.float32).eps)
+"""Cosine, angle or change of a direction that rounding of float32 vectors may make."""
 
 
 def numbers(values: ArrayLike, what: str) -> NDArray[Any]:

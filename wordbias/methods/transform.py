@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wordbias.arrays import frozen, like
+from wordbias.arrays import FLOAT32_ROUNDING, frozen, like
 from wordbias.devices import blas_threads, ordered_map
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -18,8 +18,6 @@ from wordbias.subspace import Subspace
 Float = NDArray[np.float64]
 Rows = NDArray[np.floating[Any]]
 _ROWS = 4096
-_ROUNDING = 16 * float(np.finfo(np.float32).eps)
-"""Change of a direction, or an angle, that rounding of float32 vectors may make."""
 
 
 @runtime_checkable
@@ -76,7 +74,7 @@ def turns(before: NDArray[np.float32], after: NDArray[np.float32]) -> bool:
         return True
     for start in range(0, len(before), _ROWS):
         x, y = (part[start : start + _ROWS].astype(float) for part in (before, after))
-        if (np.linalg.norm(_unit(x) - _unit(y), axis=1) > _ROUNDING).any():
+        if (np.linalg.norm(_unit(x) - _unit(y), axis=1) > FLOAT32_ROUNDING).any():
             return True
     return False
 
@@ -231,9 +229,9 @@ class GradedRotation(Arrays):
             )
         if not all(np.isfinite(v).all() and v.any() for v in (self.v1, self.v2)):
             raise WordbiasError("a direction must be finite and not zero")
-        if min(self.angle, np.pi - self.angle) < _ROUNDING:
+        if min(self.angle, np.pi - self.angle) < FLOAT32_ROUNDING:
             raise WordbiasError("the directions are parallel: they span no plane to rotate in")
-        if abs(np.pi / 2 - self.angle) < _ROUNDING:
+        if abs(np.pi / 2 - self.angle) < FLOAT32_ROUNDING:
             raise WordbiasError("the directions are orthogonal already: there is nothing to rotate")
 
     @cached_property
