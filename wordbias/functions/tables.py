@@ -334,7 +334,7 @@ def _words_table(rows: Sequence[Row], attribute: Attribute) -> Table:
     words = sorted(
         (r for r in rows if "word" in r.details), key=lambda r: -leans[r.details["word"]]
     )
-    first = next(row for row in words if row.measure == "lean")
+    first = max((row for row in words if row.measure == "lean"), key=lambda r: r.value is not None)
     heads = ("lean", ("95 %", cells.interval_of("lists")), ("leans to", _towards))
     columns = values(*heads, measure="lean")
     columns += values(f"cos, {axis_name(attribute)}", measure="direct-bias")
