@@ -64,6 +64,14 @@ def rounding(vectors: ArrayLike) -> float:
     return float(x.shape[1] * eps * longest)
 
 
+def mean_difference(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """Return the difference of the means of two groups of vectors; zero where it is rounding."""
+    delta: NDArray[np.float64]
+    delta = np.asarray(first).mean(0, np.float64) - np.asarray(second).mean(0, np.float64)
+    differ = np.linalg.norm(delta) > max(rounding(first), rounding(second))
+    return delta if differ else np.zeros_like(delta)
+
+
 def blocks(vectors: NDArray[np.float32], rows: int = ROWS) -> Iterator[NDArray[np.float64]]:
     """Yield consecutive rows as float64, without a float64 copy of the whole matrix."""
     for start in range(0, len(vectors), rows):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import blocks, normalise, unit
+from wordbias.arrays import blocks, mean_difference, normalise, unit
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -312,7 +312,9 @@ def chance_of_midb(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
 def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     """Return the share of ``‖Δ‖²``, the groups' difference, in the span of each null."""
     first, second = group_vectors(panel)
-    delta = first.mean(0) - second.mean(0) if min(len(first), len(second)) else np.zeros(1)
+    if not min(len(first), len(second)):
+        return {}
+    delta = mean_difference(first.astype(np.float32), second.astype(np.float32))
     if not delta.any():
         return {}
     along = [None if null.subspace is None else null.subspace.coordinates(delta) for null in nulls]
