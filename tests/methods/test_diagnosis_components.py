@@ -160,6 +160,7 @@ def test_a_difference_of_rounding_is_none(erased: Embedding) -> None:
     notes = [note for note in diagnosis.cautions() if "difference between the groups" in note]
     assert notes == []
     assert any("do not differ by more than rounding" in note for note in diagnosis.cautions())
+    assert any("MIDB and the mean of |MIDB| with it" in note for note in diagnosis.cautions())
     before = Diagnosis.of(Embedding.sample(), Attribute.load(), 4)
     assert "reason" not in before.component_rows()[-1].details
 

@@ -122,17 +122,20 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
     x, better = panel.embedding.take(words), ideal("lean")
     fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, centre=panel.centre)
     undefined: list[float | None] = [None] * len(words)
-    midb = undefined if fitted.subspace is None else midb_of_words(x, fitted.subspace).tolist()
+    reasons = fitted.undefined()
+    midb = undefined
+    if fitted.subspace is not None and "midb" not in reasons:
+        midb = midb_of_words(x, fitted.subspace).tolist()
     direct = undefined
     if fitted.direction is not None:
         direct = direct_bias_of_words(x, fitted.direction).tolist()
     for measure, values, why in (
-        ("midb", midb, fitted.subspace_reason),
-        ("direct-bias", direct, fitted.direction_reason),
+        ("midb", midb, reasons.get("midb")),
+        ("direct-bias", direct, reasons.get("direct-bias")),
     ):
         centred = panel.centre if measure == "midb" else None
         rows += [
-            panel.row(measure, value, reason=why or None, word=word, centred=centred, **better)
+            panel.row(measure, value, reason=why, word=word, centred=centred, **better)
             for word, value in zip(words, values, strict=True)
         ]
     return [*rows, *([] if lean is None else told_rows(panel, lean))]

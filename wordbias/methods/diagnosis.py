@@ -24,7 +24,7 @@ from wordbias.wordlists import Attribute, Resolved, WordGroups
 from wordbias.wordlists.groups import FEW_NAMES
 
 STABLE = 0.95
-"""Bootstrap stability below which a component's sign, and signed MIDB with it, is noise."""
+"""Bootstrap stability below which a component's sign, and MIDB but its RMS with it, is noise."""
 DESCRIBES_DIFFERENCE = 0.5
 """Share of the difference between the groups below which the components describe something else."""
 ALIKE = 0.9
@@ -237,7 +237,7 @@ class Diagnosis:
         if not parts.differ:
             notes.append(
                 "the means of the groups do not differ by more than rounding: the components "
-                "describe variation within the groups (among their words)"
+                "describe variation within the groups (among their words), and point to neither"
             )
         elif parts.share < DESCRIBES_DIFFERENCE:
             notes.append(
@@ -247,9 +247,10 @@ class Diagnosis:
             )
         noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(parts.stability) if share < STABLE)
         if noisy and signs:
+            size = " and the mean of |MIDB|" if len(parts.stability) > 1 else ""
             notes.append(
                 f"the sign of {noisy} is noise (bootstrap stability below {STABLE}), and signed "
-                "MIDB with it; the RMS of MIDB does not depend on signs"
+                f"MIDB{size} with it; the RMS of MIDB does not depend on signs"
             )
         return notes
 
