@@ -173,6 +173,18 @@ def test_an_inner_product_within_rounding_of_zero_does_not_decide(cosine: float,
     assert orient(np.array([[-1.0, 0.0]]), towards).tolist() == [[sign, 0]]
 
 
+def test_a_vector_within_its_rounding_does_not_decide() -> None:
+    basis, towards = np.array([[1.0, 0.0], [0, -1]]), np.array([-1e-7, -1e-7])
+    assert orient(basis, towards).tolist() == [[-1, 0], [0, -1]]
+    assert orient(basis, towards, 1e-7).tolist() == [[-1, 0], [0, -1]]
+    assert orient(basis, towards, 1e-6).tolist() == [[1, 0], [0, 1]]
+    # a mean difference of float32 rounding, 1e-9 along the first coordinate
+    spread = np.array([[3.0, 0, 0], [-3, 0, 0], [0, -1, 0], [0, 1, 0]], np.float32)
+    shifted = spread - np.array([-1e-9, 1e-9, 0], np.float32)
+    fitted = Subspace.from_groups(spread, shifted, 2)
+    np.testing.assert_allclose(fitted.basis, [[1, 0, 0], [0, 1, 0]], atol=1e-8)
+
+
 @some
 @given(groups=two, centre=st.booleans())
 def test_misp_has_the_eigenvalues_one_minus_weight(groups: Two, centre: bool) -> None:

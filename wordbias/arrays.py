@@ -12,6 +12,8 @@ from wordbias.errors import WordbiasError
 
 ROWS = 8192
 """Number of rows that are float64 at one time."""
+FLOAT32_ROUNDING = 16 * float(np.finfo(np.float32).eps)
+"""Cosine, angle or change of a direction that rounding of float32 vectors may make."""
 
 
 def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
@@ -64,6 +66,14 @@ def rounding(vectors: ArrayLike) -> float:
     eps = np.finfo(x.dtype if x.dtype.kind == "f" else float).eps
     longest = np.linalg.norm(x.astype(float), axis=1).max()
     return float(x.shape[1] * eps * longest)
+
+
+def mean_difference(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """Return the difference of the means of two groups of vectors; zero where it is rounding."""
+    delta: NDArray[np.float64]
+    delta = np.asarray(first).mean(0, np.float64) - np.asarray(second).mean(0, np.float64)
+    differ = np.linalg.norm(delta) > max(rounding(first), rounding(second))
+    return delta if differ else np.zeros_like(delta)
 
 
 def blocks(vectors: NDArray[np.float32], rows: int = ROWS) -> Iterator[NDArray[np.float64]]:

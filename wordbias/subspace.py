@@ -286,15 +286,16 @@ def principal(
             f"{dims} components cannot be fitted: {what} span {rank} of {rows.shape[1]} "
             f"dimensions; {remedy}"
         )
-    return orient(vt[:dims], towards), variance[:dims] / variance.sum()
+    return orient(vt[:dims], towards, noise), variance[:dims] / variance.sum()
 
 
-def orient(basis: Float, towards: Float) -> Float:
+def orient(basis: Float, towards: Float, noise: float = 0.0) -> Float:
     """Fix the sign of each row: towards a vector, or by its largest coordinate on a tie."""
-    # A tie is a cosine below 1e-6, where the sign of the inner product is rounding noise.
-    inner = basis @ towards
+    # A tie is a cosine below 1e-6, where the sign of the inner product is rounding noise. All are
+    # ties where the vector is no longer than `noise`, a bound of its rounding error.
+    inner, length = basis @ towards, np.linalg.norm(towards)
     largest = basis[np.arange(len(basis)), np.abs(basis).argmax(axis=1)]
-    tie = np.abs(inner) <= _TIE * np.linalg.norm(towards)
+    tie = np.abs(inner) <= (_TIE * length if length > noise else np.inf)
     return basis * np.where(np.where(tie, largest, inner) < 0, -1.0, 1.0)[:, None]
 
 

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from quick_cases import examples
 
 from wordbias import Attribute, Embedding
+from wordbias.arrays import lengths
 from wordbias.errors import WordbiasError
 from wordbias.measures.clustering import clustering_rows
 from wordbias.measures.direction import find_direction, most_biased, projections
 from wordbias.measures.gipe import gipe_rows
 from wordbias.measures.midb import midb_rows
+from wordbias.measures.neighbour_bias import neighbour_bias_rows
 from wordbias.measures.panel import Panel
 from wordbias.measures.recoverability import recoverability_rows
 from wordbias.measures.sembias import SemBias, sembias_rows
@@ -190,6 +192,39 @@ def test_a_zero_vector_leans_nowhere() -> None:
     leans = projections(x, Subspace.from_direction([1, 0]))
     assert leans.tolist() == pytest.approx([0, 0.6], abs=1e-15)
     assert projections(x[:0], Subspace.from_direction([1, 0])).shape == (0,)
+
+
+@pytest.mark.parametrize("by_length", [False, True])
+def test_a_projected_word_leans_nowhere_though_its_float32_vector_does(by_length: bool) -> None:
+    """The sides of rounding would change with every rotation of the embedding."""
+    rng = np.random.default_rng(0)
+    g = Subspace.from_direction(rng.normal(size=100))
+    x = (rng.normal(size=(400, 100)) * 10 ** rng.uniform(-3, 3, (400, 1))).astype(np.float32)
+    after = g.remove(x.astype(float)).astype(np.float32)
+    assert (g.coordinates(after) != 0).any()
+    assert not projections(after, g, by_length=by_length).any()
+    assert projections(x, g, by_length=by_length).all()
+    after[:3] += (1e-5 * lengths(x[:3])[:, None] * g.basis[0]).astype(np.float32)
+    assert np.flatnonzero(projections(after, g, by_length=by_length)).tolist() == [0, 1, 2]
+
+
+def test_after_a_projection_of_all_words_there_are_no_most_biased_ones(
+    emb: Embedding, gender: Attribute
+) -> None:
+    g = find_direction(emb, gender).defined()
+    vectors = emb.vectors.copy()
+    vectors[:12] = g.remove(vectors[:12].astype(float))
+    after = emb.with_vectors(vectors)
+    panel = Panel(after, after, list("abcdefghijkl"), gender, clustered=(2,), neighbours=3)
+    rows = [*clustering_rows(panel), *recoverability_rows(panel, 2)]
+    reason = "undefined: 1 words a side needed, but only 0 and 0 words lean to the groups"
+    assert len(rows) == 6
+    for row in rows:
+        assert row.value is None
+        assert row.details["reason"].startswith(reason)
+    (row,) = neighbour_bias_rows(panel)
+    assert row.value is None
+    assert row.details["reason"].startswith("undefined: all words have the same lean")
 
 
 # The most biased words

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding, debias
-from wordbias.measures.lean import leaning_words, word_rows
+from wordbias.errors import WordbiasError
+from wordbias.measures.lean import Lean, leaning_words, word_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.wordlists import resolve_groups, resolve_pairs
 
@@ -126,6 +127,39 @@ def test_of_the_neutral_words_one_in_twenty_is_claimed(panel: Panel) -> None:
     ]
     assert np.mean(outside) == pytest.approx(0.05, abs=1e-3)
     assert np.mean(["towards" in row.details for row in rows]) == pytest.approx(0.05, abs=1e-2)
+
+
+@pytest.fixture(scope="module")
+def projected(panel: Panel) -> Panel:
+    """The same with all neutral words projected off the axis."""
+    emb, g = panel.embedding, _axis(panel.embedding, panel.attribute.pairs)
+    vectors, rows = emb.vectors.copy(), emb.rows(panel.vocabulary)[0]
+    x = vectors[rows].astype(float)
+    vectors[rows] = x - np.outer(x @ g, g)
+    after = emb.with_vectors(vectors)
+    return replace(panel, embedding=after, original=after)
+
+
+def test_after_a_projection_of_the_neutral_words_their_lean_is_undefined(projected: Panel) -> None:
+    """Its sign would change with every rotation of the embedding, and with it the claims."""
+    rows = _lean(word_rows(projected, [*projected.vocabulary, "she", "he"]))
+    of_pairs = [rows.pop(word) for word in ("she", "he")]
+    reason = "undefined: neutral words do not lean by more than rounding"
+    assert {(row.value, row.details["reason"]) for row in rows.values()} == {(None, reason)}
+    assert not any({"towards", "lists_low"} & row.details.keys() for row in rows.values())
+    assert [row.details["towards"] for row in of_pairs] == ["female", "male"]
+    assert [row.value > 0.1 for row in of_pairs] == [True, False]
+
+
+def test_no_side_is_claimed_of_rounding_next_to_a_range_without_it() -> None:
+    lean = Lean(np.ones(1), "axis", np.ones((0, 1)), 1e-3, 2e-3)
+    assert [lean.side(value, {}) for value in (1e-6, -1e-6, 1e-4)] == [None, None, 1]
+    assert lean.reason(1e-8) is None
+
+
+def test_after_a_projection_of_the_neutral_words_none_leans_most(projected: Panel) -> None:
+    with pytest.raises(WordbiasError, match="only 0 and 0 words lean to the groups"):
+        leaning_words(projected, 1)
 
 
 def test_a_word_is_not_told_by_an_axis_that_hangs_on_the_pairs(panel: Panel) -> None:

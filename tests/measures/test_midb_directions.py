@@ -8,7 +8,9 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.arrays import lengths, unit
 from wordbias.measures.direction import axis
+from wordbias.measures.lean import word_rows
 from wordbias.measures.midb import MIDB, fit_directions
+from wordbias.measures.panel import Panel
 from wordbias.subspace import Subspace
 
 FIRST, SECOND = tuple("abcd"), tuple("efgh")
@@ -104,6 +106,31 @@ def test_groups_that_do_not_vary_leave_direct_bias(emb: Embedding, gender: Attri
     values = fit_directions(emb.with_vectors(vectors), gender, dims=2).measure(vectors)
     assert {name for name, value in values.items() if value.value is None} == set(MIDB)
     assert "span 0 of 6" in values["midb"].reason
+
+
+@pytest.mark.parametrize("dims", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_without_a_difference_of_means_no_sign_has_a_value(
+    emb: Embedding, gender: Attribute, dims: int, seed: int
+) -> None:
+    """What is left of it in float32 gives the components other signs with every rotation."""
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))[0]
+    vectors = emb.vectors.astype(float)
+    vectors[:4] += vectors[4:8].mean(0) - vectors[:4].mean(0)
+    after = emb.with_vectors((vectors @ turn).astype(np.float32))
+    first, second = (after.take(words).astype(float).mean(0) for words in (FIRST, SECOND))
+    assert 0 < np.linalg.norm(first - second) < 1e-6
+    values = fit_directions(after, gender, dims=dims).measure(after.vectors[8:12])
+    reason = "undefined: the means of the groups do not differ by more than rounding"
+    undefined = {name: value.reason for name, value in values.items() if value.value is None}
+    # the size of one component does not hang on its sign, and on unit length the means do differ
+    assert undefined == dict.fromkeys(["midb", "midb-abs"][: 1 if dims == 1 else 2], reason)
+    on_unit = fit_directions(after.with_vectors(unit(after.vectors)), gender, dims=dims)
+    assert on_unit.undefined() == {}
+    panel = Panel(after, after, list("ijkl"), gender, dims=dims)
+    rows = {row.measure: row for row in word_rows(panel, ["i"])}
+    assert (rows["midb"].value, rows["midb"].details["reason"]) == (None, reason)
+    assert rows["direct-bias"].value is not None
 
 
 def test_unit_length_leaves_zero_vectors() -> None:

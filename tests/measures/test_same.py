@@ -175,6 +175,24 @@ def test_groups_whose_means_are_equal_have_no_value() -> None:
         )
 
 
+@pytest.mark.parametrize("length", [1e-3, 1, 1e3])
+def test_groups_whose_means_are_equal_but_for_rounding_have_no_value(
+    sample: Embedding, length: float
+) -> None:
+    """What a removal leaves in float32 has no direction: it turns with every rotation."""
+    first, second = (group.found for group in resolve_groups(Attribute.load(), sample))
+    vectors = np.float32(length) * sample.vectors
+    own, other = (sample.rows(words)[0] for words in (first, second))
+    vectors[other] = np.nextafter(vectors[own], np.float32(1e9))
+    panel = panel_of(sample.with_vectors(vectors), Attribute.load(), sample.words[300:900])
+    reason = "undefined: the means of the two groups are equal"
+    assert [row.details.get("reason") for row in values(panel).values()] == [reason] * 3
+    vectors[other] *= 1 + 0.01 * np.random.default_rng(0).normal(size=(len(other), 1))
+    vectors[other, 0] += np.float32(0.01 * length)
+    panel = panel_of(sample.with_vectors(vectors), Attribute.load(), sample.words[300:900])
+    assert None not in [row.value for row in values(panel).values()]
+
+
 def test_groups_that_an_embedding_does_not_have_are_a_reason(sample: Embedding) -> None:
     part = sample.subset(sample.words[:100])
     (row, *_) = evaluate(Panel(part, part, part.words, ORIGINS), ["same"])

@@ -23,6 +23,7 @@ from wordbias.measures.sembias import (
     SUBSET,
     SemBias,
     category_counts,
+    category_shares,
     choices,
     resampled_shares,
     sembias_rows,
@@ -137,6 +138,59 @@ def test_of_equals_the_first_is_taken(dim: int, column: int) -> None:
 def test_a_pair_without_difference_is_as_good_as_a_right_angle() -> None:
     differences = np.array([[[1.0, 0], [0, 0], [0, 1], [2, 0]]])
     assert choices(differences, Direction(Subspace.from_direction([1.0, 0]), "")).tolist() == [1]
+
+
+def _projected(vectors: Any, columns: Any) -> Any:
+    """Project the pairs of the words w0, w1, …, that are in these columns off he − she."""
+    x = vectors.astype(float)
+    g = Subspace.from_direction(x[1] - x[0])
+    rows = [2 + 8 * q + 2 * column + side for q, column in columns for side in (0, 1)]
+    x[rows] = g.remove(x[rows])
+    return x.astype(np.float32)
+
+
+_THREE = SemBias(
+    tuple(
+        tuple((f"w{8 * q + 2 * column}", f"w{8 * q + 2 * column + 1}") for column in range(4))
+        for q in range(3)
+    )
+)
+
+
+def test_questions_whose_pairs_are_alike_but_for_rounding_are_left_out_and_counted() -> None:
+    """Their answers would change with every rotation of the embedding."""
+    vectors = np.random.default_rng(0).normal(size=(26, 50)).astype(np.float32)
+    whole = _values(_panel(vectors), _THREE)
+    after = _projected(vectors, [(1, column) for column in range(4)])
+    panel = replace(_panel(after), sembias=_THREE)
+    others = SemBias((_THREE.questions[0], _THREE.questions[2]))
+    assert _values(panel, _THREE) == _values(_panel(vectors), others) != whole
+    for row in sembias_rows(panel):
+        assert (row.details["n"], row.details["tied"], row.details["missing"]) == (2, 1, 0)
+    assert "tied" not in sembias_rows(replace(panel, sembias=others))[0].details
+    shares = category_shares(panel.embedding, _THREE, [panel.own_direction])
+    assert [shares[name, "all"][0] for name in MEASURES] == _values(panel, _THREE)
+
+
+def test_where_all_questions_are_alike_but_for_rounding_the_shares_are_undefined() -> None:
+    vectors = np.random.default_rng(0).normal(size=(26, 50)).astype(np.float32)
+    after = _projected(vectors, [(q, column) for q in range(3) for column in range(4)])
+    panel = replace(_panel(after), sembias=_THREE)
+    rows = sembias_rows(panel)
+    reason = "undefined: in every question the four pairs are alike but for rounding"
+    assert {(row.value, row.details["reason"]) for row in rows} == {(None, reason)}
+    assert {(row.details["n"], row.details["tied"]) for row in rows} == {(0, 3)}
+    shares = category_shares(panel.embedding, _THREE, [panel.own_direction])
+    assert np.isnan([shares[name, "all"] for name in MEASURES]).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_equals_but_for_rounding_the_first_is_taken(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(26, 50)).astype(np.float32)
+    vectors[[2, 10, 18]] = vectors[[3, 11, 19]] + vectors[0] - vectors[1]  # she − he itself
+    after = _projected(vectors, [(q, column) for q in range(3) for column in (1, 2, 3)])
+    assert _values(_panel(after), _THREE) == [0, 1, 0]
 
 
 def test_questions_with_a_missing_word_are_left_out_and_counted() -> None:

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from wordbias.methods.diagnosis import components
+from wordbias import LEACE, Attribute, Embedding
+from wordbias.measures.chance import draw_nulls
+from wordbias.measures.midb import chance_of_midb
+from wordbias.measures.panel import Panel
+from wordbias.methods.diagnosis import Diagnosis, components, difference_removed
+from wordbias.methods.transform import Projection
 from wordbias.subspace import Subspace
+from wordbias.wordlists import resolve_groups
 
 EPS = np.finfo(float).eps
 
@@ -127,6 +133,44 @@ def test_identical_groups_have_no_difference_to_hold() -> None:
     diagnosis = components(fitted, first, first, None, np.random.default_rng(0))
     assert diagnosis.share == 0
     assert diagnosis.cos_difference.tolist() == [0, 0]
+
+
+@pytest.fixture
+def erased() -> Embedding:
+    """The sample after LEACE of the words of both groups."""
+    sample = Embedding.sample()
+    first, second = (g.found for g in resolve_groups(Attribute.load(), sample))
+    x, y = sample.take([*first, *second]), np.repeat(["f", "m"], [len(first), len(second)])
+    after = LEACE().fit(x, y).transform(sample.vectors)
+    return sample.with_vectors(np.asarray(after, np.float32))
+
+
+def test_a_difference_of_rounding_is_none(erased: Embedding) -> None:
+    """What LEACE leaves of it in float32 has no direction to hold or to remove."""
+    diagnosis = Diagnosis.of(erased, Attribute.load(), 4)
+    first, second = diagnosis.vectors
+    assert (first.mean(0, float) != second.mean(0, float)).any()
+    assert diagnosis.components.share == 0
+    assert diagnosis.components.cos_difference.tolist() == [0] * 4
+    projection = Projection(diagnosis.subspace, hard=True)
+    assert difference_removed(projection, first, second) is None
+    rows = [diagnosis.component_rows()[-1], diagnosis.removed_row(projection)]
+    reason = "undefined: the groups' means are the same"
+    assert [(row.value, row.details["reason"]) for row in rows] == [(None, reason)] * 2
+    notes = [note for note in diagnosis.cautions() if "difference between the groups" in note]
+    assert notes == []
+    assert any("do not differ by more than rounding" in note for note in diagnosis.cautions())
+    assert any("MIDB and the mean of |MIDB| with it" in note for note in diagnosis.cautions())
+    before = Diagnosis.of(Embedding.sample(), Attribute.load(), 4)
+    assert "reason" not in before.component_rows()[-1].details
+
+
+def test_no_null_holds_a_share_of_a_difference_of_rounding(erased: Embedding) -> None:
+    panel = Panel(erased, erased, erased.words[300:400], Attribute.load())
+    assert ("difference-in-span", "") not in chance_of_midb(panel, draw_nulls(panel, 2))
+    sample = Embedding.sample()
+    panel = Panel(sample, sample, sample.words[300:400], Attribute.load())
+    assert ("difference-in-span", "") in chance_of_midb(panel, draw_nulls(panel, 2))
 
 
 def test_the_vectors_stay_as_they_are() -> None:

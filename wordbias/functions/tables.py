@@ -29,6 +29,9 @@ def components_table(study: Study, attribute: Attribute) -> Table:
     """Make a line for each component."""
     components = study.diagnosis.components
     first, second = attribute.groups
+    share = ", which is rounding"
+    if components.differ:
+        share = f"; {components.share:.1%} of ‖Δ‖² lies inside their span{_by_chance(study)}"
     columns = values("weight a", ("removed", cells.detail("removed")))
     columns += values(("cos(g, Δ)", cells.detail("cos_difference")))
     columns += values((f"cos(g, {axis_name(attribute)})", cells.detail("cos_direction")))
@@ -38,8 +41,8 @@ def components_table(study: Study, attribute: Attribute) -> Table:
         [row for row in study.components if row.measure == "explained-variance"],
         lambda row: f"g{row.details['component']}",
         columns,
-        f"Δ = mean {first} − mean {second}; {components.share:.1%} of ‖Δ‖² lies inside their span"
-        f"{_by_chance(study)}. They explain {components.weights.sum():.1%} of the variance.",
+        f"Δ = mean {first} − mean {second}{share}. They explain "
+        f"{components.weights.sum():.1%} of the variance.",
     )
 
 
@@ -334,7 +337,7 @@ def _words_table(rows: Sequence[Row], attribute: Attribute) -> Table:
     words = sorted(
         (r for r in rows if "word" in r.details), key=lambda r: -leans[r.details["word"]]
     )
-    first = next(row for row in words if row.measure == "lean")
+    first = max((row for row in words if row.measure == "lean"), key=lambda r: r.value is not None)
     heads = ("lean", ("95 %", cells.interval_of("lists")), ("leans to", _towards))
     columns = values(*heads, measure="lean")
     columns += values(f"cos, {axis_name(attribute)}", measure="direct-bias")

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wordbias.arrays import blocks, rounding
+from wordbias.arrays import FLOAT32_ROUNDING, blocks, rounding
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace, read_subspace, reweighted
@@ -215,11 +215,13 @@ def projections(
 ) -> NDArray[np.float64]:
     """Return the signed length of every vector's part in a subspace, over its own, (n,)."""
     # Positive towards the first group. Along one direction of weight 1 this is the cosine; 0 for a
-    # zero vector. With `by_length` vectors are taken as they are. See `signed_lengths`.
+    # zero vector. With `by_length` vectors are taken as they are. See `signed_lengths`. A word that
+    # a method has projected onto the complement still leans by rounding: its value is 0.
     parts = []
     for x in blocks(vectors):
         signed = signed_lengths(x, subspace, towards)
         norm = np.linalg.norm(x, axis=1)
+        signed[np.abs(signed) <= FLOAT32_ROUNDING * subspace.weights.max() * norm] = 0
         parts.append(signed if by_length else signed / np.where(norm == 0, 1, norm))
     return np.concatenate([np.zeros(0), *parts])
 

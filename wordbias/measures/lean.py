@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import unit
+from wordbias.arrays import FLOAT32_ROUNDING, unit
 from wordbias.draws import LISTS, spread_keys
 from wordbias.errors import WordbiasError
 from wordbias.measures.direction import find_direction, most_biased, pair_component
@@ -26,6 +26,7 @@ MIDDLE = 0.95
 REDRAWS = 200
 """Number of redraws of the pairs for the interval of a word's lean."""
 TOLD = "lean-told"
+NO_RANGE = "undefined: neutral words do not lean by more than rounding"
 CENTRED = (
     "no lean is claimed: centred differences describe how words vary within the groups, and the "
     "difference between the groups is not among them"
@@ -44,11 +45,16 @@ class Lean:
 
     def side(self, value: float, interval: Mapping[str, float]) -> int | None:
         """Return 0 or 1, the group to which a word leans more than 95 % of neutral words do."""
-        # None also where its interval over redrawn pairs, as in a row, holds 0.
+        # None also where its interval over redrawn pairs, as in a row, holds 0, and where it leans
+        # by no more than rounding.
         low, high = interval.get("lists_low", 1), interval.get("lists_high", 0)
-        if self.low <= value <= self.high or low <= 0 <= high:
+        if self.low <= value <= self.high or low <= 0 <= high or abs(value) <= FLOAT32_ROUNDING:
             return None
         return 0 if value > self.high else 1
+
+    def reason(self, value: float) -> str | None:
+        """Return why a word's lean is undefined: it and those of neutral words are rounding."""
+        return NO_RANGE if max(abs(value), -self.low, self.high) <= FLOAT32_ROUNDING else None
 
 
 def find_lean(panel: Panel) -> tuple[Lean | None, str]:
@@ -98,6 +104,7 @@ def leaning_words(panel: Panel, count: int) -> list[str]:
     if lean is None:
         raise WordbiasError(reason.removeprefix("undefined: "))
     values = leans(panel, lean, panel.vocabulary)[0]
+    values[np.abs(values) <= FLOAT32_ROUNDING] = 0
     return [panel.vocabulary[i] for i in most_biased(values, count).rows.tolist()]
 
 
@@ -115,17 +122,20 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
     x, better = panel.embedding.take(words), ideal("lean")
     fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, centre=panel.centre)
     undefined: list[float | None] = [None] * len(words)
-    midb = undefined if fitted.subspace is None else midb_of_words(x, fitted.subspace).tolist()
+    reasons = fitted.undefined()
+    midb = undefined
+    if fitted.subspace is not None and "midb" not in reasons:
+        midb = midb_of_words(x, fitted.subspace).tolist()
     direct = undefined
     if fitted.direction is not None:
         direct = direct_bias_of_words(x, fitted.direction).tolist()
     for measure, values, why in (
-        ("midb", midb, fitted.subspace_reason),
-        ("direct-bias", direct, fitted.direction_reason),
+        ("midb", midb, reasons.get("midb")),
+        ("direct-bias", direct, reasons.get("direct-bias")),
     ):
         centred = panel.centre if measure == "midb" else None
         rows += [
-            panel.row(measure, value, reason=why or None, word=word, centred=centred, **better)
+            panel.row(measure, value, reason=why, word=word, centred=centred, **better)
             for word, value in zip(words, values, strict=True)
         ]
     return [*rows, *([] if lean is None else told_rows(panel, lean))]
@@ -140,12 +150,14 @@ def lean_rows(panel: Panel, lean: Lean | None, reason: str, words: Sequence[str]
     values, drawn = leans(panel, lean, words)
     rows = []
     for word, value, over in zip(words, values.tolist(), drawn, strict=True):
-        interval = spread_keys(LISTS, over)
+        undefined = lean.reason(value)
+        interval = {} if undefined else spread_keys(LISTS, over)
         side = lean.side(value, interval)
         rows.append(
             panel.row(
                 "lean",
-                value,
+                None if undefined else value,
+                reason=undefined,
                 word=word,
                 setting=lean.along,
                 towards=None if side is None else panel.attribute.groups[side],

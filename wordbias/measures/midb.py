@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import blocks, normalise, unit
+from wordbias.arrays import blocks, mean_difference, normalise, unit
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -32,6 +32,7 @@ T = TypeVar("T")
 UNIT = ("midb-unit", "midb-unit-abs", "midb-unit-rms")
 MIDB = ("midb", "midb-abs", "midb-rms", *UNIT)
 DIRECT = ("direct-bias", "direct-bias-pca")
+NO_SIDES = "undefined: the means of the groups do not differ by more than rounding"
 _NO_OTHER = (
     ", and direct bias is taken along nothing else, whatever the direction of other measures"
 )
@@ -129,6 +130,8 @@ class BiasDirections:
     subspace: Subspace | None = None
     unit_subspace: Subspace | None = None
     subspace_reason: str = ""
+    # values that hang on the signs of components, which point nowhere; see `_without_sides`
+    without_sides: Sequence[str] = ()
     # the difference of the attribute's axis pair (she − he), and the first principal component of
     # its definitional pairs; None with `direction_reason`, `pair_reason`
     direction: NDArray[np.float64] | None = None
@@ -141,6 +144,7 @@ class BiasDirections:
         reasons: dict[str, str] = {}
         if self.subspace is None or self.unit_subspace is None:
             reasons |= dict.fromkeys(MIDB, self.subspace_reason)
+        reasons |= dict.fromkeys(self.without_sides, NO_SIDES)
         if self.direction is None:
             reasons["direct-bias"] = self.direction_reason
         if self.pair_component is None:
@@ -181,11 +185,32 @@ def fit_directions(
         on_unit = Subspace.from_groups(unit(first), unit(second), dims, centre=centre)
     except WordbiasError as error:
         subspace, on_unit, subspace_reason = None, None, f"undefined: {error}"
+        without: list[str] = []
     else:
         subspace_reason = ""
+        without = _without_sides("midb", first, second, dims)
+        without += _without_sides("midb-unit", unit(first), unit(second), dims)
     return BiasDirections(
-        subspace, on_unit, subspace_reason, direction, direction_reason, component, pair_reason
+        subspace,
+        on_unit,
+        subspace_reason,
+        without,
+        direction,
+        direction_reason,
+        component,
+        pair_reason,
     )
+
+
+def _without_sides(
+    name: str, first: NDArray[np.float32], second: NDArray[np.float32], dims: int
+) -> list[str]:
+    """Return the values that the signs of components change, where nothing decides the signs."""
+    # Components point to the first group's mean. Where the means are equal but for rounding, each
+    # may point either way, and then the sum of several has another size too.
+    if mean_difference(first, second).any():
+        return []
+    return [name] if dims == 1 else [name, f"{name}-abs"]
 
 
 def directions_of(null: Null) -> BiasDirections:
@@ -312,7 +337,9 @@ def chance_of_midb(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
 def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     """Return the share of ``‖Δ‖²``, the groups' difference, in the span of each null."""
     first, second = group_vectors(panel)
-    delta = first.mean(0) - second.mean(0) if min(len(first), len(second)) else np.zeros(1)
+    if not min(len(first), len(second)):
+        return {}
+    delta = mean_difference(first.astype(np.float32), second.astype(np.float32))
     if not delta.any():
         return {}
     along = [None if null.subspace is None else null.subspace.coordinates(delta) for null in nulls]

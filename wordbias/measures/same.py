@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import blocks, normalise
+from wordbias.arrays import blocks, normalise, rounding
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Key, Null, blocks_of_original
 from wordbias.measures.direction import projections_of_unit
@@ -35,12 +35,15 @@ def same_of_words(vectors: NDArray[np.float32], difference: Float) -> Float:
     return np.concatenate([np.zeros(0), *parts])
 
 
-def difference_of(first: Float, second: Float) -> Float:
+def difference_of(first: Float, second: Float, *, noise: float = 0.0) -> Float:
     """Return the difference of the means of two groups of unit vectors, at length one, ``(d,)``."""
+    # `noise` is a bound of the rounding error of the vectors that they were computed from.
     try:
-        return np.asarray(Subspace.from_means([first, second]).basis[0])
+        if np.linalg.norm(first.mean(0) - second.mean(0)) > noise:
+            return np.asarray(Subspace.from_means([first, second]).basis[0])
     except WordbiasError:
-        raise WordbiasError("the means of the two groups are equal") from None
+        pass
+    raise WordbiasError("the means of the two groups are equal")
 
 
 def moments(bias: Float) -> Float:
@@ -61,7 +64,8 @@ def same_rows(panel: Panel) -> list[Row]:
             normalise(panel.embedding.take(group.found).astype(float))
             for group in resolve_groups(panel.attribute, panel.embedding)
         ]
-        difference = difference_of(*groups)
+        noise = max(rounding(x.astype(np.float32)) for x in groups)  # as the vectors are stored
+        difference = difference_of(*groups, noise=noise)
     except WordbiasError as error:
         return panel.undefined(MEASURES, f"undefined: {error}")
     bias = moments(same_of_words(panel.vectors, difference))

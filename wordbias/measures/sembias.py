@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import FLOAT32_ROUNDING
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Key, Null
@@ -28,6 +30,8 @@ COLUMNS = (0, 1, 1, 2)
 CASE = "as written, else lower-cased, else capitalised"
 SUBSET = 40
 """Number of last lines of the file, whose pairs GN-GloVe did not have in training."""
+TIED = -1
+"""Column of a question whose four pairs are alike but for rounding."""
 MEASURES = tuple(f"sembias-{name}" for name in CATEGORIES)
 
 Question = tuple[tuple[str, str], ...]
@@ -86,18 +90,20 @@ def choices(differences: NDArray[np.float64], direction: Direction) -> NDArray[n
     Along several directions it is the pair with the largest share of its difference in the
     subspace, by the weights, towards the second group: :math:`-s(a - b) / \|a - b\|`, with the
     signed length s of `wordbias.measures.direction.signed_lengths`. With one direction of weight 1
-    that is the cosine with he − she. Of equal pairs it is the first.
+    that is the cosine with he − she. Of pairs that are equal, but for rounding of float32 vectors,
+    it is the first. Where all four are, as after a projection of all words, it is `TIED`.
     """
-    towards_second = -signed_lengths(differences, direction.defined(), direction.towards)
+    subspace = direction.defined()
+    towards_second = -signed_lengths(differences, subspace, direction.towards)
     length = np.linalg.norm(differences, axis=-1)
     cosine = towards_second / np.where(length == 0, 1, length)
-    best: NDArray[np.intp] = cosine.argmax(axis=1)
-    return best
+    equal = cosine >= cosine.max(axis=1, keepdims=True) - FLOAT32_ROUNDING * subspace.weights.max()
+    return np.where(equal.all(axis=1), TIED, equal.argmax(axis=1))
 
 
 def category_counts(best: NDArray[np.intp]) -> NDArray[np.intp]:
     """Count the questions that went to definition, none and stereotype."""
-    return np.bincount(np.array(COLUMNS)[best], minlength=len(CATEGORIES))
+    return np.bincount(np.array(COLUMNS)[best[best != TIED]], minlength=len(CATEGORIES))
 
 
 def resampled_shares(
@@ -141,17 +147,33 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
         reason = direction.reason or "undefined: no question has all its words"
         return panel.undefined(MEASURES, reason, **about)
     best = choices(_differences(panel.embedding, usable), direction)
+    about = {"direction": direction.recipe, **about}
+    chosen = np.flatnonzero(best != TIED)
+    if len(chosen) < len(best):  # the others tell nothing, and are left out
+        usable = [usable[i] for i in chosen]
+        about |= {"n": len(usable), "tied": len(best) - len(usable)}
+    if not usable:
+        reason = "undefined: in every question the four pairs are alike but for rounding"
+        return panel.undefined(MEASURES, reason, **about)
+    return _share_rows(panel, usable, best[chosen], about)
+
+
+def _share_rows(
+    panel: Panel,
+    questions: Sequence[Sequence[tuple[str, str]]],
+    best: NDArray[np.intp],
+    about: Mapping[str, Any],
+) -> list[Row]:
     counts = category_counts(best)
-    drawn = resampled_shares(usable, best, panel.rng())
+    drawn = resampled_shares(questions, best, panel.rng())
     return [
         panel.row(
             measure,
-            float(counts[i] / len(usable)),
+            float(counts[i] / len(questions)),
             drawn[:, i],
             unit="definition and stereotype pairs",
-            items=usable,
+            items=questions,
             **ideal(measure),
-            direction=direction.recipe,
             **about,
         )
         for i, measure in enumerate(MEASURES)
@@ -169,7 +191,8 @@ def category_shares(
         differences = _differences(embedding, usable) if usable else None
         for i, direction in enumerate(directions):
             if direction is not None and differences is not None:
-                shares[:, i] = category_counts(choices(differences, direction)) / len(usable)
+                counts = category_counts(choices(differences, direction))
+                shares[:, i] = counts / counts.sum() if counts.any() else np.nan
         shares_by_set |= {
             (measure, name): row for measure, row in zip(MEASURES, shares, strict=True)
         }

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import mean_difference
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -23,7 +24,7 @@ from wordbias.wordlists import Attribute, Resolved, WordGroups
 from wordbias.wordlists.groups import FEW_NAMES
 
 STABLE = 0.95
-"""Bootstrap stability below which a component's sign, and signed MIDB with it, is noise."""
+"""Bootstrap stability below which a component's sign, and MIDB but its RMS with it, is noise."""
 DESCRIBES_DIFFERENCE = 0.5
 """Share of the difference between the groups below which the components describe something else."""
 ALIKE = 0.9
@@ -31,6 +32,7 @@ ALIKE = 0.9
 _SMALL = 80
 _REFITS = 200
 REMOVED = "difference-removed"
+NO_DELTA = "undefined: the groups' means are the same"
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,11 @@ class Components:
     cos_direction: NDArray[np.float64] | None
     # share of bootstrap samples of the words in which `⟨g_i, Δ*⟩` keeps its sign, `(k,)`
     stability: NDArray[np.float64]
-    share: float  # share of `‖Δ‖²` that lies inside the span
+    share: float  # share of `‖Δ‖²` that lies inside the span; 0 where Δ is rounding
     # mean |cos| of the first component with that of resampled words; None where there are too many
     # words to compute it
     first_stability: float | None = None
+    differ: bool = True  # whether Δ is more than rounding
 
 
 def components(
@@ -62,7 +65,7 @@ def components(
     """Diagnose a subspace fitted on two groups of vectors, ``(n, d)`` and ``(m, d)``."""
     # The components stay fixed while the words of each group are resampled with replacement; only
     # the first one is also fitted again, if the groups are small.
-    delta = first.mean(0, np.float64) - second.mean(0, np.float64)
+    delta = mean_difference(first, second)
     inner = subspace.coordinates(delta)
     length = np.linalg.norm(delta)
     cosine = inner / length if length else np.zeros_like(inner)
@@ -78,6 +81,7 @@ def components(
         (drawn * np.where(inner < 0, -1, 1) > 0).mean(0),
         float((cosine**2).sum()),
         first_stability(subspace.basis[0], first, second, centre=centre),
+        differ=bool(length),
     )
 
 
@@ -199,8 +203,9 @@ class Diagnosis:
                 "sign_stability": float(parts.stability[i]),
             }
             rows.append(Row(self.subject, "explained-variance", weight, {**details, **sizes}))
-        in_span = {**sizes, "missing": missing}
-        return [*rows, Row(self.subject, "difference-in-span", parts.share, in_span)]
+        in_span = {**sizes, "missing": missing, **({} if parts.differ else {"reason": NO_DELTA})}
+        share = parts.share if parts.differ else None
+        return [*rows, Row(self.subject, "difference-in-span", share, in_span)]
 
     def removed_row(self, projection: Projection) -> Row:
         """Return how much of the groups' difference a fit removes, and the published fit."""
@@ -209,7 +214,7 @@ class Diagnosis:
         details: dict[str, Any] = {"centred": self.centre, "n": sum(map(len, self.vectors))}
         share = difference_removed(projection, *self.vectors)
         if share is None:
-            details["reason"] = "undefined: the groups' means are the same"
+            details["reason"] = NO_DELTA
         weights = projection.subspace.weights
         if not (projection.hard or np.allclose(weights, self.subspace.weights)):
             return Row(self.subject, REMOVED, share, details)
@@ -229,7 +234,12 @@ class Diagnosis:
                 "the first component hangs on which words are in the groups: of words drawn again "
                 f"it has the mean |cos| {parts.first_stability:.2f} with this one; give more words"
             )
-        if parts.share < DESCRIBES_DIFFERENCE:
+        if not parts.differ:
+            notes.append(
+                "the means of the groups do not differ by more than rounding: the components "
+                "describe variation within the groups (among their words), and point to neither"
+            )
+        elif parts.share < DESCRIBES_DIFFERENCE:
             notes.append(
                 f"these components hold {parts.share:.0%} of the difference between the groups: "
                 "they describe variation within the groups (among their words) more than that "
@@ -237,9 +247,10 @@ class Diagnosis:
             )
         noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(parts.stability) if share < STABLE)
         if noisy and signs:
+            size = " and the mean of |MIDB|" if len(parts.stability) > 1 else ""
             notes.append(
                 f"the sign of {noisy} is noise (bootstrap stability below {STABLE}), and signed "
-                "MIDB with it; the RMS of MIDB does not depend on signs"
+                f"MIDB{size} with it; the RMS of MIDB does not depend on signs"
             )
         return notes
 
@@ -264,7 +275,7 @@ def difference_removed(
     projection: Projection, first: NDArray[np.float32], second: NDArray[np.float32]
 ) -> float | None:
     """Share of ``‖Δ‖²``, the squared difference of the groups' means, that a projection removes."""
-    delta = first.mean(0, np.float64) - second.mean(0, np.float64)
+    delta = mean_difference(first, second)
     left = projection(delta)
     return float(1 - left @ left / (delta @ delta)) if delta.any() else None
 
