@@ -56,10 +56,6 @@ def aligned(x: NDArray[Any]) -> NDArray[Any]:
     return np.require(x, requirements=["C", "A"])
 
 
-FLOAT32_ROUNDING = 16 * float(np.finfo(np.float32).eps)
-"""Change of a unit vector, a cosine or an angle that rounding of float32 vectors may make."""
-
-
 def rounding(vectors: ArrayLike) -> float:
     """Return a bound of the error of a vector from rounding to the precision of the array."""
     x = np.asarray(vectors)
