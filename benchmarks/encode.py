@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from wordbias.devices import set_threads, threads
 from wordbias.models.encoder import Encoder
-from wordbias.models.encoding import EncodingJob
+from wordbias.models.encoding import EncodingJob, Settings
 from wordbias.models.representations import load_representations
 from wordbias.models.resume import encode_to
 from wordbias.models.texts import Choice, load_texts
@@ -60,7 +60,9 @@ def peer(encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
 def ours(encoder: Encoder, texts: list[str], path: Path, tokens: int) -> NDArray[np.float32]:
     """Encode into a file."""
     path.unlink(missing_ok=True)
-    encode_to(path, EncodingJob.of(encoder, texts), {}, {}, batch_tokens=tokens)
+    settings = Settings(pooling="last" if encoder.causal else "first")
+    job = EncodingJob.of(encoder, texts, settings=settings)
+    encode_to(path, job, {}, {}, batch_tokens=tokens)
     return load_representations(path).vectors
 
 
