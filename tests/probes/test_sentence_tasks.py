@@ -43,6 +43,15 @@ def test_ratings_are_compared_by_spearman() -> None:
     assert inner["sts", "before"] == pytest.approx(expected, abs=1e-12)
 
 
+def test_similarities_that_differ_by_rounding_are_in_no_order() -> None:
+    x = np.repeat(drawn(1, 0), 40, axis=0)
+    y = x + 1e-7 * drawn(40, 1)
+    texts = tuple(map(str, range(40)))
+    ratings = np.random.default_rng(2).uniform(0, 5, 40)
+    for row in TextPairs("sts", texts, texts, ratings).rows("tiny", (x, y), (y, x)):
+        assert row.value is None
+
+
 def test_the_change_is_of_the_same_draws() -> None:
     x, y = drawn(40, 0), drawn(40, 1)
     texts = tuple(map(str, range(40)))
