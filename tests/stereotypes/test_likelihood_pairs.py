@@ -97,6 +97,10 @@ def test_what_differs_by_rounding_is_a_tie() -> None:
         assert values(rows, "pair-preferred", score=score) == 0.5
         assert values(rows, "pair-lean", score=score) == 0
     assert rows[0].details["ties"] == 3
+    published = pair_rows(
+        Likelihoods(total, np.full((3, 2), 10)), "model", Settings(as_published=True)
+    )
+    assert values(published, "pair-preferred", score="likelihood") == 1
     total[:, 0] += 1e-3
     rows = pair_rows(Likelihoods(total, np.full((3, 2), 10)), "model", Settings())
     assert values(rows, "pair-preferred", score="likelihood") == 1

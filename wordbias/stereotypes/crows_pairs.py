@@ -68,7 +68,7 @@ def parse_crows_pairs(source: Source) -> CrowsPairs:
 def crows_rows(data: CrowsPairs, scores: Float, subject: str, settings: Settings) -> list[Row]:
     """Measure how often the more stereotyping sentence is the likelier one, of (n, 2) scores."""
     compared = np.round(scores, _DIGITS) if settings.as_published else scores
-    better = signs(leads(compared), settings.ties)
+    better = signs(leads(compared, as_published=settings.as_published), settings.ties)
     rows = []
     for subset, chosen in subsets(data).items():
         about = {"subset": subset, "n": int(chosen.sum()), **ideal("crows")}

@@ -99,7 +99,8 @@ def preference_rows(
     rows = []
     for score, values in scores_of(likelihoods).items():
         for subset, chosen in subsets.items():
-            lead, about = leads(values[chosen]), {"task": task, "subset": subset, "score": score}
+            about: dict[str, Any] = {"task": task, "subset": subset, "score": score}
+            lead = leads(values[chosen], as_published=settings.as_published)
             better, ties = signs(lead, settings.ties), int((lead == 0).sum())
             rows.append(share_row(subject, share, better, about, ties, settings.seed, unit="pairs"))
             for measure, of in means.items():

@@ -156,17 +156,19 @@ def preferred(a: Float, b: Float, ties: float = 0.5) -> Float:
     return preference
 
 
-def leads(scores: Float) -> Float:
+def leads(scores: Float, *, as_published: bool = False) -> Float:
     """Return log p(first) − log p(second) of scores (n, 2), 0 where only rounding differs."""
     # A model from which the difference of two groups was removed gives all texts of one group a
-    # score that is higher in its last digits. Each would count as a preference.
+    # score that is higher in its last digits. Each would count as a preference. Published code
+    # compares the scores as they are.
     lead = scores[:, 0] - scores[:, 1]
-    return np.where(np.abs(lead) <= LIKELIHOOD_ROUNDING * np.abs(scores).max(axis=1), 0.0, lead)
+    least = 0.0 if as_published else LIKELIHOOD_ROUNDING
+    return np.where(np.abs(lead) <= least * np.abs(scores).max(axis=1), 0.0, lead)
 
 
-def signs(leads: Float, ties: float = 0.5) -> Float:
+def signs(lead: Float, ties: float = 0.5) -> Float:
     """Return 1 where the first of two texts leads, 0 where the second does, and `ties`."""
-    return preferred(leads, np.zeros(len(leads)), ties)
+    return preferred(lead, np.zeros(len(lead)), ties)
 
 
 def _share(values: Float, targets: NDArray[np.str_] | None) -> float:
