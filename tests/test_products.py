@@ -21,12 +21,11 @@ pytestmark = pytest.mark.skipif(
     not hasattr(torch.ops.mkldnn, "_linear_pointwise"), reason="this torch has no oneDNN"
 )
 
+EPSILON = torch.finfo(torch.float32).eps
+
 
 class _OfAnotherLibrary(torch.Tensor):
     """Type with products of its own, such as those of quantised weights."""
-
-
-EPSILON = torch.finfo(torch.float32).eps
 
 
 @pytest.fixture
@@ -105,7 +104,7 @@ def test_a_model_that_is_evaluated_has_the_vectors_of_torch(calls):
 
 
 def test_a_training_step_is_that_of_torch(calls):
-    ours, theirs = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 2)), None
+    ours = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 2))
     theirs = copy.deepcopy(ours)
     x = torch.randn(4, 6)
     with products("cpu"):

@@ -351,9 +351,8 @@ class Cached(Reader):
         first = torch.zeros(len(texts.tokens), model.config.hidden_size)
         own = texts.batches[processes.rank :: processes.count]
         model.eval()
-        inside = products(device)
         bar = progress("encoding", sum(map(len, own)), "pair")
-        with torch.inference_mode(), inside, bar as meter:
+        with torch.inference_mode(), products(device), bar as meter:
             for rows in own:
                 order, inputs = self.inputs(rows)
                 first[order] = base_of(model)(**inputs)[0][:, 0].float().cpu()
