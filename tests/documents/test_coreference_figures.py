@@ -133,6 +133,18 @@ def test_what_is_said_of_the_removal() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("study", "sentence"),
+    [("coref-minilm", "retraining, {} more ({})"), ("coref-e5", "{} of 28.3 points ({})")],
+)
+def test_how_much_of_the_difference_on_winobias_comes_back(study: str, sentence: str) -> None:
+    of_leace = values(study)
+    back = of_leace["leace", (*WINOBIAS[:2], "after")] - of_leace["leace", WINOBIAS]
+    ends = stats.ttest_1samp(back, 0).confidence_interval()
+    mean, low, high = (number(WINOBIAS, x) for x in (back.mean(), *ends))
+    assert sentence.format(mean, f"{low} to {high}") in SAID
+
+
 def test_what_is_said_of_the_second_encoder() -> None:
     of_e5 = {
         name: change(line, "random-leace", "leace", "coref-e5") for name, line in LINES.items()
